@@ -1,12 +1,12 @@
-//! Generates the readers and writers of the DTDs in `dtds` that `hatf` uses, and builds the preloaded recorder, which
-//! `hatf` carries inside.
+//! Generates the readers and writers for the DTDs in `dtds` that `hatf` uses, and builds the preloaded recorder that
+//! `hatf` embeds.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::{env, fs};
 
 fn main() -> ExitCode {
-    // In a browser nothing is recorded.
+    // Nothing is recorded in a browser.
     if env::var("CARGO_CFG_TARGET_FAMILY").is_ok_and(|family| family == "wasm") {
         return generate().map_or_else(fail, |()| ExitCode::SUCCESS);
     }
@@ -24,10 +24,10 @@ fn fail(message: String) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// `heap.rs` and the others, as any user of the DTDs would make them.
+/// Generates `heap.rs` and the others, as any user of the DTDs would.
 fn generate() -> Result<(), String> {
     let config = metatf_codegen::Config::new()
-        // For a test.
+        // Used by a test.
         .dtd("dtds/HATF10.dtd")
         .dtd("dtds/scoped.dtd")
         .dtd("dtds/scoped-log.dtd")
@@ -35,11 +35,11 @@ fn generate() -> Result<(), String> {
     config.compile().map_err(|error| error.to_string())
 }
 
-/// Runs cargo once more, for the shared object: with the feature that the rlib in this program must
-/// not have, and with settings of its own, whatever the outer build is (clippy, a sanitizer, coverage).
+/// Runs cargo again to build the shared object, with the feature that the rlib in this program must not have, and with
+/// its own settings, independent of the outer build (clippy, a sanitizer, coverage).
 ///
-/// It builds the source of `hatf-record` wherever cargo has put that, which is a place not to be written to: the
-/// manifest is made here.
+/// It builds the source of `hatf-record` wherever cargo has put it. That location must not be written to, so the
+/// manifest is created here.
 fn build_recorder() -> Result<PathBuf, String> {
     let source = PathBuf::from(variable("DEP_HATF_RECORD_SOURCE")?);
     println!("cargo::rerun-if-changed={}", source.display());
@@ -55,19 +55,19 @@ fn build_recorder() -> Result<PathBuf, String> {
     fs::create_dir_all(&out)
         .and_then(|()| fs::write(&manifest, text))
         .map_err(|error| format!("{}: {error}", manifest.display()))?;
-    // Without a network first: everything it needs was fetched for the outer build.
+    // First without a network, because everything needed was fetched for the outer build.
     let offline = run_cargo(&manifest, &target, &out, true);
     offline.or_else(|_| run_cargo(&manifest, &target, &out, false))?;
     let library = out.join(&target).join("release/libhatf_record.so");
-    if library.is_file() { Ok(library) } else { Err(format!("{} was not made", library.display())) }
+    if library.is_file() { Ok(library) } else { Err(format!("{} was not created", library.display())) }
 }
 
-/// What the recorder depends on: any of these versions will do.
+/// Dependencies of the recorder; any version in these series is acceptable.
 const DEPENDENCIES: [(&str, &str); 2] = [("libc", "0.2"), ("gimli", "0.34")];
 
-/// Returns the version of a dependency that the lock file names: that of the workspace, or of the package, where the tests ran with it. So
-/// the recorder is the same wherever it is built, and needs nothing that the outer build has not fetched. Without a lock file any version of the
-/// series will do.
+/// Returns the version of a dependency in the lock file of the workspace, or else of the package, as used in the tests.
+/// Thus the recorder is the same wherever it is built, and requires nothing that the outer build has not fetched.
+/// Without a lock file, any version in the series is acceptable.
 fn pinned(name: &str, series: &str) -> String {
     let manifest = env::var("CARGO_MANIFEST_DIR").unwrap_or_default();
     let places = [Path::new(&manifest).join("Cargo.lock"), Path::new(&manifest).join("../Cargo.lock")];
@@ -79,7 +79,7 @@ fn pinned(name: &str, series: &str) -> String {
     versions.map(|version| format!("={version}")).next().unwrap_or_else(|| series.to_owned())
 }
 
-/// Returns the version of a package of this series in a lock file.
+/// Returns the version of a package in a lock file, within this series.
 fn version_in(lock: &str, name: &str, series: &str) -> Option<String> {
     let mut packages = lock.split("[[package]]").filter(|package| package.contains(&format!("name = \"{name}\"\n")));
     packages.find_map(|package| {
@@ -159,14 +159,15 @@ fn run_cargo(manifest: &Path, target: &str, out: &Path, offline: bool) -> Result
             cargo.env_remove(&name);
         }
     }
-    // The linker of the outer build: it may be for another machine, or for an older C library.
+    // The linker of the outer build, which may target another machine or an older C library.
     if let Some(linker) = env::var_os("RUSTC_LINKER") {
         cargo.env(format!("CARGO_TARGET_{}_LINKER", target.to_uppercase().replace('-', "_")), linker);
     }
-    // By this name a process that was recorded before is known to have it loaded. Its own functions mean its own, also where the
-    // program's are found first: it exports nothing but functions, and zig's linker does not know -Bsymbolic-functions.
+    // This name identifies a recorder that a previously recorded process has already loaded. References to its own
+    // functions resolve to these even if the program defines functions with the same names. It exports only functions,
+    // and zig's linker does not support -Bsymbolic-functions.
     let mut flags = vec!["-Clink-arg=-Wl,-soname,libhatf_record.so,-Bsymbolic".to_owned()];
-    // Places of the machine that builds stay out of the recorder where they stay out of the program.
+    // Paths of the build machine stay out of the recorder if they stay out of the program.
     let outer = env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
     flags.extend(outer.split('\x1f').filter(|flag| flag.starts_with("--remap-path-prefix=")).map(str::to_owned));
     cargo.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"));
@@ -174,5 +175,5 @@ fn run_cargo(manifest: &Path, target: &str, out: &Path, offline: bool) -> Result
     if output.status.success() {
         return Ok(());
     }
-    Err(format!("the recorder (hatf-record) does not build: {}", String::from_utf8_lossy(&output.stderr)))
+    Err(format!("the recorder (hatf-record) could not be built: {}", String::from_utf8_lossy(&output.stderr)))
 }

@@ -1,49 +1,50 @@
-//! The library's errors.
+//! Errors returned by this crate.
 
 use std::fmt;
 use std::io;
 
-/// The result of this library's functions.
+/// A result with this crate's [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// An error of this library.
+/// An error returned by this crate.
 pub enum Error {
-    /// A system call failed: what was tried, and the system's error.
+    /// A system call failed: the attempted operation and the system's error.
     System(String, io::Error),
-    /// The program to record could not be started.
+    /// The program to record could not be started: a description and the system's error.
     Start(String, io::Error),
-    /// The options contradict each other, or one is missing.
+    /// The options contradict each other, or a required option is missing.
     Usage(String),
     /// A trace could not be read or written.
     Trace(Box<dyn std::error::Error + Send + Sync>),
 }
 
 impl Error {
-    /// Makes a [`Error::System`] from what was tried.
+    /// Returns a function that wraps an I/O error as an [`Error::System`] with this context.
     pub fn system(context: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let context = context.into();
         |error| Self::System(context, error)
     }
 
-    /// Makes an [`Error::System`] about a temporary file, with its folder, as that may be full where nothing else is.
+    /// Returns a function that wraps an I/O error on a temporary file. The message names the directory, because the
+    /// temporary file system may be full even if others are not.
     pub fn temporary_file() -> impl FnOnce(io::Error) -> Self {
         Self::system(format!("a temporary file in {}", std::env::temp_dir().display()))
     }
 
-    /// Makes an [`Error::Trace`] about an input of a form that the system cannot read. The reader of the form does not know the input's name, which its
-    /// caller adds as it does for damage.
+    /// Returns a function that wraps an I/O error on an input of this format as an [`Error::Trace`]. The caller adds
+    /// the name of the input, as it does for corrupt inputs.
     pub(crate) fn unreadable(form: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |error| Self::Trace(format!("{form}: {error}").into())
     }
 
-    /// Returns whether the reader of our output has closed it, which is not an error for a command.
+    /// Returns whether the reader of the output has closed the pipe. Commands do not treat this as an error.
     #[must_use]
     pub fn is_closed_pipe(&self) -> bool {
         matches!(self, Self::System(_, error) if error.kind() == io::ErrorKind::BrokenPipe)
     }
 }
 
-/// Prints as `Display`, so that a `main` that returns the error prints a sentence.
+/// Prints the same text as `Display`, so that a `main` that returns the error prints a readable message.
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)

@@ -1,17 +1,18 @@
-//! Events of a heap, as this crate's parts pass them to each other. They hold more than any one form of a trace can, so that
-//! every form converts to them and from them.
+//! Heap events, as the parts of this crate exchange them. An event can express more than any single trace format, so
+//! every format converts to and from events.
 //!
-//! Over 400 lines, as each kind of event stands here with all that it holds.
+//! The file has more than 400 lines because each event kind is documented here with all of its fields.
 
 use crate::Result;
 use crate::loss::{Loss, Losses};
 pub use crate::stack::Stack;
 pub use crate::user_metadata::{UserMetadata, has_sizes_only, user_metadata_lines};
 
-/// The size of a `realloc` where the trace does not hold it (the paper's HATF 1.0 in Meta-TF has no field for it).
+/// The size of a `realloc` if the trace does not store it: the Meta-TF version of the paper's HATF 1.0 has no field for
+/// it.
 pub const UNKNOWN_SIZE: u64 = u64::MAX;
 
-/// A function that allocates.
+/// An allocation function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Function {
     /// `malloc`
@@ -22,7 +23,7 @@ pub enum Function {
     Realloc,
     /// `reallocarray`
     Reallocarray,
-    /// `memalign`, or one of its family of which no more is known.
+    /// `memalign`, or an aligned allocation function that is not known more precisely.
     Memalign,
     /// `posix_memalign`
     PosixMemalign,
@@ -48,7 +49,7 @@ impl Function {
         Self::Pvalloc,
     ];
 
-    /// Returns its name in C.
+    /// Returns the name of the C function.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -64,297 +65,297 @@ impl Function {
         }
     }
 
-    /// Returns whether it takes a block.
+    /// Returns whether the function takes an existing block.
     #[must_use]
     pub fn is_realloc(self) -> bool {
         matches!(self, Self::Realloc | Self::Reallocarray)
     }
 
-    /// Returns whether [`Call::detail`] is a number of elements.
+    /// Returns whether [`Call::detail`] is an element count.
     #[must_use]
     pub fn counts(self) -> bool {
         matches!(self, Self::Calloc | Self::Reallocarray)
     }
 
-    /// Returns whether it aligns its block: [`Call::detail`] is the alignment, or 0.
+    /// Returns whether the function aligns its block. [`Call::detail`] is then the alignment, or 0 if unknown.
     #[must_use]
     pub fn aligns(self) -> bool {
         matches!(self, Self::Memalign | Self::PosixMemalign | Self::AlignedAlloc | Self::Valloc | Self::Pvalloc)
     }
 }
 
-/// A call of a function that allocates.
+/// A call to an allocation function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Call {
-    /// The function.
+    /// The called function.
     pub function: Function,
-    /// How many elements, or the alignment; 0 where the function has neither, or it is not known.
+    /// The element count or the alignment; 0 if the function has neither or the value is unknown.
     pub detail: u64,
-    /// Bytes asked for; [`UNKNOWN_SIZE`].
+    /// The requested size in bytes, or [`UNKNOWN_SIZE`].
     pub size: u64,
-    /// Bytes that the block really has; 0: not known.
+    /// The usable size of the block in bytes, or 0 if unknown.
     pub usable: u64,
-    /// The block that it was given; 0: none.
+    /// The address of the block passed to the function, or 0 if there is none.
     pub old: u64,
-    /// The block that it returned; 0: none.
+    /// The address of the returned block, or 0 if there is none.
     pub address: u64,
 }
 
 impl Call {
-    /// Makes a call with all else 0.
+    /// Returns a call whose other fields are 0.
     #[must_use]
     pub fn new(function: Function) -> Self {
         Self { function, detail: 0, size: 0, usable: 0, old: 0, address: 0 }
     }
 
-    /// Returns whether the block it was given ended: it returned another, or the size was 0. A realloc that failed leaves its
-    /// block as it was.
+    /// Returns whether the call ended the block passed to it: it returned a block, or the size was 0. A failed realloc
+    /// leaves its block unchanged.
     #[must_use]
     pub fn old_is_gone(&self) -> bool {
         self.old != 0 && (self.address != 0 || self.size == 0)
     }
 }
 
-/// What a program asked the system to do with pages. Lengths are in bytes; the numbers are the kernel's.
+/// A request to the system about memory pages. Lengths are in bytes; flags and protection are the kernel's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Pages {
     /// `mmap` returned pages.
     Map {
-        /// Where they begin.
+        /// The start address.
         start: u64,
-        /// How many bytes.
+        /// The length in bytes.
         length: u64,
-        /// What may be done with them.
+        /// The protection flags (`PROT_*`).
         protection: u64,
-        /// What they are.
+        /// The mapping flags (`MAP_*`).
         flags: u64,
     },
-    /// `munmap` of pages.
+    /// `munmap` released pages.
     Unmap {
-        /// Where they begin.
+        /// The start address.
         start: u64,
-        /// How many bytes.
+        /// The length in bytes.
         length: u64,
     },
-    /// `mremap` of pages.
+    /// `mremap` moved or resized pages.
     Remap {
-        /// Where they began.
+        /// The old start address.
         from: u64,
-        /// How many bytes they were.
+        /// The old length in bytes.
         from_length: u64,
-        /// Where they begin now.
+        /// The new start address.
         start: u64,
-        /// How many bytes they are now.
+        /// The new length in bytes.
         length: u64,
     },
-    /// The program break has moved: by `brk` or `sbrk`, or in an allocator.
+    /// The program break moved because of `brk` or `sbrk`, or within an allocator.
     Break {
-        /// Where it is now.
+        /// The new program break.
         end: u64,
     },
-    /// `madvise` of pages.
+    /// `madvise` was called for pages.
     Advise {
-        /// Where they begin.
+        /// The start address.
         start: u64,
-        /// How many bytes.
+        /// The length in bytes.
         length: u64,
-        /// The advice.
+        /// The advice (`MADV_*`).
         advice: u64,
     },
 }
 
-/// What the kernel says about the memory of a process, in bytes.
+/// Memory use of a process as reported by the kernel, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Resident {
-    /// Pages that have memory.
+    /// Resident pages.
     pub resident: u64,
-    /// Of these, pages of files, and of memory that processes share.
+    /// Resident pages that belong to files or to shared memory.
     pub shared: u64,
-    /// Private pages that may be written, whether they have memory or not, and stacks.
+    /// Writable private pages, resident or not, and stacks.
     pub data: u64,
-    /// All pages.
+    /// All mapped pages.
     pub mapped: u64,
 }
 
 impl Resident {
-    /// Returns the bytes of pages that have memory and are the process's own.
+    /// Returns the resident bytes that belong to this process alone.
     #[must_use]
     pub fn private(&self) -> u64 {
         self.resident.saturating_sub(self.shared)
     }
 }
 
-/// What was counted of a block, in a program that `hatf cc` built.
+/// Access counts of a block, in a program built by `hatf cc`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Accesses {
-    /// Where the block begins, which is live.
+    /// The address of the live block.
     pub address: u64,
-    /// Loads so far.
+    /// The number of loads so far.
     pub loads: u64,
-    /// Stores so far.
+    /// The number of stores so far.
     pub stores: u64,
-    /// Granules of 64 bytes with an access.
+    /// The number of 64-byte granules that were accessed.
     pub touched: u64,
-    /// Granules that the block has a byte in.
+    /// The number of granules that contain a byte of the block.
     pub granules: u64,
-    /// Code that is not instrumented may have accessed it, too.
+    /// Whether code that is not instrumented may have accessed the block, too.
     pub reached: bool,
 }
 
 impl Accesses {
-    /// Returns how many there were.
+    /// Returns the number of loads and stores.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.loads.saturating_add(self.stores)
     }
 
-    /// Returns how much of the block was accessed, in whole percent, rounded down; 0 for a block without granules.
+    /// Returns the accessed part of the block as a whole percentage, rounded down; 0 for a block without granules.
     #[must_use]
     pub fn percent_utilized(&self) -> u64 {
         self.touched.min(self.granules).saturating_mul(100).checked_div(self.granules).unwrap_or(0)
     }
 }
 
-/// The kind of an event, with the values that not all events share.
+/// The kind of an event, with the values specific to that kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EventKind<'a> {
-    /// A function that allocates was called.
+    /// An allocation function was called.
     Call(Call),
-    /// The block at `address` ends.
+    /// The block at `address` was freed.
     Free {
-        /// Where it began.
+        /// The address of the block.
         address: u64,
     },
-    /// The block at `old` ends within a realloc that has not returned.
+    /// A realloc that has not returned yet has freed the block at `old`.
     ReallocBegin {
-        /// Where it began.
+        /// The address of the block.
         old: u64,
     },
-    /// That realloc returns.
+    /// The realloc returned.
     ReallocEnd(Call),
-    /// A call returned no block, and left everything as it was; `old` lives on.
+    /// A call returned no block and changed nothing; `old` is still live.
     Failed(Call),
-    /// A heap begins (HATF 1.0, where there may be several).
+    /// A heap was created (HATF 1.0, which may have several heaps).
     CreateHeap,
-    /// A heap ends, with all blocks in it.
+    /// A heap was destroyed with all blocks in it.
     DestroyHeap,
-    /// A thread begins.
+    /// A thread started.
     ThreadStart {
-        /// The thread that made it; 0: not known.
+        /// The thread that created this one, or 0 if unknown.
         creator: u64,
-        /// The kernel's number of it; 0: not known.
+        /// The kernel's thread ID, or 0 if unknown.
         task: u64,
     },
-    /// A thread ends.
+    /// A thread ended.
     ThreadEnd,
-    /// The thread has this name from here on.
+    /// The thread was given a name.
     ThreadName {
-        /// Its name.
+        /// The name.
         name: &'a [u8],
     },
-    /// The program asked the system for pages, or gave some back.
+    /// The program requested pages from the system or released some.
     Pages(Pages),
-    /// The kernel was asked what memory the process has.
+    /// The memory use of the process was sampled.
     Resident(Resident),
     /// The program passed a mark.
     Mark {
-        /// Its name.
+        /// The name of the mark.
         name: &'a [u8],
     },
-    /// A phase begins.
+    /// A phase began.
     PhaseBegin {
-        /// Its name.
+        /// The name of the phase.
         name: &'a [u8],
     },
-    /// A phase ends.
+    /// A phase ended.
     PhaseEnd {
-        /// Its name.
+        /// The name of the phase.
         name: &'a [u8],
     },
-    /// A program image was loaded: a new heap, and the end of the one before.
+    /// A program image was loaded. This ends the previous heap and begins a new one.
     Image {
-        /// The process.
+        /// The process ID.
         process: u64,
-        /// The program.
+        /// The path of the program.
         path: &'a [u8],
     },
     /// A program or a shared object was loaded.
     ModuleLoad {
-        /// What is added to the addresses of its file.
+        /// The number added to the addresses in the file to get those in memory.
         bias: u64,
-        /// Its first address.
+        /// The start address.
         start: u64,
-        /// The address behind its last.
+        /// The end address (exclusive).
         end: u64,
-        /// Its build id in hexadecimal digits, or `-`; a space; its path.
+        /// The build ID in hexadecimal digits, or `-`; then a space and the path.
         name: &'a [u8],
     },
     /// A module was unloaded.
     ModuleUnload {
-        /// Its first address.
+        /// The start address.
         start: u64,
     },
-    /// The source file of the symbols that follow.
+    /// The source file of the following symbols.
     Source {
-        /// Its path; empty: not known.
+        /// The path, or empty if unknown.
         path: &'a [u8],
     },
-    /// The function that a frame of stacks is in, while the module is loaded in which it lies. Of several for one frame all but
-    /// the last are inlined into the next.
+    /// The function that a stack frame is in, while the frame's module is loaded. If a frame has several symbols, each
+    /// but the last is inlined into the next.
     Symbol {
-        /// The frame.
+        /// The frame address.
         frame: u64,
-        /// The line in the source file, from 1; 0: not known.
+        /// The line in the source file, from 1, or 0 if unknown.
         line: u64,
-        /// The function.
+        /// The name of the function.
         name: &'a [u8],
     },
-    /// Loads and stores of a block.
+    /// The loads and stores of a block.
     Accesses(Accesses),
-    /// When a block was last accessed, in a program that `hatf cc` built.
+    /// The last access to a block, in a program built by `hatf cc`.
     LastAccess {
-        /// Where the block begins, which is live.
+        /// The address of the live block.
         address: u64,
-        /// The time of the last call that was recorded before that; 0: it was not accessed.
+        /// The time of the last call recorded before the access, or 0 if the block was never accessed.
         last: u64,
     },
     /// A function was entered.
     Enter {
-        /// An address in it.
+        /// An address in the function.
         function: u64,
     },
-    /// The function was left that the thread entered last.
+    /// The thread left the function that it entered last.
     Leave,
-    /// The thread runs on another processor than at its event before, or that is its first.
+    /// The thread runs on a different CPU from the one at its previous event, or this is its first event.
     Processor {
-        /// The kernel's number of the processor.
+        /// The kernel's number of the CPU.
         cpu: u64,
     },
-    /// The program ended.
+    /// The program exited.
     Exit {
-        /// Its exit status.
+        /// The exit status.
         status: u64,
     },
-    /// A signal ended the program.
+    /// A signal killed the program.
     Killed {
-        /// The number of the signal.
+        /// The signal number.
         signal: u64,
     },
-    /// Events are missing here.
+    /// Events are missing at this position.
     Lost {
-        /// How many.
+        /// The number of missing events.
         events: u64,
     },
-    /// Recording stops, or goes on. What happened in between is not known: from where it goes on no block counts that was live
-    /// before.
+    /// Recording stopped or resumed. Nothing is known about the time in between, so blocks allocated before recording
+    /// resumed no longer count as live.
     Recording {
-        /// It goes on.
+        /// Whether recording resumed.
         on: bool,
     },
 }
 
 impl EventKind<'static> {
-    /// Puts a name in, if this is of a kind that has one.
+    /// Returns the event kind with this name, if its kind has a name.
     pub(crate) fn named(self, name: &[u8]) -> EventKind<'_> {
         match self {
             Self::ThreadName { .. } => EventKind::ThreadName { name },
@@ -371,7 +372,7 @@ impl EventKind<'static> {
 }
 
 impl<'a> EventKind<'a> {
-    /// Returns the kind of loss where a form of a trace has only calls and frees; `None` for those.
+    /// Returns the kind of loss in a format that stores only calls and frees, or `None` for calls and frees.
     #[must_use]
     pub fn loss(&self) -> Option<Loss> {
         Some(match self {
@@ -394,7 +395,7 @@ impl<'a> EventKind<'a> {
         })
     }
 
-    /// Takes the name out, which [`named`](EventKind::named) puts back.
+    /// Splits the name off, so that [`named`](EventKind::named) can restore it.
     pub(crate) fn nameless(self) -> (EventKind<'static>, &'a [u8]) {
         let kind = match self {
             Self::ThreadName { name } => return (EventKind::ThreadName { name: &[] }, name),
@@ -433,43 +434,43 @@ impl<'a> EventKind<'a> {
     }
 }
 
-/// An event.
+/// A heap event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event<'a> {
-    /// Its kind.
+    /// The kind of the event.
     pub kind: EventKind<'a>,
-    /// Nanoseconds since the start of the recording; 0 where the trace has no times.
+    /// Nanoseconds since the start of the recording, or 0 if the trace has no times.
     pub time: u64,
-    /// The thread that did it, or the one that began or ended; 1 where the trace has no threads.
+    /// The thread that caused the event, or that started or ended; 1 if the trace has no threads.
     pub thread: u64,
-    /// The heap it happened in. Images are numbered from 1; 0 where the trace has no heaps.
+    /// The heap of the event. Images are numbered from 1; 0 if the trace has no heaps.
     pub heap: u64,
-    /// The call's stack; none: not known.
+    /// The call stack, empty if unknown.
     pub stack: Stack<'a>,
-    /// HATF 1.0's attributes, where they hold more than the rest of the event.
+    /// The HATF 1.0 attributes, if they contain more than the rest of the event.
     pub attributes: &'a [u8],
 }
 
 impl<'a> Event<'a> {
-    /// Makes an event of thread 1 with nothing else known.
+    /// Returns an event of thread 1 with all other fields unknown.
     #[must_use]
     pub fn new(kind: EventKind<'a>) -> Self {
         Self { kind, time: 0, thread: 1, heap: 0, stack: Stack::NONE, attributes: &[] }
     }
 
-    /// Makes that of a `malloc`.
+    /// Returns a `malloc` event.
     #[must_use]
     pub fn malloc(address: u64, size: u64) -> Self {
         Self::new(EventKind::Call(Call { size, address, ..Call::new(Function::Malloc) }))
     }
 
-    /// Makes that of a `realloc`.
+    /// Returns a `realloc` event.
     #[must_use]
     pub fn realloc(old: u64, address: u64, size: u64) -> Self {
         Self::new(EventKind::Call(Call { size, old, address, ..Call::new(Function::Realloc) }))
     }
 
-    /// Makes that of a `free`.
+    /// Returns a `free` event.
     #[must_use]
     pub fn free(address: u64) -> Self {
         Self::new(EventKind::Free { address })
@@ -481,16 +482,16 @@ impl<'a> Event<'a> {
 pub enum Item<'a> {
     /// An event.
     Event(Event<'a>),
-    /// A comment's bytes.
+    /// The bytes of a comment.
     Comment(&'a [u8]),
 }
 
-/// Receives events, in order.
+/// A consumer of events, in order.
 pub trait EventSink {
     /// Receives an event.
     ///
     /// # Errors
-    /// It could not be kept; no more should be given.
+    /// The event could not be stored; the caller should stop.
     fn event(&mut self, event: &Event<'_>) -> Result<()>;
 
     /// Receives a comment.
@@ -499,19 +500,19 @@ pub trait EventSink {
     /// As for [`EventSink::event`].
     fn comment(&mut self, text: &[u8]) -> Result<()>;
 
-    /// Receives user metadata: before the first event, and what is known only then after the last.
+    /// Receives user metadata before the first event, and again after the last event if more became known in between.
     ///
     /// # Errors
     /// As for [`EventSink::event`].
     fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()>;
 
-    /// Learns of the addresses that the next events are about, where the source knows some of them; not all are given. The default does
+    /// Announces addresses that the next events refer to. A source announces only those it knows. The default does
     /// nothing.
     fn coming(&mut self, addresses: &[u64]) {
         let _ = addresses;
     }
 
-    /// Makes what was received so far durable, should the process be killed. The default does nothing.
+    /// Makes everything received so far durable in case the process is killed. The default does nothing.
     ///
     /// # Errors
     /// As for [`EventSink::event`].
@@ -520,18 +521,18 @@ pub trait EventSink {
     }
 }
 
-/// Supplies events, in order.
+/// A producer of events, in order.
 pub trait EventSource {
-    /// Returns the next item, `None` at the end.
+    /// Returns the next item, or `None` at the end.
     ///
     /// # Errors
-    /// The trace is damaged, or cannot be read; after an error nothing more comes.
+    /// The trace is corrupt or cannot be read; no item follows an error.
     fn next(&mut self) -> Result<Option<Item<'_>>>;
 
-    /// Passes all that is left to a sink. Sources override this to be fast.
+    /// Passes all remaining items to a sink. Sources override this method for speed.
     ///
     /// # Errors
-    /// The first of either side.
+    /// The first error of either side.
     fn pour<T: EventSink + ?Sized>(&mut self, sink: &mut T) -> Result<()>
     where
         Self: Sized,
@@ -545,26 +546,26 @@ pub trait EventSource {
         Ok(())
     }
 
-    /// Returns the nanoseconds in a tick of the trace's clock.
+    /// Returns the number of nanoseconds in a tick of the trace's clock.
     fn resolution(&self) -> u64 {
         1
     }
 
-    /// Returns the user metadata met so far.
+    /// Returns the user metadata read so far.
     fn user_metadata(&self) -> UserMetadata {
         UserMetadata::new()
     }
 
-    /// Returns what events could not hold of the trace so far.
+    /// Returns counts of what the events read so far could not represent.
     fn losses(&self) -> Losses {
         Losses::default()
     }
 }
 
-/// Passes all of a source to a sink, with the user metadata.
+/// Passes all items of a source and its user metadata to a sink.
 ///
 /// # Errors
-/// The first of either side.
+/// The first error of either side.
 pub fn copy<S: EventSource, T: EventSink + ?Sized>(source: &mut S, sink: &mut T) -> Result<()> {
     let first = source.user_metadata();
     if !first.is_empty() {
@@ -576,7 +577,7 @@ pub fn copy<S: EventSource, T: EventSink + ?Sized>(source: &mut S, sink: &mut T)
     if last.is_empty() { Ok(()) } else { sink.user_metadata(&last) }
 }
 
-/// Passes each event to two sinks.
+/// A sink that passes each event on to two sinks.
 pub struct Tee<'s>(pub &'s mut dyn EventSink, pub &'s mut dyn EventSink);
 
 impl EventSink for Tee<'_> {

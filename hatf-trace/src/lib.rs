@@ -1,13 +1,16 @@
-//! Heap allocation traces: events, and every form of trace that has them.
+//! Heap allocation traces: events, and all supported trace formats.
 //!
-//! - [`event`] is what happens to a heap, whatever form a trace of it has: sources give events, sinks take them.
-//! - [`forms`] opens a trace in any form and converts it to another, and [`loss`] counts what did not fit.
-//! - [`heap`] writes and reads traces of `dtds/heap.dtd`, [`hatf10`] those of `dtds/HATF10.dtd`, [`hatf1`] HATF 1.0's native form.
-//! - [`stacks`] tells what frames of a trace's stacks are.
-//! - [`stack_hash`] makes hashes of stacks that are the same in every trace of a build.
-//! - [`pipeline`] gives a sink in this thread what another reads.
+//! - [`event`] defines heap events independently of the trace format. Sources produce events, and sinks consume them.
+//! - [`forms`] opens a trace of any format and converts it to another; [`loss`] counts what the target format cannot
+//!   store.
+//! - [`heap`] writes and reads traces of `dtds/heap.dtd`, [`hatf10`] those of `dtds/HATF10.dtd`, and [`hatf1`] the
+//!   native format of HATF 1.0.
+//! - [`stacks`] resolves stack frames to locations.
+//! - [`stack_hash`] computes stack hashes that are the same in every trace of a build.
+//! - [`pipeline`] passes what another thread reads to a sink in this thread.
 //!
-//! All of them work event by event, in memory bounded by the blocks alive. Nothing here prints, or runs a program.
+//! All of these work event by event, in memory bounded by the number of live blocks. Nothing here prints or runs a
+//! program.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod error;

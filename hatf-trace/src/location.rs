@@ -1,4 +1,4 @@
-//! Where a frame of a stack is, and the names that stand for it.
+//! Locations of stack frames and their names.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,41 +7,42 @@ use crate::short_name::short_name;
 /// A function in a location.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Function {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its source file; empty: not known.
+    /// The source file, or empty if unknown.
     pub file: String,
-    /// The line, from 1; 0: not known.
+    /// The line, from 1, or 0 if unknown.
     pub line: u64,
 }
 
-/// Where a frame is.
+/// The location of a frame.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Location {
     /// The frame: a return address.
     pub address: u64,
-    /// The path of its module; empty: it is in none.
+    /// The path of the module, or empty if the frame is in no module.
     pub module: String,
-    /// The build id of its module in hexadecimal digits; empty: it has none.
+    /// The build ID of the module in hexadecimal digits, or empty if it has no build ID.
     pub build_id: String,
-    /// Whether its module is the program itself, and no shared object.
+    /// Whether the module is the program itself rather than a shared object.
     pub is_program: bool,
     /// The address in the module's file.
     pub offset: u64,
-    /// The number of the process, of a frame that is in no module; 0: not known.
+    /// The process ID if the frame is in no module; 0 if unknown.
     pub process: u64,
-    /// Its functions, inlined ones first; none: no symbol is known.
+    /// The functions, inlined ones first; empty if no symbol is known.
     pub functions: Vec<Function>,
 }
 
 impl Location {
-    /// Returns the name of its module's file; empty: it is in none.
+    /// Returns the file name of the module, or an empty string if the frame is in no module.
     #[must_use]
     pub fn module_name(&self) -> &str {
         self.module.rsplit('/').next().unwrap_or_default()
     }
 
-    /// Returns the names that stand for it, innermost first: those of its functions, or one made of its module or address.
+    /// Returns the names of the location, innermost first: those of its functions, or one derived from its module or
+    /// address.
     pub fn names(&self) -> impl Iterator<Item = String> + '_ {
         let unknown = self.functions.is_empty().then(|| {
             let module = self.module_name();
@@ -50,13 +51,14 @@ impl Location {
         self.functions.iter().map(|function| function.name.clone()).chain(unknown)
     }
 
-    /// Returns the same names for people: see [`short_name`].
+    /// Returns the names of the location, shortened for people by [`short_name`].
     pub fn short_names(&self) -> impl Iterator<Item = String> + '_ {
         let is_known = !self.functions.is_empty();
         self.names().map(move |name| if is_known { short_name(&name).into_owned() } else { name })
     }
 
-    /// Returns the same names with lines behind functions, where they are known: two calls in one function differ then.
+    /// Returns the names of the location, with line numbers after function names if they are known. The line numbers
+    /// distinguish two calls in the same function.
     pub fn names_with_lines(&self) -> impl Iterator<Item = String> + '_ {
         self.names().enumerate().map(|(number, name)| self.with_line(number, name))
     }
@@ -68,7 +70,7 @@ impl Location {
         }
     }
 
-    /// Returns a line for each function: its [short name](short_name), and where it is in the source, or else its module.
+    /// Returns a line for each function: its [short name](short_name), and its source position or else its module.
     pub fn lines(&self) -> impl Iterator<Item = String> + '_ {
         self.short_names().enumerate().map(|(number, name)| match self.functions.get(number) {
             Some(Function { file, line, .. }) if !file.is_empty() && *line > 0 => format!("{name} at {file}:{line}"),

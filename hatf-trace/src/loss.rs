@@ -1,8 +1,8 @@
-//! Counts of what a form of a trace cannot hold, made while a trace is written in it.
+//! Counts of the data that a target format cannot store, collected while a trace is written.
 
 use std::fmt;
 
-/// Declares the kinds of loss, with their text in messages.
+/// Declares the kinds of loss and their descriptions.
 macro_rules! losses {
     ($($(#[$doc:meta])* $name:ident = $text:literal,)+) => {
         /// A kind of loss.
@@ -11,15 +11,15 @@ macro_rules! losses {
             $($(#[$doc])* $name,)+
         }
 
-        /// How often each kind of loss was met.
+        /// The number of losses of each kind.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct Losses([u64; Loss::ALL.len()]);
 
         impl Loss {
-            /// All kinds.
+            /// All kinds of loss.
             pub const ALL: &[Self] = &[$(Self::$name,)+];
 
-            /// Describes what is lost, in the plural.
+            /// Returns a description of the lost data, in the plural.
             #[must_use]
             pub fn text(self) -> &'static str {
                 match self { $(Self::$name => $text,)+ }
@@ -29,80 +29,80 @@ macro_rules! losses {
 }
 
 losses! {
-    /// Times that are not 0.
+    /// Nonzero times.
     Time = "times",
-    /// Times that are not whole numbers of the clock's ticks.
+    /// Times that are not multiples of a clock tick.
     Rounding = "times between two ticks of the clock (rounded down)",
-    /// Events of another thread than 1.
-    Thread = "threads of events",
-    /// Stacks of more than nothing.
+    /// Thread numbers other than 1.
+    Thread = "thread numbers of events",
+    /// Stacks that are not empty.
     Stack = "stacks",
-    /// Frames of stacks behind the innermost one.
-    Frames = "frames of stacks but the innermost one",
-    /// Frames of native code, where Python's functions are the stack.
-    NativeFrames = "native frames of stacks, where Python's functions are known",
+    /// Stack frames other than the innermost one.
+    Frames = "stack frames other than the innermost one",
+    /// Native frames of stacks that consist of Python functions.
+    NativeFrames = "native frames of stacks with Python functions",
     /// Usable sizes.
     Usable = "usable sizes",
-    /// Which function it was.
+    /// The called function.
     Function = "which function was called (a similar one is written instead)",
-    /// Numbers of elements, and alignments.
-    Detail = "numbers of elements and alignments",
-    /// Sizes of reallocs that the source does not hold.
-    Size = "sizes of reallocs, which the source does not hold (written as 0)",
-    /// HATF 1.0's kind of realloc, where it does not follow from the addresses.
-    ReallocKind = "kinds of realloc that do not follow from the addresses",
-    /// A realloc in two halves.
-    Halves = "reallocs in two halves (written as free and realloc)",
-    /// Heaps but the image's.
-    Heap = "heaps of events",
-    /// Heaps that begin and end.
-    Heaps = "beginnings and ends of heaps",
+    /// Element counts and alignments.
+    Detail = "element counts and alignments",
+    /// Realloc sizes that the source does not store.
+    Size = "realloc sizes missing in the source (written as 0)",
+    /// The HATF 1.0 kind of a realloc, if it does not follow from the addresses.
+    ReallocKind = "realloc kinds that do not follow from the addresses",
+    /// Reallocs recorded as two events.
+    Halves = "reallocs recorded as two events (written as free and realloc)",
+    /// Heaps other than that of the image.
+    Heap = "heap numbers of events",
+    /// The creation and destruction of heaps.
+    Heaps = "heap creations and destructions",
     /// Attributes.
     Attributes = "attributes",
-    /// Threads that begin and end.
-    Threads = "beginnings and ends of threads",
-    /// Names of threads, and the system's numbers of them.
-    ThreadNames = "names of threads, and the kernel's numbers of them",
-    /// Pages.
-    Pages = "calls for pages, and what the kernel said of them",
+    /// The start and end of threads.
+    Threads = "thread starts and ends",
+    /// Thread names and kernel thread IDs.
+    ThreadNames = "thread names and kernel thread ids",
+    /// Requests for memory pages and samples of memory use.
+    Pages = "calls for pages and samples of memory use",
     /// Marks and phases.
     Marks = "marks and phases",
-    /// Images, and how they end.
-    Images = "program images, and how they ended",
+    /// Program images and how they ended.
+    Images = "program images and their ends",
     /// Modules and symbols.
     Modules = "modules and symbols of stacks",
-    /// Calls that failed.
+    /// Failed calls.
     Failed = "failed calls",
-    /// Events lost.
+    /// Counts of lost events.
     Lost = "counts of lost events",
-    /// Where recording was off.
-    Recording = "places where recording stopped or went on",
-    /// Loads and stores.
+    /// Positions at which recording stopped or resumed.
+    Recording = "places where recording stopped or resumed",
+    /// Loads and stores of blocks.
     Accesses = "loads and stores of blocks",
-    /// Functions that are entered and left.
-    Functions = "functions entered and left",
-    /// On which processor a thread runs.
-    Processors = "processors that threads ran on",
+    /// Function entries and exits.
+    Functions = "function entries and exits",
+    /// The CPUs that threads ran on.
+    Processors = "CPUs that threads ran on",
     /// Comments.
     Comments = "comments",
     /// User metadata.
     UserMetadata = "facts about the recording (user metadata)",
-    /// Addresses, where blocks are numbered.
+    /// Addresses, in a format that numbers blocks.
     Addresses = "addresses (blocks are numbered)",
-    /// Events of blocks that are not in a sample.
-    Sampled = "allocations and frees of blocks that are left out, as there are many (a sample is written)",
+    /// Events of blocks that are not part of a sample.
+    Sampled = "allocations and frees of blocks left out of the written sample",
     /// Frees of blocks that were not allocated in the trace.
     UnknownFrees = "frees of blocks that were allocated before the trace",
 }
 
 impl Losses {
-    /// Counts one.
+    /// Counts one loss.
     #[inline]
     pub fn note(&mut self, loss: Loss) {
         self.add(loss, 1);
     }
 
-    /// Counts one if `lost`.
+    /// Counts one loss if `lost` is true.
     #[inline]
     pub fn note_if(&mut self, lost: bool, loss: Loss) {
         if lost {
@@ -110,7 +110,7 @@ impl Losses {
         }
     }
 
-    /// Counts several.
+    /// Counts several losses.
     #[inline]
     pub fn add(&mut self, loss: Loss, count: u64) {
         if let Some(sum) = self.0.get_mut(loss as usize) {
@@ -118,12 +118,12 @@ impl Losses {
         }
     }
 
-    /// Adds the counts of another.
+    /// Adds the counts of `other`.
     pub fn merge(&mut self, other: &Self) {
         other.iter().for_each(|(loss, count)| self.add(loss, count));
     }
 
-    /// Iterates over the kinds that were met, with their counts.
+    /// Iterates over the kinds of loss that occurred, with their counts.
     pub fn iter(&self) -> impl Iterator<Item = (Loss, u64)> + '_ {
         Loss::ALL.iter().copied().zip(self.0).filter(|(_, count)| *count > 0)
     }
@@ -136,7 +136,7 @@ impl Losses {
 }
 
 impl fmt::Display for Losses {
-    /// Prints a line for each kind.
+    /// Prints one line per kind of loss.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.iter().try_for_each(|(loss, count)| writeln!(f, "{count} {}", loss.text()))
     }

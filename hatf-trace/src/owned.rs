@@ -1,8 +1,8 @@
-//! Events that are kept.
+//! Owned copies of events.
 
 use crate::event::{Event, EventKind, Stack};
 
-/// An event whose stack and names are its own.
+/// An event that owns its stack, name and attributes.
 #[derive(Clone, Debug)]
 pub struct OwnedEvent {
     event: Event<'static>,
@@ -18,7 +18,7 @@ impl Default for OwnedEvent {
 }
 
 impl OwnedEvent {
-    /// Keeps an event.
+    /// Copies an event.
     #[must_use]
     pub fn of(event: &Event<'_>) -> Self {
         let mut owned = Self::default();
@@ -26,7 +26,7 @@ impl OwnedEvent {
         owned
     }
 
-    /// Keeps another event instead, in the same memory.
+    /// Replaces the event by a copy of another, reusing the memory.
     pub fn set(&mut self, event: &Event<'_>) {
         let Event { kind, time, thread, heap, stack, attributes } = *event;
         let (kind, name) = kind.nameless();

@@ -1,30 +1,30 @@
-//! Events that one thread gives and another takes: a trace is read while what is in it is worked on.
+//! Passes events from one thread to another, so that a trace is read while its events are being processed.
 //!
-//! Events go over in batches (see `metatf_tools::pipeline`): nothing is allocated for an event.
+//! Events are passed in batches (see `metatf_tools::pipeline`), and no memory is allocated per event.
 
 use crate::event::{Call, Event, EventKind, EventSink, Function, Stack, UserMetadata};
 use crate::{Error, Result};
 use metatf_tools::pipeline::{Feed, beside, pipe};
 use std::ops::Range;
 
-/// Steps in a batch: what they take stays in the cache of the core that fills it, or takes it, and it takes long enough to fill
-/// one for the other thread to be woken seldom.
+/// Steps in a batch: few enough to stay in the cache of the core that fills or consumes the batch, and enough that the
+/// other thread is rarely woken.
 const BATCH: usize = 4096;
-/// Full batches that may wait to be taken.
+/// Maximum number of full batches waiting to be consumed.
 const WAITING: usize = 4;
 
-/// Events whose addresses a sink learns before it is given the first.
+/// Number of events whose addresses are announced to the sink ahead of time.
 const AHEAD: usize = 16;
 
-/// Runs `give` in a thread of its own, and gives `sink` in this one what it gives.
+/// Runs `give` in a new thread and passes everything it produces to `sink` in the current thread.
 ///
 /// # Errors
-/// What `sink` returns, and then `give` has to stop; else what `give` returns; the system has no thread.
+/// The error of `sink`, which also stops `give`; otherwise the error of `give`, or the system could not start a thread.
 pub fn read_beside(give: impl FnOnce(&mut EventFeed) -> Result<()> + Send, sink: &mut dyn EventSink) -> Result<()> {
     let (feed, batches) = pipe(WAITING);
     let giving = move || {
         let mut events = EventFeed { batch: Batch::default(), feed, of: None, sent: 0, places: Vec::new() };
-        // What came before an error is given, too.
+        // Events that precede an error are passed on, too.
         give(&mut events).and(events.send())
     };
     let taking = move || {
@@ -38,36 +38,37 @@ pub fn read_beside(give: impl FnOnce(&mut EventFeed) -> Result<()> + Send, sink:
     taken.and(given)
 }
 
-/// A sink whose events another thread takes.
+/// A sink whose events another thread consumes.
 pub struct EventFeed {
     batch: Batch,
     feed: Feed<Batch>,
-    /// The thread and the heap of events in the batch, where it has said so.
+    /// Thread and heap of the events in the batch, once the batch has a step that sets them.
     of: Option<(u64, u64)>,
-    /// How many batches are sent.
+    /// Number of batches sent.
     sent: u64,
-    /// By the number of a stack: the last batch that has it, and where. A batch has each once.
+    /// Per stack number, the last batch that contains the stack and the stack's index there. A batch contains each
+    /// stack once.
     places: Vec<(u64, Option<u32>)>,
 }
 
-/// What goes from one thread to the other at once.
+/// The unit in which data passes between the threads.
 #[derive(Default)]
 struct Batch {
     steps: Vec<Step>,
-    /// The address that each step is about, of a realloc the old one; 0: none.
+    /// Address that each step refers to: for a realloc the old one, and 0 for steps without an address.
     addresses: Vec<u64>,
-    /// Events that are not a [`Step`] by themselves.
+    /// Events without a dedicated [`Step`].
     others: Vec<Other>,
     comments: Vec<Range<usize>>,
     abouts: Vec<UserMetadata>,
-    /// Stacks of events: their frames, one behind the other, where each ends, and its number.
+    /// Event stacks: all frames in sequence, then the end and the number of each stack.
     frames: Vec<u64>,
     stacks: Vec<(usize, u32)>,
     /// Names and attributes of events, and comments.
     bytes: Vec<u8>,
 }
 
-/// What is given. Nearly all events are of the first two kinds, which are kept small.
+/// A step in a batch. Nearly all events are of the first two kinds, which are kept small.
 #[derive(Clone, Copy)]
 enum Step {
     Malloc {
@@ -82,20 +83,20 @@ enum Step {
         address: u64,
         stack: Option<u32>,
     },
-    /// The thread and the heap of these from now on.
+    /// Sets the thread and the heap of the following events.
     Of {
         thread: u64,
         heap: u64,
     },
-    /// The next of the other events.
+    /// The next element of the other events.
     Other,
-    /// The next of the comments, of what the trace says about itself.
+    /// The next comment.
     Comment,
     UserMetadata,
     Flush,
 }
 
-/// An event, and where in its batch the rest of it is.
+/// An event, and the positions in its batch of its variable-length parts.
 struct Other {
     event: Event<'static>,
     stack: Option<u32>,
@@ -115,7 +116,7 @@ impl Batch {
         self.bytes.clear();
     }
 
-    /// Gives everything in it.
+    /// Passes everything in the batch to the sink.
     fn give(&self, sink: &mut dyn EventSink) -> Result<()> {
         let text = |range: &Range<usize>| self.bytes.get(range.clone()).unwrap_or_default();
         let (mut others, mut abouts) = (self.others.iter(), self.abouts.iter());
@@ -151,7 +152,7 @@ impl Batch {
         Ok(())
     }
 
-    /// Returns a stack by its place in the batch.
+    /// Returns a stack by its index in the batch.
     fn stack(&self, place: Option<u32>) -> Stack<'_> {
         let Some(place) = place.map(|place| place as usize) else { return Stack::NONE };
         let end = |place: usize| self.stacks.get(place).map(|(end, _)| *end);
@@ -160,7 +161,7 @@ impl Batch {
         Stack::numbered(frames, self.stacks.get(place).map_or(0, |(_, number)| *number))
     }
 
-    /// Keeps bytes; where they are.
+    /// Stores bytes and returns their range.
     fn keep(&mut self, bytes: &[u8]) -> Range<usize> {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(bytes);
@@ -169,7 +170,7 @@ impl Batch {
 }
 
 impl EventFeed {
-    /// Hands the batch over, and begins another.
+    /// Hands the batch over and begins a new one.
     #[cold]
     #[inline(never)]
     fn send(&mut self) -> Result<()> {
@@ -177,7 +178,7 @@ impl EventFeed {
         let full = std::mem::replace(&mut self.batch, empty);
         self.of = None;
         self.sent += 1;
-        if self.feed.give(full) { Ok(()) } else { Err(Error::Usage("nobody takes the events any more".to_owned())) }
+        if self.feed.give(full) { Ok(()) } else { Err(Error::Usage("the consumer of the events has ended".to_owned())) }
     }
 
     #[inline(always)]
@@ -187,7 +188,7 @@ impl EventFeed {
         if self.batch.steps.len() < BATCH { Ok(()) } else { self.send() }
     }
 
-    /// Keeps a stack, unless the batch has it; where it is.
+    /// Stores a stack unless the batch contains it already. Returns its index.
     #[inline]
     fn stack(&mut self, stack: Stack<'_>) -> Option<u32> {
         if stack.is_empty() {
@@ -226,7 +227,7 @@ impl EventFeed {
         self.step(Step::Other, address)
     }
 
-    /// The events that follow are of this thread and this heap.
+    /// Sets the thread and the heap of the following events.
     #[cold]
     fn begin(&mut self, thread: u64, heap: u64) {
         self.of = Some((thread, heap));
@@ -276,7 +277,7 @@ impl EventSink for EventFeed {
 mod tests {
     use super::*;
 
-    /// Notes what it is given, as text; refuses what comes after this many.
+    /// Records everything it receives as strings, and fails after a given number of items.
     struct Notes(Vec<String>, usize);
 
     impl Notes {
@@ -307,7 +308,7 @@ mod tests {
         }
     }
 
-    /// Gives events of many kinds.
+    /// Produces events of many kinds.
     fn give(sink: &mut dyn EventSink, events: u64) -> Result<()> {
         let user_metadata = [("key".to_owned(), 1.into())].into_iter().collect();
         sink.user_metadata(&user_metadata)?;
@@ -316,7 +317,7 @@ mod tests {
             sink.event(&plain)?;
             let call = Call { size: n, address: n, ..Call::new(Function::Malloc) };
             sink.event(&Event { stack: (&[n, n + 1]).into(), time: n, ..Event::new(EventKind::Call(call)) })?;
-            // Some are met again, in this batch and in later ones; one has too high a number.
+            // Some stacks occur again in this batch and in later ones; one has a number that is too high.
             let kind = n % 7;
             let frames = vec![kind + 1; usize::try_from(kind).unwrap()];
             let stack = Stack::numbered(&frames, if kind == 6 { u32::MAX } else { u32::try_from(kind).unwrap() });
@@ -373,7 +374,7 @@ mod tests {
         }
     }
 
-    /// Holds the addresses of events to those that were said to come.
+    /// Checks that the address of each event was announced.
     #[derive(Default)]
     struct Coming(Vec<u64>, usize);
 
@@ -403,7 +404,7 @@ mod tests {
     #[test]
     fn addresses_come_before_their_events() {
         let mut coming = Coming::default();
-        // Each round has six calls and frees: plain ones, and some with a stack, a thread, a heap or attributes of their own.
+        // Each round has six calls and frees: plain ones, and some with their own stack, thread, heap or attributes.
         read_beside(|sink| give(sink, 1000), &mut coming).unwrap();
         assert_eq!(coming.1, 6000);
     }
@@ -413,7 +414,7 @@ mod tests {
         let mut notes = Notes(Vec::new(), 10);
         let refused = read_beside(|sink| give(sink, 100_000), &mut notes);
         assert!(matches!(refused, Err(Error::Usage(why)) if why == "enough"));
-        // What comes before an error is given.
+        // Items that precede an error are passed on.
         let mut notes = Notes(Vec::new(), usize::MAX);
         let failing = |sink: &mut EventFeed| {
             sink.comment(b"a")?;

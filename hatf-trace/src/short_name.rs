@@ -1,11 +1,12 @@
-//! Names of functions as people read them: without what compilers add, and with template arguments only as long as they are short.
+//! Function names shortened for people: without the additions of compilers, and with template arguments only if they
+//! are short.
 
 use std::borrow::Cow;
 
-/// Template arguments of more bytes are left out.
+/// Maximum length in bytes of the template arguments that are kept.
 const ARGUMENTS: usize = 24;
 
-/// What compilers put behind the names of copies of a function.
+/// Suffixes that compilers append to the names of function copies.
 const COPIES: [&str; 6] = [".isra.", ".constprop.", ".part.", ".cold", ".lto_priv.", ".llvm."];
 
 /// Shortens the name of a function: `h::h0123456789abcdef` is `h`, `std::map<a long list>::at` is `std::map<..>::at`, and
@@ -25,12 +26,13 @@ fn without_additions(name: &str) -> &str {
         _ => plain,
     };
     let copies = COPIES.iter().filter_map(|copy| plain.find(copy));
-    // A name that begins so is one of its own.
+    // A name that begins with such a suffix is an ordinary name.
     let end = copies.filter(|at| *at > 0).min().unwrap_or(plain.len());
     if plain.is_empty() { name } else { plain.get(..end).unwrap_or(plain) }
 }
 
-/// Leaves long lists of arguments out. What Rust has in angle brackets is a list too, except for the type that a function is of.
+/// Omits long argument lists. In Rust, angle brackets contain an argument list too, except for those around the type
+/// that a function belongs to.
 fn without_arguments(name: &str) -> String {
     let (mut short, mut rest) = (String::with_capacity(name.len()), name);
     while let Some(at) = rest.find('<') {
@@ -56,13 +58,14 @@ fn without_arguments(name: &str) -> String {
     short
 }
 
-/// Returns what is between the bracket that a text begins with and the one that closes it; `None`: none does.
+/// Returns the text between the bracket at the start of a string and the matching closing bracket, or `None` if no
+/// bracket closes it.
 fn arguments(text: &str) -> Option<&str> {
     let (mut open, mut before) = (0_usize, 0);
     for (at, byte) in text.bytes().enumerate() {
         match byte {
             b'<' => open += 1,
-            // An arrow closes nothing.
+            // The `>` of an arrow closes no bracket.
             b'>' if before != b'-' => open -= 1,
             _ => {}
         }

@@ -1,12 +1,12 @@
-//! The stack of an event.
+//! Call stacks of events.
 
 use std::fmt;
 use std::ops::Deref;
 
-/// Return addresses of a call, innermost first.
+/// The return addresses of a call, innermost first.
 ///
-/// A source that meets a stack again may say so by a number, so that what keeps something by stack needs not compare frames. Stacks are
-/// equal if their frames are.
+/// A source can number stacks that recur, so that a sink that stores data per stack does not have to compare frames.
+/// Two stacks are equal if their frames are equal.
 #[derive(Clone, Copy)]
 pub struct Stack<'a> {
     frames: &'a [u64],
@@ -14,26 +14,27 @@ pub struct Stack<'a> {
 }
 
 impl<'a> Stack<'a> {
-    /// A stack that is not known.
+    /// An unknown stack.
     pub const NONE: Self = Self { frames: &[], number: 0 };
 
-    /// Numbers of stacks are under this: what keeps a list by them is bounded.
+    /// The exclusive upper bound of stack numbers. It bounds the size of lists indexed by stack number.
     pub const NUMBERS: u32 = 1 << 22;
 
-    /// Makes a stack with a number, which no other stack has that goes to the same sink. A number from [`NUMBERS`](Self::NUMBERS) on is
-    /// not kept.
+    /// Returns a stack with a number. No other stack passed to the same sink may have this number. Numbers of
+    /// [`NUMBERS`](Self::NUMBERS) or more are discarded.
     #[must_use]
     pub fn numbered(frames: &'a [u64], number: u32) -> Self {
         Self { frames, number: if number < Self::NUMBERS { number } else { 0 } }
     }
 
-    /// Returns its number among those of its source, from 1; 0: it has none, and may have been met before.
+    /// Returns the number that the source gave this stack, from 1, or 0 if the stack has no number. A stack without a
+    /// number may have occurred before.
     #[must_use]
     pub fn number(self) -> u32 {
         self.number
     }
 
-    /// Returns its frames.
+    /// Returns the frames of the stack.
     #[must_use]
     pub fn frames(self) -> &'a [u64] {
         self.frames

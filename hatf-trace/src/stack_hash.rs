@@ -1,18 +1,19 @@
-//! Hashes of stacks that are the same wherever a build of a program runs: by build id and offset of each frame, not by address.
+//! Stack hashes that are the same wherever a build of a program runs, because they are computed from the build ID and
+//! offset of each frame rather than its address.
 //!
-//! The algorithm is part of what tables hold, so it does not change (`docs/heap-tables.md` has it with an example).
-//! A frame is hashed by SipHash-2-4 with a key of zeros, over these bytes:
+//! Exported tables contain these hashes, so the algorithm must not change. `docs/heap-tables.md` describes it with an
+//! example. A frame hash is SipHash-2-4 with an all-zero key over these bytes:
 //!
-//! | the frame is | byte | then |
+//! | frame | first byte | following bytes |
 //! | --- | --- | --- |
-//! | in a module with a build id | 1 | the build id's bytes, the offset |
-//! | in a module without one | 2 | the name of the module's file, the offset |
-//! | of Python, and named in the trace | 3 | the file, a zero byte, the function, a zero byte, the line |
-//! | anything else, such as code made at run time | 4 | |
+//! | in a module with a build ID | 1 | the bytes of the build ID, the offset |
+//! | in a module without a build ID | 2 | the file name of the module, the offset |
+//! | a Python frame with a name in the trace | 3 | the file, a zero byte, the function, a zero byte, the line |
+//! | any other frame, such as code generated at run time | 4 | |
 //!
-//! Offsets and lines are of 8 bytes, least significant first.
-//! A stack is hashed by the same function over the hashes of its frames, 8 bytes each, least significant first, innermost frame first.
-//! The empty stack, which is that of a call whose stack is not known, has the hash 0.
+//! Offsets and lines are 8-byte little-endian integers. A stack hash is the same function over the hashes of the
+//! frames, innermost frame first, as 8-byte little-endian integers. The empty stack, which stands for an unknown stack,
+//! has the hash 0.
 
 use std::hash::Hasher as _;
 
@@ -21,17 +22,17 @@ use siphasher::sip::SipHasher24;
 use crate::location::Location;
 use crate::stacks::{Stacks, is_python};
 
-/// Hashes of a trace's stacks, each computed once.
+/// The hashes of a trace's stacks, each computed once.
 #[derive(Clone, Debug, Default)]
 pub struct StackHashes {
-    /// By the places of locations.
+    /// Frame hashes, indexed like the locations.
     frames: Vec<u64>,
-    /// By the numbers of stacks.
+    /// Stack hashes, indexed by stack number.
     stacks: Vec<u64>,
 }
 
 impl StackHashes {
-    /// Returns the hash of a stack by its number; 0: there is no such stack, or it is empty.
+    /// Returns the hash of the stack with this number, or 0 if there is no such stack or it is empty.
     #[inline]
     pub fn of(&mut self, stacks: &Stacks, number: u64) -> u64 {
         let Ok(index) = usize::try_from(number) else { return 0 };
@@ -41,7 +42,7 @@ impl StackHashes {
         self.stacks.get(index).copied().unwrap_or(0)
     }
 
-    /// Hashes what is new since the last time.
+    /// Hashes the locations and stacks added since the last call.
     #[cold]
     fn extend(&mut self, stacks: &Stacks) {
         let new = stacks.locations().get(self.frames.len()..).unwrap_or_default();
@@ -54,7 +55,7 @@ impl StackHashes {
     }
 }
 
-/// Returns the hash of a stack by those of its frames, innermost first.
+/// Returns the hash of a stack from its frame hashes, innermost first.
 #[must_use]
 pub fn stack_hash(frames: impl IntoIterator<Item = u64>) -> u64 {
     let mut frames = frames.into_iter().peekable();
@@ -66,7 +67,7 @@ pub fn stack_hash(frames: impl IntoIterator<Item = u64>) -> u64 {
     hasher.finish()
 }
 
-/// Returns the hash of a frame. What symbols say of it does not matter, except for frames of Python, which are nothing else.
+/// Returns the hash of a frame. Symbols affect only the hashes of Python frames, which have no module.
 #[must_use]
 pub fn frame_hash(location: &Location) -> u64 {
     let Location { address, module, build_id, offset, functions, .. } = location;
@@ -93,7 +94,7 @@ pub fn frame_hash(location: &Location) -> u64 {
     hasher.finish()
 }
 
-/// Returns the bytes that hexadecimal digits stand for; another text stands for itself.
+/// Returns the bytes that a string of hexadecimal digits stands for; any other string is returned as its own bytes.
 fn build_id_bytes(build_id: &str) -> Vec<u8> {
     let digit = |byte: &u8| char::from(*byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
     let pair = |pair: &[u8]| match pair {
@@ -114,7 +115,7 @@ mod tests {
         Location { build_id: build_id.to_owned(), module: module.to_owned(), offset, ..Location::default() }
     }
 
-    /// The example of `docs/heap-tables.md`.
+    /// Checks the example in `docs/heap-tables.md`.
     #[test]
     fn the_example_of_the_docs() {
         let inner = frame_hash(&location("0a1b", "/lib/libc.so.6", 0x1010));
@@ -137,7 +138,7 @@ mod tests {
         assert_eq!(frame_hash(&location("", "/lib/a.so", 16)), frame_hash(&location("", "/mnt/a.so", 16)));
         assert_ne!(frame_hash(&one), frame_hash(&location("0a1b", "/lib/a.so", 17)));
         assert_ne!(frame_hash(&one), frame_hash(&location("0a1c", "/lib/a.so", 16)));
-        // Code made at run time is the same wherever it lies, and whether it has a name or not.
+        // Code generated at run time has the same hash wherever it is located, and whether it has a name or not.
         let jit = Location { address: 5, ..Location::default() };
         assert_eq!(
             frame_hash(&jit),

@@ -1,7 +1,8 @@
-//! The stacks of a trace, and what their frames are: by the modules and symbols in it.
+//! The stacks of a trace, with frames resolved by the modules and symbols in the trace.
 //!
-//! Modules come and go, so an address means something only at its place in the trace. Frames become [`Location`]s as they are
-//! met: an address in one loaded module. Stacks are equal if their locations are.
+//! Modules are loaded and unloaded, so the meaning of an address depends on the position in the trace. Each frame
+//! becomes a [`Location`] when it is first read: an address in one loaded module. Two stacks are equal if their
+//! locations are equal.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,45 +15,46 @@ use metatf_page::shown;
 use crate::event::{EventKind, Stack};
 pub use crate::location::{Function, Location};
 
-/// Frames from here to twice this stand for places in Python's code; no address of a program is there.
+/// Start of the range of frames that denote positions in Python code; the range ends at twice this number. No program
+/// has addresses in this range.
 pub const PYTHON_FRAMES: u64 = 1 << 47;
 
-/// Returns whether a frame is not a return address, but stands for a place in Python's code: the trace says which.
+/// Returns whether a frame denotes a position in Python code, which the trace describes, rather than a return address.
 #[must_use]
 pub fn is_python(frame: u64) -> bool {
     (PYTHON_FRAMES..2 * PYTHON_FRAMES).contains(&frame)
 }
 
-/// A module that is loaded.
+/// A loaded module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Module {
-    /// Counts modules as they were loaded, from 0.
+    /// The number of the module, counted from 0 in load order.
     pub number: usize,
-    /// What is added to the addresses of its file.
+    /// The number added to the addresses in the file to get those in memory.
     pub bias: u64,
-    /// Its first address.
+    /// The start address.
     pub start: u64,
-    /// The address behind its last.
+    /// The end address (exclusive).
     pub end: u64,
-    /// Its build id in hexadecimal digits; empty: it has none.
+    /// The build ID in hexadecimal digits, or empty if there is none.
     pub build_id: String,
-    /// Its path.
+    /// The path of the module.
     pub path: String,
-    /// Whether it is the program itself, and no shared object.
+    /// Whether the module is the program itself rather than a shared object.
     pub is_program: bool,
 }
 
-/// The modules that are loaded at a place in a trace.
+/// The modules loaded at a position in a trace.
 #[derive(Clone, Debug, Default)]
 pub struct Modules {
     loaded: BTreeMap<u64, Module>,
     count: usize,
-    /// The path of the program; empty: not known.
+    /// The path of the program, or empty if unknown.
     program: String,
 }
 
 impl Modules {
-    /// Learns from an event. Returns whether addresses may mean something else than before.
+    /// Updates the modules for an event. Returns whether the meaning of addresses may have changed.
     pub fn note(&mut self, kind: &EventKind<'_>) -> bool {
         match *kind {
             EventKind::ModuleLoad { bias, start, end, name } => {
@@ -63,7 +65,7 @@ impl Modules {
                 let known =
                     self.loaded.get(&start).map(|known| (known.bias, known.end, &*known.build_id, &*known.path));
                 if known == Some((bias, end, &build_id, path)) {
-                    // Two threads that met it at once have both recorded it.
+                    // Two threads that saw the module load at the same time both recorded it.
                     return false;
                 }
                 let (number, path) = (self.count, path.to_owned());
@@ -82,13 +84,13 @@ impl Modules {
         }
     }
 
-    /// Returns the module that was loaded last.
+    /// Returns the most recently loaded module.
     #[must_use]
     pub fn last(&self) -> Option<&Module> {
         self.loaded.values().max_by_key(|module| module.number)
     }
 
-    /// Returns the module that a frame is in. A frame is a return address: its call is before it.
+    /// Returns the module that contains a frame. A frame is a return address, so the call precedes it.
     #[must_use]
     pub fn find(&self, frame: u64) -> Option<&Module> {
         let call = frame.checked_sub(1)?;
@@ -100,23 +102,23 @@ impl Modules {
 #[derive(Clone, Debug, Default)]
 pub struct Stacks {
     modules: Modules,
-    /// The number of the process.
+    /// The process ID.
     process: u64,
     symbols: HashMap<u64, Vec<Function>>,
-    /// The source file of the symbols that follow.
+    /// The source file of the following symbols.
     source: String,
-    /// The frame of the symbol before, where another for it may follow.
+    /// The frame of the previous symbol, if another symbol for this frame may follow.
     open: Option<u64>,
-    /// Numbers of stacks by their frames, as long as addresses mean the same: of stacks that the source does not number.
+    /// Stack numbers by frames, for stacks that the source does not number. Valid while addresses keep their meaning.
     numbers: HashMap<Vec<u64>, u64>,
-    /// The same by the source's numbers of them; 0: not met.
+    /// Stack numbers by the source's own numbers; 0 if the stack has not occurred yet.
     of_source: Vec<u64>,
-    /// Numbers of locations by their addresses, as long as addresses mean the same.
+    /// Location numbers by address. Valid while addresses keep their meaning.
     here: HashMap<u64, u32>,
-    /// Numbers of locations by address and module; the other way in `locations`.
+    /// Location numbers by address and module number, the inverse of `locations`.
     known_locations: HashMap<(u64, Option<usize>), u32>,
     locations: Vec<Location>,
-    /// The places of `stacks`, by what is there.
+    /// Indices into `stacks`, hashed by the stack.
     known_stacks: HashTable<usize>,
     hasher: DefaultHashBuilder,
     stacks: Vec<Vec<u32>>,
@@ -124,7 +126,7 @@ pub struct Stacks {
 }
 
 impl Stacks {
-    /// Learns from an event which modules are loaded, and which functions are where.
+    /// Updates the modules and symbols for an event.
     pub fn note(&mut self, kind: &EventKind<'_>) {
         match *kind {
             EventKind::Source { path } => {
@@ -134,7 +136,7 @@ impl Stacks {
             EventKind::Symbol { frame, line, name } => {
                 let name = String::from_utf8_lossy(name).into_owned();
                 let functions = self.symbols.entry(frame).or_default();
-                // Nothing is inlined in Python, and a trace that was completed may say twice where it is.
+                // Python has no inlined functions, and a completed trace may contain the position of a frame twice.
                 if self.open != Some(frame) || is_python(frame) {
                     functions.clear();
                 }
@@ -151,7 +153,7 @@ impl Stacks {
             EventKind::Image { process, .. } => {
                 self.process = process;
                 self.symbols.clear();
-                // Modules have numbers of their own; what is in none is another image's from here on.
+                // Module numbers are unique, but addresses outside all modules belong to another image from now on.
                 self.known_locations.retain(|(_, module), _| module.is_some());
             }
             _ => {}
@@ -194,7 +196,7 @@ impl Stacks {
         number
     }
 
-    /// Returns the number of a stack by its locations.
+    /// Returns the number of a stack, compared by its locations.
     fn add(&mut self, stack: &[u64]) -> u64 {
         let mut locations = Vec::with_capacity(stack.len());
         for frame in stack {
@@ -242,22 +244,22 @@ impl Stacks {
         })
     }
 
-    /// Drops what is needed only while a trace is read: most of the memory.
+    /// Drops the data needed only while a trace is being read, which is most of the memory.
     #[must_use]
     pub fn finished(self) -> Self {
         let Self { locations, stacks, resolved, .. } = self;
         Self { locations, stacks, resolved, ..Self::default() }
     }
 
-    /// Adds the locations and stacks that another has beyond those of this one, which is [finished](Self::finished), and was the same
-    /// before. Names that this one was given stay.
+    /// Adds the locations and stacks that `other` has in addition. This value must be [finished](Self::finished) and a
+    /// previous state of `other`. Names given to this value are kept.
     pub fn catch_up(&mut self, other: &Self) {
         self.locations.extend_from_slice(other.locations.get(self.locations.len()..).unwrap_or_default());
         self.stacks.extend_from_slice(other.stacks.get(self.stacks.len()..).unwrap_or_default());
         self.resolved |= other.resolved;
     }
 
-    /// Returns how many stacks there are, the empty one among them.
+    /// Returns the number of stacks, including the empty one.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.stacks.len() as u64 + 1
@@ -269,7 +271,7 @@ impl Stacks {
         self.resolved
     }
 
-    /// Returns whether frames lie in modules that are known, or in functions: those of other frames are numbers and no more.
+    /// Returns whether any frame is in a known module or function. Otherwise, frames are mere numbers.
     #[must_use]
     pub fn have_places(&self) -> bool {
         self.locations.iter().any(|location| !location.module.is_empty() || !location.functions.is_empty())
@@ -281,7 +283,8 @@ impl Stacks {
         &self.locations
     }
 
-    /// Gives functions to locations that have none, by their places in [`locations`](Self::locations). Stacks and their numbers stay.
+    /// Adds functions to locations that have none, by index in [`locations`](Self::locations). The stacks and their
+    /// numbers do not change.
     pub fn name_locations(&mut self, functions: impl IntoIterator<Item = (usize, Vec<Function>)>) {
         for (location, functions) in functions {
             if let Some(location) = self.locations.get_mut(location)
@@ -293,26 +296,26 @@ impl Stacks {
         }
     }
 
-    /// Returns the frames of a stack as places in [`locations`](Self::locations), innermost first.
+    /// Returns the frames of a stack as indices into [`locations`](Self::locations), innermost first.
     #[must_use]
     pub fn frames(&self, number: u64) -> &[u32] {
         let index = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
         index.and_then(|index| self.stacks.get(index)).map_or(&[][..], Vec::as_slice)
     }
 
-    /// Returns where the frames of a stack are, innermost first.
+    /// Returns the locations of the frames of a stack, innermost first.
     pub fn get(&self, number: u64) -> impl DoubleEndedIterator<Item = &Location> {
         self.frames(number).iter().filter_map(|location| self.locations.get(*location as usize))
     }
 
-    /// Names a stack by its innermost functions, at most this many.
+    /// Returns the name of a stack, which lists its innermost functions, at most `most` of them.
     #[must_use]
     pub fn name(&self, number: u64, most: usize) -> Name<'_> {
         Name { stacks: self, number, most, lines: false }
     }
 }
 
-/// A stack in one line, for people: see [`Stacks::name`].
+/// A stack formatted as one line for people; see [`Stacks::name`].
 #[derive(Clone, Copy, Debug)]
 pub struct Name<'a> {
     stacks: &'a Stacks,
@@ -322,7 +325,8 @@ pub struct Name<'a> {
 }
 
 impl Name<'_> {
-    /// Has lines stand behind functions, where they are known: two calls in one function have two names then.
+    /// Adds line numbers after function names if they are known. The line numbers distinguish two calls in the same
+    /// function.
     #[must_use]
     pub fn with_lines(self) -> Self {
         Self { lines: true, ..self }
@@ -375,11 +379,11 @@ mod tests {
         symbol(&mut stacks, 0x1010, 0, b"outer");
         let first = stacks.number(&[0x1010, 0x2000, 0x2001]);
         assert_eq!(stacks.number(&[0x1010, 0x2000, 0x2001]), first);
-        // The same with a number of its source, which means something else once modules do.
+        // The same stack with a source number, which gets another meaning once modules change.
         let numbered = Stack::numbered(&[0x1010, 0x2000, 0x2001], 5);
         assert_eq!([(); 2].map(|()| stacks.number(numbered)), [first; 2]);
         assert_ne!(stacks.number(Stack::numbered(&[0x1010], 3)), first);
-        // Another thread has recorded the module, too.
+        // Another thread has recorded the same module, too.
         load(&mut stacks, 0x1000, 0x2000, b"0a1b /lib/a b.so");
         assert_eq!(stacks.number(&[0x1010, 0x2000, 0x2001]), first);
         assert_eq!(stacks.name(first, 9).to_string(), "inner <- outer <- a b.so+0x1000 <- 0x2001");
@@ -387,17 +391,17 @@ mod tests {
         assert_eq!(stacks.name(first, 9).with_lines().to_string(), "inner:7 <- outer <- a b.so+0x1000 <- 0x2001");
         let lines: Vec<_> = stacks.get(first).flat_map(Location::lines).collect();
         assert_eq!(lines[..2], ["inner at a.c:7", "outer in a b.so"]);
-        // Another module at the same place.
+        // A different module at the same address.
         stacks.note(&EventKind::ModuleUnload { start: 0x1000 });
         load(&mut stacks, 0x1000, 0x3000, b"- /lib/c.so");
         let second = stacks.number(numbered);
         assert_ne!(second, first);
         assert_eq!(stacks.name(second, 9).to_string(), "c.so+0x10 <- c.so+0x1000 <- c.so+0x1001");
-        // The same as before, though a module was loaded in between.
+        // The stack is unchanged, although a module was loaded in between.
         load(&mut stacks, 0x5000, 0x6000, b"- /lib/d.so");
         assert_eq!(stacks.number(&[0x1010, 0x2000, 0x2001]), second);
         assert_eq!((stacks.count(), stacks.has_symbols()), (4, true));
-        // A name that is none, addresses that are none.
+        // An invalid name and invalid addresses.
         load(&mut stacks, u64::MAX, 0, b"");
         let odd = stacks.number(&[0, u64::MAX]);
         assert_eq!(stacks.name(odd, 2).to_string(), "0x0 <- 0xffffffffffffffff");

@@ -1,4 +1,4 @@
-//! Files of traces in Meta-TF.
+//! Trace files in Meta-TF.
 
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -9,23 +9,25 @@ use metatf::container::Reader;
 
 use crate::{Error, Result};
 
-/// How this library opens a trace by its path. The default reads files without mapping them, so that another process may cut them meanwhile.
+/// The functions that open a trace by its path. The default reads files without mapping them, so that another process
+/// can truncate them in the meantime.
 #[derive(Clone, Copy, Debug)]
 pub struct Opening {
     /// Opens the file.
     pub open: fn(&Path) -> metatf::Result<Reader<'static>>,
-    /// Is given each trace before it is read, and its name in messages; for instance to hear of its [warnings](Reader::on_warning).
+    /// Called with each trace before it is read, and its name for messages; for example, to receive its
+    /// [warnings](Reader::on_warning).
     pub opened: fn(&mut Reader<'static>, &str),
 }
 
 static OPENING: OnceLock<Opening> = OnceLock::new();
 
-/// Sets how traces are opened. It can be set once, by a command, as it holds for the process.
+/// Sets how traces are opened. A command can call this once, because the setting applies to the whole process.
 pub fn set_opening(opening: Opening) {
     let _ = OPENING.set(opening);
 }
 
-/// The file of a spool's folder that has the events.
+/// The file in a spool directory that contains the events.
 pub const SPOOLED_EVENTS: &str = "events";
 
 /// Checks that a path can be a trace; `-` is standard input.
@@ -34,10 +36,10 @@ pub(crate) fn check_file(path: &Path) -> Result<()> {
         return Ok(());
     }
     let name = path.display().to_string();
-    // The system's own words for a file that is not there.
+    // A missing file is reported in the system's own words.
     let found = std::fs::metadata(path).map_err(Error::system(name.clone()))?;
     if found.is_dir() && path.join(SPOOLED_EVENTS).is_file() {
-        let advice = format!("{name}: a spool, not a trace: `hatf recover {name}` makes its trace");
+        let advice = format!("{name} is a spool, not a trace: run `hatf recover {name}` to make its trace");
         return Err(Error::Trace(advice.into()));
     }
     if found.is_dir() {
@@ -46,12 +48,12 @@ pub(crate) fn check_file(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Opens a file as a trace in Meta-TF.
+/// Opens a Meta-TF trace file.
 pub(crate) fn open(path: &Path) -> metatf::Result<Reader<'static>> {
     OPENING.get().map_or_else(|| Reader::read(path), |opening| (opening.open)(path))
 }
 
-/// Has a trace looked at that was opened.
+/// Passes an opened trace to the configured callback.
 pub(crate) fn opened(mut reader: Reader<'static>, name: &str) -> Reader<'static> {
     if let Some(opening) = OPENING.get() {
         (opening.opened)(&mut reader, name);
@@ -59,25 +61,25 @@ pub(crate) fn opened(mut reader: Reader<'static>, name: &str) -> Reader<'static>
     reader
 }
 
-/// Returns whether the DTD that a trace embeds has a word.
+/// Returns whether the DTD embedded in a trace contains a word.
 pub(crate) fn dtd_has(trace: &Reader<'_>, word: &str) -> bool {
     let text = trace.dtd_text().unwrap_or_default();
     text.windows(word.len()).any(|window| window == word.as_bytes())
 }
 
-/// Creates a file for a trace, buffered; one that is there is replaced.
+/// Creates a buffered file for a trace, replacing any existing file.
 ///
 /// # Errors
-/// The file could not be made.
+/// The file could not be created.
 pub fn create(path: &Path) -> Result<BufWriter<File>> {
     let file = File::create(path).map_err(Error::system(path.display().to_string()))?;
     Ok(BufWriter::with_capacity(1 << 18, file))
 }
 
-/// Flushes a file, and returns its length.
+/// Flushes a file and returns its length.
 ///
 /// # Errors
-/// The rest of its buffer could not be written.
+/// The rest of the buffer could not be written.
 pub fn written(file: BufWriter<File>, path: &Path) -> Result<u64> {
     let length = |file: File| file.metadata().map(|metadata| metadata.len());
     let bytes = file.into_inner().map_err(io::IntoInnerError::into_error).and_then(length);

@@ -1,11 +1,11 @@
-//! User metadata of a heap trace: where it comes from.
+//! User metadata of a heap trace, which describes where the trace comes from.
 
 use serde_json::{Map, Value};
 
-/// The user metadata of a trace; the head of `dtds/heap.dtd` lists the keys.
+/// The user metadata of a trace. The head of `dtds/heap.dtd` lists the keys.
 pub type UserMetadata = Map<String, Value>;
 
-/// Reads the user metadata that a trace has so far: later objects override earlier ones.
+/// Merges the user metadata objects of a trace; later objects override earlier ones.
 pub(crate) fn read<'t>(texts: impl IntoIterator<Item = &'t Vec<u8>>) -> UserMetadata {
     let mut user_metadata = UserMetadata::new();
     for text in texts {
@@ -16,19 +16,19 @@ pub(crate) fn read<'t>(texts: impl IntoIterator<Item = &'t Vec<u8>>) -> UserMeta
     user_metadata
 }
 
-/// Returns whether a trace says what was allocated, and neither where nor when it ended.
+/// Returns whether a trace contains only allocation sizes, without addresses or frees.
 #[must_use]
 pub fn has_sizes_only(user_metadata: &UserMetadata) -> bool {
     user_metadata.get("only").and_then(|only| only.get("sizes")).and_then(Value::as_bool).unwrap_or(false)
 }
 
-/// Formats user metadata, a line for each key, as reports and comments show it.
+/// Formats user metadata as one line per key, as reports and comments show it.
 #[must_use]
 pub fn user_metadata_lines(user_metadata: &UserMetadata) -> Vec<String> {
     let text = |value: &Value| match value {
         Value::String(text) => text.clone(),
         Value::Array(traces) if traces.iter().any(Value::is_object) => {
-            // Those that a trace is merged of.
+            // The traces that a merged trace consists of.
             let name = |trace: &Value| trace.get("trace").map(bare).unwrap_or_default();
             traces.iter().map(name).collect::<Vec<_>>().join(", ")
         }
@@ -42,7 +42,7 @@ pub fn user_metadata_lines(user_metadata: &UserMetadata) -> Vec<String> {
         }
         other => other.to_string(),
     };
-    // What is about the file, not about the program.
+    // Keys that describe the file rather than the program.
     let of_file = |key: &str, value: &Value| match key {
         "format" | "converted" | "recording" | "spool" => true,
         "clock" => value.get("name").is_none(),

@@ -1,16 +1,17 @@
-//! Writes a heap trace of as many records as are wanted, to see what long traces cost:
+//! Writes a heap trace with a given number of records, to measure the cost of long traces:
 //!
 //! ```console
 //! $ cargo run --release -p hatf --example many_records -- 1000000000 many.mtf
 //! ```
 //!
-//! A program with a few thousand blocks alive is made up: it allocates in a few sizes and frees what is oldest, newest, or any.
+//! The trace is of an imaginary program with a few thousand live blocks. It allocates blocks of a few sizes and frees
+//! the oldest, the newest, or a random block.
 
 use hatf_trace::event::{Call, Event, EventKind, EventSink, Function};
 use hatf_trace::heap::{HeapOptions, HeapWriter};
 use std::collections::VecDeque;
 
-/// Blocks alive at once.
+/// Number of live blocks.
 const LIVE: usize = 4000;
 const SIZES: [u64; 8] = [16, 24, 32, 32, 48, 64, 128, 1000];
 
@@ -31,12 +32,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// The program that is made up.
+/// The imaginary program.
 #[derive(Default)]
 struct Program {
     random: u64,
     live: VecDeque<(usize, u64)>,
-    /// Places that were freed, by size.
+    /// Freed addresses by size.
     free: [Vec<u64>; SIZES.len()],
     end: u64,
 }

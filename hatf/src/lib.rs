@@ -2,25 +2,27 @@
 //!
 //! The `hatf` command is a thin layer over this library:
 //!
-//! - [`event`] is what happens to a heap, whatever form a trace of it has: sources give events, sinks take them.
-//! - [`record`] runs a program with the recorder preloaded, and hands what the program's heap did to
-//!   an [`EventSink`].
-//! - [`heap`] writes and reads traces of `dtds/heap.dtd`, [`hatf10`] those of `dtds/HATF10.dtd`, [`hatf1`] HATF 1.0's native
-//!   form.
-//! - [`forms`] opens a trace in any form and converts it to another, and [`loss`] counts what did not fit.
-//! - [`pipeline`] gives a sink in this thread what another reads.
-//! - [`hatf_lab::HeapTracker`] follows the heap of a trace, and tells everything that is asked about it; [`synthetic`] writes traces of models.
-//! - [`profile`] reads, writes and merges heap profiles, and reads LLVM's.
-//! - [`share`] makes traces of traces: a part, several as one, a sample, one without names.
-//! - [`compare`] finds what differs between two traces.
-//! - [`calls`] finds the function of the program that holds memory; [`page`] builds an interactive HTML page of a heap.
-//! - [`whatif`] finds which allocator would need less memory.
-//! - [`suppress`] reads and writes which leaks are known to somebody.
-//! - [`analysis`] makes an [`analysis::Report`] of it; [`report`] prints one.
-//! - [`threads`] does two parts of some work at once.
-//! - `watch` (a feature) shows a heap on the screen while it changes.
+//! - [`event`] defines heap events independently of the trace format. Sources produce events, and sinks consume them.
+//! - [`record`] runs a program with the recorder preloaded, and passes its heap events to an [`EventSink`].
+//! - [`heap`] writes and reads traces of `dtds/heap.dtd`, [`hatf10`] those of `dtds/HATF10.dtd`, and [`hatf1`] the
+//!   native format of HATF 1.0.
+//! - [`forms`] opens a trace of any format and converts it to another; [`loss`] counts what the target format cannot
+//!   store.
+//! - [`pipeline`] passes what another thread reads to a sink in this thread.
+//! - [`hatf_lab::HeapTracker`] tracks the heap of a trace for all analyses; [`synthetic`] writes traces generated from
+//!   models.
+//! - [`profile`] reads, writes and merges heap profiles, and reads LLVM profiles.
+//! - [`share`] derives traces from other traces: a part, a merged trace, a sample, or a trace without names.
+//! - [`compare`] finds the differences between two traces.
+//! - [`calls`] finds the functions of the program that hold memory; [`page`] builds an interactive HTML report of a
+//!   heap.
+//! - [`whatif`] finds allocators that would need less memory.
+//! - [`suppress`] reads and writes suppressions for known leaks.
+//! - [`analysis`] builds an [`analysis::Report`] of a trace; [`report`] prints it.
+//! - [`threads`] runs two parts of some work in parallel.
+//! - `watch` (a feature) shows a heap live on the screen.
 //!
-//! All of them work event by event, in memory bounded by the blocks alive.
+//! All of these work event by event, in memory bounded by the number of live blocks.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 pub mod analysis;

@@ -1,13 +1,13 @@
-//! Two parts of one piece of work.
+//! Runs two parts of some work in parallel.
 
 use std::io;
 
 use metatf_tools::pipeline::beside;
 
-/// Does both parts and returns what they return: at once, if there may be two threads.
+/// Runs both parts and returns their results. The parts run in parallel if two threads are allowed.
 ///
 /// # Errors
-/// The system has no thread.
+/// The system could not start a thread.
 pub fn both<A: Send, B>(
     threads: usize,
     there: impl FnOnce() -> A + Send,

@@ -1,4 +1,5 @@
-//! Which allocator, and which settings, would save memory: simulations that follow a trace, and what it says of its program.
+//! Simulations that find allocators and settings that would save memory, and the facts about the program that a trace
+//! contains.
 
 use hatf_lab::simulate::Grid;
 use hatf_lab::whatif::{KnownBy, NOW, Now, WhatIf, describe, of_module, simulations, without_model};
@@ -10,13 +11,13 @@ use crate::Result;
 use crate::analysis::PageFollower;
 use crate::event::{Event, EventKind, UserMetadata};
 
-/// The predictions, with the name of the trace.
+/// The predictions for a trace.
 #[derive(Serialize)]
 pub struct Predicted {
-    /// The trace.
+    /// The name of the trace.
     #[serde(skip)]
     pub name: String,
-    /// What they are.
+    /// The predictions.
     #[serde(flatten)]
     pub whatif: WhatIf,
 }
@@ -30,22 +31,23 @@ impl Report for Predicted {
     }
 }
 
-/// Simulations that follow a trace.
+/// Simulations that process a trace.
 pub struct Running(Grid, Program);
 
 impl Running {
-    /// Starts them in this many threads.
+    /// Starts the simulations in this many threads.
     ///
     /// # Errors
-    /// The system has no threads.
+    /// The system could not start the threads.
     pub fn new(threads: usize) -> Result<Self> {
         Ok(Self(Grid::new(simulations()?, threads)?, Program::default()))
     }
 
-    /// Ranks what they predict, if the trace could be `read`. `now` is the allocator in use, where it was given.
+    /// Ranks the predictions of the simulations. `now` is the allocator in use, if the user named one, and `read` is
+    /// the result of reading the trace.
     ///
     /// # Errors
-    /// A simulation failed; that of `read`.
+    /// A simulation failed, or `read` is an error.
     pub fn finish(self, totals: Totals, now: Option<String>, read: Result<()>) -> Result<WhatIf> {
         let Self(grid, program) = self;
         let outcomes = grid.finish()?;
@@ -75,11 +77,11 @@ impl Observer for Running {
     }
 }
 
-/// What a trace says of its program.
+/// The facts about the program that a trace contains.
 #[derive(Default)]
 struct Program {
     known_by: KnownBy,
-    /// What it has linked in: a function of it, and which allocator that is. Of the first program alone.
+    /// A function of a statically linked allocator, and the allocator if known. Only the first program counts.
     linked_in: Option<(String, Option<String>)>,
     images: u64,
     libc: Option<String>,
@@ -93,7 +95,7 @@ impl Program {
         let glibc = || "glibc".to_owned();
         if let Some((function, allocator)) = linked_in {
             let model = allocator.clone().filter(|name| NOW.contains(&name.as_str()));
-            let in_truth = model.is_none().then(|| allocator.unwrap_or_else(|| "an allocator of its own".to_owned()));
+            let in_truth = model.is_none().then(|| allocator.unwrap_or_else(|| "its own allocator".to_owned()));
             let allocator = model.unwrap_or_else(glibc);
             return Now { allocator, in_truth, libc, known_by: KnownBy::LinkedIn(function) };
         }
@@ -119,7 +121,7 @@ impl Observer for Program {
                     self.known_by = KnownBy::NoOther;
                 }
             }
-            // Another program may have another allocator.
+            // A different program may have a different allocator.
             EventKind::Image { .. } => {
                 self.images += 1;
                 self.known_by = KnownBy::Assumed;

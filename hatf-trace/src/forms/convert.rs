@@ -1,7 +1,7 @@
-//! From one form of a heap trace to another.
+//! Conversion between heap trace formats.
 //!
-//! Raw records and `heap.dtd` convert without an allocation for an event. Sinks are called dynamically: a loop for each pair of forms
-//! would be a tenth faster, and take most of the time to compile.
+//! Raw records and `heap.dtd` convert without allocating memory per event. Sinks are called dynamically: a specialized
+//! loop for each pair of formats would be 10% faster but dominate compile time.
 
 use std::io::Cursor;
 
@@ -16,10 +16,10 @@ use crate::heap::{GROUP_RECORDS, HeapOptions, HeapWriter};
 use crate::loss::Losses;
 use crate::{Error, Result};
 
-/// Converts a trace; returns what got lost on the way.
+/// Converts a trace. Returns counts of the data that the target format cannot store.
 ///
 /// # Errors
-/// The input is damaged or of another form than given; the form is only read; the output's.
+/// The input is corrupt or does not have the given format, the target format is read-only, or the output failed.
 pub fn convert(
     mut input: Input,
     to: &Form,
@@ -27,11 +27,11 @@ pub fn convert(
     create: &CreateOptions,
     output: &mut dyn Sink,
 ) -> Result<Losses> {
-    let only_read = || Error::Usage(format!("{} is only read, not written", to.name));
+    let only_read = || Error::Usage(format!("{} is a read-only format", to.name));
     let begin = to.create.ok_or_else(only_read)?;
     let from = open.form.map_or_else(|| input.guess(), Ok)?;
     if from == &hatf1::FORM && to == &jsonl::FORM {
-        // HATF 1.0's own lines: nothing is lost.
+        // HATF 1.0's own lines lose nothing.
         return hatf1::print_lines(input.into_read(), output).map(|()| Losses::default());
     }
     let mut source = read(input, &OpenOptions { form: Some(from), ..*open })?;
@@ -50,10 +50,10 @@ pub fn convert(
     }
 }
 
-/// Writes a trace of `heap.dtd` in which each block ends where it is [last accessed](EarlyFrees). The input is opened twice.
+/// Writes a `heap.dtd` trace in which each block ends at its [last access](EarlyFrees). The input is opened twice.
 ///
 /// # Errors
-/// The input's, of which none may say when blocks are last accessed; the output's.
+/// The input failed, the input contains no last accesses, or the output failed.
 pub fn with_early_frees(
     input: &dyn Fn() -> Result<Input>,
     open: &OpenOptions,
@@ -63,7 +63,7 @@ pub fn with_early_frees(
     let mut accesses = LastAccesses::default();
     read(input()?, &OpenOptions { note: |_| (), ..*open })?.give(&mut accesses)?;
     if accesses.known() == 0 {
-        let why = "it does not say when blocks are last accessed: build the program with hatf cc, and record it with --stacks";
+        let why = "the trace contains no last accesses: build the program with hatf cc and record it with --stacks";
         return Err(Error::Trace(why.into()));
     }
     let mut source = read(input()?, open)?;
@@ -86,20 +86,21 @@ pub fn with_early_frees(
     }
 }
 
-/// The first raw records of a trace, of 32 bytes each.
+/// The first 32-byte raw records of a trace.
 pub struct First {
     /// The records.
     pub raw: Vec<u8>,
-    /// Values that they cannot hold of the events that were read.
+    /// Counts of the event data that the records cannot store.
     pub losses: Losses,
-    /// Whether the trace has no more.
+    /// Whether the trace has no more records.
     pub is_all: bool,
 }
 
-/// Converts the first events of a trace to raw records of 32 bytes, in memory: as many as make `most` records. Those behind them are not read.
+/// Converts the first events of a trace to 32-byte raw records in memory, until there are `most` records. Later events
+/// are not read.
 ///
 /// # Errors
-/// The input is damaged, or its form cannot be guessed.
+/// The input is corrupt, or its format cannot be guessed.
 pub fn first_raw32(input: Input, open: &OpenOptions, most: u64) -> Result<First> {
     let mut source = read(input, open)?;
     let mut raw = Vec::new();
@@ -121,7 +122,7 @@ pub fn first_raw32(input: Input, open: &OpenOptions, most: u64) -> Result<First>
     Ok(First { raw, losses, is_all })
 }
 
-/// Converts a trace in memory, as [`convert`] does. Without `from` its form shows in its first bytes.
+/// Converts a trace in memory, like [`convert`]. Without `from`, the format is detected from the first bytes.
 ///
 /// # Errors
 /// As for [`convert`].

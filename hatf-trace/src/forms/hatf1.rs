@@ -1,4 +1,4 @@
-//! HATF 1.0's native form as a source, as a sink, and as JSON lines.
+//! The native format of HATF 1.0 as a source, as a sink, and as JSON lines.
 
 use std::collections::HashMap;
 use std::io::{Read, Write};
@@ -23,14 +23,14 @@ pub(super) static FORM: Form = Form {
     lost: "as `hatf10`",
 };
 
-/// Gives the events of a stream of HATF 1.0.
+/// Reads the events of a HATF 1.0 stream.
 struct NativeSource<R> {
     reader: Reader<R>,
     mapper: NativeMapper,
     comment: Vec<u8>,
 }
 
-/// Makes events of native records, and counts what they cannot hold.
+/// Converts native records to events, and counts what events cannot represent.
 #[derive(Debug, Default)]
 pub(super) struct NativeMapper {
     attributes: Vec<u8>,
@@ -39,16 +39,18 @@ pub(super) struct NativeMapper {
     inner: Inner,
 }
 
-/// Threads whose last records are remembered.
+/// Maximum number of threads whose last records are remembered.
 const THREADS: usize = 1 << 12;
 
-/// The records that a realloc may have written before its own: "If malloc and/or free are called from realloc, records for these operations
-/// occur in the trace in addition" (the paper's Table 1). So what a realloc's record says may have been said.
+/// The records that a realloc may have written before its own: "If malloc and/or free are called from realloc, records
+/// for these operations occur in the trace in addition" (the paper's Table 1). A realloc record may therefore repeat
+/// what earlier records contain.
 #[derive(Debug, Default)]
 struct Inner {
-    /// By thread: the addresses of its last alloc and its last free, if nothing else came after them.
+    /// The addresses of each thread's last alloc and last free, if nothing else followed them.
     last: HashMap<u64, [Option<u64>; 2]>,
-    /// By address: whose it is among these, and which of the two. Whatever another thread does with the block ends that.
+    /// For each of these addresses, the thread and whether it was the alloc or the free. Any use of the block by
+    /// another thread removes its entry.
     whose: HashMap<u64, (u64, usize)>,
 }
 
@@ -56,8 +58,9 @@ const ALLOC: usize = 0;
 const FREE: usize = 1;
 
 impl Inner {
-    /// Takes a record; returns what of it has not been said by those before it. Only calls that contradict each other otherwise are taken for
-    /// parts of a realloc: its new block is live before it, or its old one is freed.
+    /// Processes a record. Returns the part of it that earlier records do not already contain. Earlier calls count as
+    /// part of a realloc only if they would otherwise contradict it: the new block was already live, or the old one
+    /// already freed.
     fn take(&mut self, thread: u64, record: RecordKind) -> Option<RecordKind> {
         match record {
             RecordKind::Alloc { address, .. } => self.note(thread, ALLOC, Some(address)),
@@ -82,7 +85,7 @@ impl Inner {
         Some(record)
     }
 
-    /// Notes what a thread did last with a block.
+    /// Remembers a thread's last operation on a block.
     fn note(&mut self, thread: u64, which: usize, address: Option<u64>) {
         if self.last.len() >= THREADS && !self.last.contains_key(&thread) {
             self.last.clear();
@@ -100,7 +103,8 @@ impl Inner {
 }
 
 impl NativeMapper {
-    /// Takes a record; [`event`](Self::event) returns its event. `None` if it is not an event of its own.
+    /// Processes a record, whose event is then returned by [`event`](Self::event). Returns `None` if the record is not
+    /// a separate event.
     pub(super) fn take(&mut self, native: &Native<'_>) -> Option<Record<'static>> {
         self.attributes.clear();
         self.attributes.extend_from_slice(native.attributes);
@@ -122,7 +126,7 @@ impl NativeMapper {
         (!is_exec(&Record { attributes: &self.attributes, ..record })).then_some(record)
     }
 
-    /// Returns the event of the record that was taken.
+    /// Returns the event of the processed record.
     pub(super) fn event(&mut self, record: Record<'static>) -> Event<'_> {
         let record = Record { attributes: &self.attributes, ..record };
         decode(&record, Dialect::Native, &mut self.words)
@@ -175,7 +179,7 @@ impl<R: Read> EventSource for NativeSource<R> {
     }
 }
 
-/// Writes events as a stream of HATF 1.0.
+/// Writes events as a HATF 1.0 stream.
 struct NativeSink<W> {
     writer: Writer<W>,
     encoder: Encoder,
@@ -183,8 +187,8 @@ struct NativeSink<W> {
 }
 
 impl<W: Write> NativeSink<W> {
-    /// Starts a stream. With `inner`, the records of the malloc and the free that a realloc made stand before its own, as a recorder
-    /// writes them that hooks these, too.
+    /// Starts a stream. With `inner`, each realloc record is preceded by records of the malloc and the free that the
+    /// realloc performed, as written by a recorder that also intercepts those calls.
     fn new(write: W, inner: bool) -> Self {
         Self { writer: Writer::new(write), encoder: Encoder::new(Dialect::Native), inner }
     }
@@ -245,7 +249,7 @@ fn native<'a>(record: &Record<'a>) -> Native<'a> {
     }
 }
 
-/// Returns the key of a number in JSON lines.
+/// Returns the JSON key of a number.
 fn key(kind: Kind, part: Part) -> &'static str {
     match part {
         Part::Size => "size",
@@ -258,10 +262,10 @@ fn key(kind: Kind, part: Part) -> &'static str {
     }
 }
 
-/// Prints a stream of HATF 1.0 as JSON lines: its records, and its comments. What precedes an error is printed.
+/// Prints a HATF 1.0 stream as JSON lines: its records and its comments. Everything that precedes an error is printed.
 ///
 /// # Errors
-/// What is wrong with the stream; the output's.
+/// The stream is invalid, or the output failed.
 pub(super) fn print_lines(read: impl Read, write: &mut dyn Sink) -> Result<()> {
     let mut reader = Reader::new(read);
     let mut line = Vec::new();
@@ -282,7 +286,7 @@ pub(super) fn print_lines(read: impl Read, write: &mut dyn Sink) -> Result<()> {
     Ok(write.flush()?)
 }
 
-/// Prints a comment; the section is a JSON value.
+/// Prints a comment. The section is a JSON value.
 pub(super) fn print_comment(section: &str, text: &[u8], line: &mut Vec<u8>) -> std::io::Result<()> {
     write!(line, "{{\"@section\":{section},\"@record\":\"comment\",\"text\":")?;
     match std::str::from_utf8(text) {
@@ -315,12 +319,12 @@ fn print_hex(bytes: &[u8], line: &mut Vec<u8>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Makes the error for a number that a JSON line lacks.
+/// Returns the error for a missing number in a JSON line.
 pub(super) fn no_number(key: &str, record: &str) -> Error {
-    Error::Trace(format!("no number `{key}`, which `{record}` has").into())
+    Error::Trace(format!("`{record}` requires a number `{key}`").into())
 }
 
-/// Parses a record of HATF 1.0, and its attributes, from a JSON line.
+/// Parses a HATF 1.0 record and its attributes from a JSON line.
 pub(super) fn parse_record(name: &str, line: &Value) -> Result<(Native<'static>, Vec<u8>)> {
     let wrong = |problem: String| Error::Trace(problem.into());
     let kind = Kind::ALL.into_iter().find(|kind| kind.name() == name);
@@ -333,7 +337,7 @@ pub(super) fn parse_record(name: &str, line: &Value) -> Result<(Native<'static>,
     }
     let hex = line.get("attributes").map_or(Some(""), Value::as_str);
     let attributes =
-        hex.and_then(from_hex).ok_or_else(|| wrong("`attributes` is no string of hex digits".to_owned()))?;
+        hex.and_then(from_hex).ok_or_else(|| wrong("`attributes` is not a string of hexadecimal digits".to_owned()))?;
     Ok((record, attributes))
 }
 

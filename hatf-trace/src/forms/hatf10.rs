@@ -19,10 +19,10 @@ pub(super) static FORM: Form = Form {
         Ok(TraceReader::new(reader))
     }),
     create: Some(|output, options| Ok(Box::new(Hatf10Writer::new(output, &options.write)?))),
-    lost: "stacks, usable sizes, calls for pages; failed calls, marks, phases, names of threads and lost events become comments",
+    lost: "stacks, usable sizes, calls for pages; failed calls, marks, phases, thread names and lost events become comments",
 };
 
-/// Recognizes the DTD by its name, or else by a record that only it has.
+/// Recognizes the DTD by its name, or else by a record that no other DTD defines.
 fn is_hatf10(trace: &Reader<'_>) -> bool {
     match trace.header().dtd_url.rsplit('/').next() {
         Some("HATF10.dtd") => true,

@@ -1,4 +1,4 @@
-//! This project's own form.
+//! The native format of this project.
 
 use metatf::container::Reader;
 use metatf::typed::Unmatched;
@@ -9,10 +9,10 @@ use crate::heap::{GROUP_RECORDS, HeapOptions, HeapReader, HeapWriter};
 use crate::loss::Losses;
 use crate::trace::dtd_has;
 
-/// This project's own form, which `hatf record` writes.
+/// The native format of this project, which `hatf record` writes.
 pub static FORM: Form = Form {
     name: "heap",
-    about: "This project's own: heap.dtd",
+    about: "This project's own format: heap.dtd",
     suffixes: &[".mtf"],
     sniff: |head| head.trace.is_some_and(is_heap),
     open: Some(|input, note| {
@@ -26,10 +26,11 @@ pub static FORM: Form = Form {
         let options = HeapOptions { write: options.write.clone(), resolution, group_records, plain: false };
         Ok(Box::new(HeapWriter::new(output, &options)?))
     }),
-    lost: "heaps and attributes of HATF 1.0, kinds of its reallocs that contradict their addresses",
+    lost: "HATF 1.0's heaps and attributes, and realloc kinds that contradict the addresses",
 };
 
-/// Recognizes the DTD by its name, or else by records; `malloc` is a name that others may use, too.
+/// Recognizes the DTD by its name, or else by its records. The record name `malloc` is not enough, because other DTDs
+/// may use it.
 fn is_heap(trace: &Reader<'_>) -> bool {
     match trace.header().dtd_url.rsplit('/').next() {
         Some("HATF10.dtd") => false,
@@ -38,8 +39,8 @@ fn is_heap(trace: &Reader<'_>) -> bool {
     }
 }
 
-/// Formats what a trace of another version of its DTD and this reader do not share, except records that the trace's DTD lacks: an earlier recorder
-/// did not write them.
+/// Formats the mismatches between a trace with another version of the DTD and this reader. Records that the trace's DTD
+/// lacks are omitted, because an earlier recorder did not write them.
 pub(super) fn lines(unmatched: &Unmatched) -> Vec<String> {
     let mut unmatched = unmatched.clone();
     unmatched.absent.retain(|place| place.matches('.').count() > 1);

@@ -1,4 +1,4 @@
-//! Inputs: a file or standard input, compressed or not.
+//! Inputs: files or standard input, compressed or not.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek as _, SeekFrom};
@@ -9,40 +9,40 @@ use metatf::container::{Reader, WholeFile};
 use super::{FORMS, Form};
 use crate::{Error, Result, trace};
 
-/// Bytes read at once.
+/// Bytes read at a time.
 const BUFFER: usize = 1 << 18;
-/// The magic of a zstd frame, of a gzip member, and of a Meta-TF trace.
+/// The magic numbers of a zstd frame, a gzip member, and a Meta-TF trace.
 const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 const GZIP: &[u8] = &[0x1f, 0x8b];
 const METATF: &[u8] = &[0x7f, b'M', b'T', b'F'];
 
-/// An input, of which nothing has been taken.
+/// An input from which nothing has been consumed.
 pub struct Input {
     name: String,
     content: Content,
-    /// Its file, if that is as it is: a trace can be mapped.
+    /// The path of the file, if it is uncompressed: such a trace can be mapped.
     plain: Option<PathBuf>,
 }
 
 enum Content {
     Bytes(Box<dyn BufRead + Send>),
-    /// A trace in Meta-TF that was looked at.
+    /// An opened Meta-TF trace.
     Trace(Box<Reader<'static>>),
 }
 
 /// The beginning of an input.
 pub struct Head<'i> {
-    /// Its first bytes, at most 64, decompressed.
+    /// The first bytes after decompression, at most 64.
     pub bytes: &'i [u8],
-    /// The trace, if it is one in Meta-TF.
+    /// The opened trace, if it is a Meta-TF trace.
     pub trace: Option<&'i Reader<'static>>,
 }
 
 impl Input {
-    /// Opens a file; `-` is standard input. What is compressed by zstd or gzip is decompressed on the way.
+    /// Opens a file; `-` is standard input. Data compressed with zstd or gzip is decompressed during reading.
     ///
     /// # Errors
-    /// There is none, or it cannot be read.
+    /// The file does not exist or cannot be read.
     pub fn open(path: &Path) -> Result<Self> {
         if path == Path::new("-") {
             return Self::of("standard input".to_owned(), Box::new(io::stdin()));
@@ -55,25 +55,25 @@ impl Input {
         Ok(Self { name, content, plain: (regular && plain).then(|| path.to_owned()) })
     }
 
-    /// Makes an input of any bytes.
+    /// Creates an input from a byte stream.
     ///
     /// # Errors
-    /// They cannot be read.
+    /// The stream cannot be read.
     pub fn of(name: String, read: Box<dyn Read + Send>) -> Result<Self> {
         let (content, _) = content(read).map_err(Error::system(name.clone()))?;
         Ok(Self { name, content, plain: None })
     }
 
-    /// Returns its name in messages.
+    /// Returns the name of the input for messages.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Guesses the form from its first bytes or its name.
+    /// Guesses the format from the first bytes or the name.
     ///
     /// # Errors
-    /// They do not show it; it is a trace in Meta-TF that is damaged at its head.
+    /// The format cannot be determined, or the input is a Meta-TF trace with a corrupt head.
     pub fn guess(&mut self) -> Result<&'static Form> {
         if let Some(form) = self.sniffed()? {
             return Ok(form);
@@ -87,8 +87,7 @@ impl Input {
         Form::of_file(file).ok_or_else(|| {
             let readable = FORMS.into_iter().filter(|form| form.open.is_some());
             let forms = readable.map(|form| form.name).collect::<Vec<_>>().join(", ");
-            let text =
-                format!("{}: neither its bytes nor its name show its form; give it with --from: {forms}", self.name);
+            let text = format!("{}: unknown trace format; give it with --from: {forms}", self.name);
             Error::Trace(text.into())
         })
     }
@@ -97,10 +96,10 @@ impl Input {
         self.recognized(|head| FORMS.into_iter().find(|form| (form.sniff)(head)))
     }
 
-    /// Shows the beginning to what may recognize it.
+    /// Passes the beginning of the input to a function that may recognize it.
     ///
     /// # Errors
-    /// It cannot be read; it is a trace in Meta-TF that is damaged at its head.
+    /// The input cannot be read, or it is a Meta-TF trace with a corrupt head.
     pub fn recognized<T>(&mut self, recognize: impl FnOnce(&Head<'_>) -> Option<T>) -> Result<Option<T>> {
         let bytes = self.head()?;
         if bytes.starts_with(METATF) {
@@ -113,7 +112,7 @@ impl Input {
         Ok(recognize(&Head { bytes: &bytes, trace }))
     }
 
-    /// Returns the first bytes without consuming them; of a trace in Meta-TF that was looked at its magic.
+    /// Returns the first bytes without consuming them. For an opened Meta-TF trace, this is the magic number.
     fn head(&mut self) -> Result<Vec<u8>> {
         match &mut self.content {
             Content::Bytes(read) => head(read).map_err(Error::system(self.name.clone())),
@@ -121,7 +120,7 @@ impl Input {
         }
     }
 
-    /// Opens it as a trace in Meta-TF.
+    /// Opens the input as a Meta-TF trace.
     fn look(&mut self) -> Result<()> {
         let Content::Bytes(read) = &mut self.content else { return Ok(()) };
         let read = std::mem::replace(read, Box::new(io::empty()));
@@ -134,15 +133,16 @@ impl Input {
         Ok(())
     }
 
-    /// Returns whether it is a trace in Meta-TF.
+    /// Returns whether the input is a Meta-TF trace.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The input cannot be read.
     pub fn is_metatf(&mut self) -> Result<bool> {
         Ok(self.head()?.starts_with(METATF))
     }
 
-    /// Its bytes, decompressed. Those of a trace in Meta-TF that was [guessed](Self::guess) are taken.
+    /// Returns the decompressed bytes. If the input is a Meta-TF trace that was [guessed](Self::guess), its bytes are
+    /// already consumed.
     #[must_use]
     pub fn into_read(self) -> Box<dyn BufRead + Send> {
         match self.content {
@@ -151,27 +151,27 @@ impl Input {
         }
     }
 
-    /// Opens it as a trace in Meta-TF.
+    /// Opens the input as a Meta-TF trace.
     ///
     /// # Errors
-    /// It is none, or damaged at its head.
+    /// The input is not a Meta-TF trace, or its head is corrupt.
     pub fn into_container(mut self) -> Result<Reader<'static>> {
         self.look()?;
         match self.content {
             Content::Trace(trace) => Ok(*trace),
-            Content::Bytes(_) => Err(Error::Trace(format!("{}: not a trace in Meta-TF", self.name).into())),
+            Content::Bytes(_) => Err(Error::Trace(format!("{}: not a Meta-TF trace", self.name).into())),
         }
     }
 
-    /// As [`into_container`](Self::into_container), if it is recognized as a trace of this form.
+    /// Opens the input like [`into_container`](Self::into_container) if it is recognized as a trace of this format.
     ///
     /// # Errors
-    /// It is of another, which the error names.
+    /// The trace has another format, which the error names.
     pub(super) fn into_container_of(mut self, form: &Form) -> Result<Reader<'static>> {
         self.look()?;
         match self.sniffed()? {
             Some(other) if other != form => {
-                let text = format!("{} is of another form, {}: --from {}", self.name, other.about, other.name);
+                let text = format!("{} has another format, {}: use --from {}", self.name, other.about, other.name);
                 Err(Error::Trace(text.into()))
             }
             _ => self.into_container(),
@@ -179,7 +179,7 @@ impl Input {
     }
 }
 
-/// Returns whether a file begins as a program does: an ELF file or a script.
+/// Returns whether a file begins like a program: an ELF file or a script.
 #[must_use]
 pub fn is_program(path: &Path) -> bool {
     let mut bytes = [0; 4];
@@ -190,7 +190,7 @@ fn is_program_head(bytes: &[u8]) -> bool {
     bytes.starts_with(b"\x7fELF") || bytes.starts_with(b"#!")
 }
 
-/// Decompresses what is compressed; returns whether it is not.
+/// Decompresses the input if it is compressed. Returns whether it is uncompressed.
 fn content(read: Box<dyn Read + Send>) -> io::Result<(Content, bool)> {
     let mut read = BufReader::with_capacity(BUFFER, read);
     let head = head(&mut read)?;
@@ -222,27 +222,28 @@ fn head(read: &mut dyn BufRead) -> io::Result<Vec<u8>> {
             return Err(error);
         }
     }
-    // The buffered bytes are not read again.
+    // The bytes are already buffered, so this call does not read again.
     Ok(read.fill_buf()?.iter().take(64).copied().collect())
 }
 
-/// An input that is read more than once, one time after the other.
+/// An input that can be read repeatedly.
 #[derive(Debug)]
 pub struct RereadInput {
     path: PathBuf,
-    /// What came through a pipe, in a temporary file that has no name.
+    /// A copy of piped data in an unnamed temporary file.
     copy: Option<File>,
 }
 
 impl RereadInput {
-    /// Takes a file as it is, and copies what is none, as it is, to a temporary file; `-` is standard input.
-    /// `form` is the form of the trace; `None`: it is guessed, before all of an input is copied that may have no end.
+    /// Opens a regular file directly and copies anything else unchanged to a temporary file; `-` is standard input.
+    /// `form` is the format of the trace. If it is `None`, the format is guessed before the input, which may be
+    /// endless, is copied.
     ///
     /// # Errors
-    /// The input does not exist, cannot be read or has no known form, or the temporary file cannot be written.
+    /// The input does not exist, cannot be read or has no known format, or the temporary file cannot be written.
     pub fn new(path: &Path, form: Option<&Form>) -> Result<Self> {
         let copied = |mut read: Box<dyn Read + Send>| -> Result<Self> {
-            // A full temporary folder is not an error of the input.
+            // A full temporary directory is not an error of the input.
             let failed = |error: io::Error| match error.kind() {
                 io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
                     Error::temporary_file()(error)
@@ -271,10 +272,10 @@ impl RereadInput {
         copied(Box::new(File::open(path).map_err(Error::system(path.display().to_string()))?))
     }
 
-    /// Opens it from its start; what was opened before must not be read any more.
+    /// Opens the input from its start. Previously opened inputs must not be read any more.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The input cannot be read.
     pub fn open(&self) -> Result<Input> {
         let Some(copy) = &self.copy else { return Input::open(&self.path) };
         let again = || {
@@ -287,7 +288,7 @@ impl RereadInput {
     }
 }
 
-/// Returns the name of an input in messages.
+/// Returns the name of an input for messages.
 fn input_name(path: &Path) -> String {
     if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() }
 }

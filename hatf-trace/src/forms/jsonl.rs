@@ -1,4 +1,5 @@
-//! JSON lines of `heap.dtd`'s records, with stacks and names in place of their offsets. Those of HATF 1.0's records are read, too.
+//! JSON lines of `heap.dtd` records, with stacks and names instead of their offsets. JSON lines of HATF 1.0 records can
+//! be read, too.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufWriter, Read as _, Seek as _, SeekFrom, Write};
@@ -18,14 +19,14 @@ use crate::heap::{HeapOptions, HeapWriter, decode, from_fields};
 use crate::loss::Losses;
 use crate::{Error, Result};
 
-/// Bytes printed before they are written.
+/// Bytes collected before they are written.
 const FULL: usize = 1 << 16;
-/// The longest line that is read, in bytes.
+/// Maximum line length in bytes.
 const LINE: u64 = 16 << 20;
 
 pub(super) static FORM: Form = Form {
     name: "jsonl",
-    about: "JSON lines of heap.dtd's records, stacks and names in full, or of HATF 1.0's",
+    about: "JSON lines of heap.dtd or HATF 1.0 records, with full stacks and names",
     suffixes: &[".jsonl"],
     sniff: |head| head.bytes.starts_with(b"{"),
     open: Some(|input, _| Ok(TraceReader::new(JsonSource::new(input.into_read())))),
@@ -33,16 +34,16 @@ pub(super) static FORM: Form = Form {
     lost: "user metadata; times are in nanoseconds",
 };
 
-/// Writes JSON lines: of a `heap` trace in a temporary file, whose times are in nanoseconds.
+/// Writes JSON lines from a temporary `heap` trace whose times are in nanoseconds.
 struct JsonSink<'o> {
     heap: Box<HeapWriter<'static>>,
     file: File,
-    /// The first error of writing the file: the heap's writer does not name it.
+    /// The first error of writing the temporary file; the heap writer's error does not identify the file.
     error: Arc<OnceLock<io::Error>>,
     output: &'o mut dyn Sink,
 }
 
-/// Writes a temporary file, and remembers its first error.
+/// Writes a temporary file and remembers its first error.
 struct TemporaryWriter {
     file: File,
     error: Arc<OnceLock<io::Error>>,
@@ -73,7 +74,7 @@ impl<'o> JsonSink<'o> {
     }
 }
 
-/// Returns the error of the temporary file in place of what became of it, if it had one.
+/// Replaces an error by that of the temporary file, if there was one.
 fn named<T>(result: Result<T>, error: &OnceLock<io::Error>) -> Result<T> {
     result.map_err(|other| match error.get().and_then(io::Error::raw_os_error) {
         Some(code) => Error::temporary_file()(io::Error::from_raw_os_error(code)),
@@ -109,7 +110,7 @@ impl EventWriter for JsonSink<'_> {
     }
 }
 
-/// Prints a trace of `heap.dtd`: its records and its comments. User metadata has no line, and is lost.
+/// Prints a `heap.dtd` trace: its records and its comments. User metadata has no line and is lost.
 fn print_lines(container: Reader<'_>, write: &mut dyn Sink) -> Result<Losses> {
     let schema = Schema::parse("heap.dtd", FORMAT.dtd.as_bytes()).map_err(failed)?;
     let mut trace = Trace::new(schema, container).map_err(failed)?;
@@ -144,12 +145,12 @@ fn print_lines(container: Reader<'_>, write: &mut dyn Sink) -> Result<Losses> {
     Ok(losses)
 }
 
-/// Returns whether the record that was decoded last holds an offset to resolve: a name, or a stack that is known.
+/// Returns whether the last decoded record contains an offset to resolve: a name or a known stack.
 fn has_offset(trace: &Trace<'_>, record: u16) -> bool {
     if trace.schema().record(record).is_some_and(|record| record.leaves.iter().any(|leaf| leaf.name == "name")) {
         return true;
     }
-    // After the time.
+    // The stack follows the time.
     matches!(trace.record().get(1), Some(dynamic::Item::Number(offset)) if offset != 0)
 }
 
@@ -170,11 +171,11 @@ struct JsonSource<R> {
 enum Parsed {
     /// No event.
     Nothing,
-    /// A comment, whose bytes are kept.
+    /// A comment, whose bytes are stored in the reader.
     Comment,
-    /// An event of `heap.dtd`; its stack and name are kept.
+    /// A `heap.dtd` event, whose stack and name are stored in the reader.
     Event(EventKind<'static>, u64, u64),
-    /// A record of HATF 1.0.
+    /// A HATF 1.0 record.
     Native(crate::hatf10::Record<'static>),
 }
 
@@ -202,7 +203,7 @@ impl<R: BufRead> JsonSource<R> {
             return Ok(None);
         }
         if read > LINE {
-            return Err(self.wrong("a line of over 16 MiB"));
+            return Err(self.wrong("the line exceeds 16 MiB"));
         }
         if self.line.trim_ascii().is_empty() {
             return Ok(Some(Parsed::Nothing));
@@ -221,7 +222,7 @@ impl<R: BufRead> JsonSource<R> {
                 self.native.take(&native).map_or(Parsed::Nothing, Parsed::Native)
             }),
             (Some("heap"), record) => self.heap_record(record, &line),
-            // Elements of streams and tables: their values stand where they are used.
+            // Elements of streams and tables are skipped; records contain the values they use.
             (Some(_), _) => Ok(Parsed::Nothing),
         };
         parsed.map(Some).map_err(|error| self.wrong(&error.to_string()))
@@ -232,15 +233,15 @@ impl<R: BufRead> JsonSource<R> {
         Error::Trace(format!("JSON lines, line {}: {problem}", self.number).into())
     }
 
-    /// Keeps the bytes of a string, or of `{"hex":".."}`.
+    /// Stores the bytes of a string or of `{"hex":".."}`.
     fn keep_bytes(&mut self, value: &Value) -> Result<()> {
         let hex = value.get("hex").and_then(Value::as_str).and_then(from_hex);
         let bytes = value.as_str().map(|text| text.as_bytes().to_vec()).or(hex);
-        self.text = bytes.ok_or_else(|| Error::Trace(format!("{value} is no text").into()))?;
+        self.text = bytes.ok_or_else(|| Error::Trace(format!("expected a string, found {value}").into()))?;
         Ok(())
     }
 
-    /// Keeps the frames of a stack: `0`, or an offset with its element.
+    /// Stores the frames of a stack: `0`, or an offset with its element.
     fn keep_stack(&mut self, line: &Value) -> Result<()> {
         self.stack.clear();
         let stack = line.get("stack").unwrap_or(&Value::Null);
@@ -249,25 +250,27 @@ impl<R: BufRead> JsonSource<R> {
         }
         let frames = stack.get("element").and_then(|element| element.get("frame")).and_then(Value::as_array);
         let frames: Option<Vec<u64>> = frames.and_then(|frames| frames.iter().map(Value::as_u64).collect());
-        self.stack = frames.ok_or_else(|| Error::Trace(format!("stack {stack} does not say its frames").into()))?;
+        self.stack = frames
+            .ok_or_else(|| Error::Trace(format!("stack {stack} has no frames: `element.frame` is missing").into()))?;
         Ok(())
     }
 
-    /// Keeps the text of a name: an offset with its element.
+    /// Stores the text of a name: an offset with its element.
     fn keep_name(&mut self, line: &Value) -> Result<()> {
         let name = line.get("name").unwrap_or(&Value::Null);
         let element = name.get("element").and_then(|element| element.get("vfield"));
-        let text = element.ok_or_else(|| Error::Trace(format!("name {name} does not say its text").into()))?;
+        let text = element
+            .ok_or_else(|| Error::Trace(format!("name {name} has no string: `element.vfield` is missing").into()))?;
         self.keep_bytes(&text.clone())
     }
 
     fn heap_record(&mut self, name: &str, line: &Value) -> Result<Parsed> {
         let field = |key: &str| -> Result<u64> {
             match line.get(key) {
-                // Their texts are kept below.
+                // The content of stacks and names is stored below.
                 _ if matches!(key, "stack" | "name") => Ok(0),
                 None if key == "alignment" && name != "failed" => Ok(0),
-                // Lines of older versions have none.
+                // Lines of older versions lack the task.
                 None if key == "task" => Ok(0),
                 value => value.and_then(Value::as_u64).ok_or_else(|| no_number(key, name)),
             }

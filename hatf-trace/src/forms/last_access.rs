@@ -1,7 +1,8 @@
-//! Blocks that end where they are last accessed, as if the program freed them as early as it could.
+//! Traces whose blocks end at their last access, as if the program freed each block as early as possible.
 //!
-//! This is what Zorn and Grunwald did for their program CHAM, which frees little: "we monitored the data references of the traced program, and
-//! artificially deallocated memory when it was no longer referenced" (CU-CS-603-92). A program that `hatf cc` built says when that is.
+//! Zorn and Grunwald did the same for their program CHAM, which frees few blocks: "we monitored the data references of
+//! the traced program, and artificially deallocated memory when it was no longer referenced" (CU-CS-603-92). A program
+//! built by `hatf cc` records the last accesses.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,14 +12,14 @@ use hashbrown::{HashMap, HashSet};
 use crate::Result;
 use crate::event::{Event, EventKind, EventSink, UserMetadata};
 
-/// A block that keeps its own end.
+/// Marks a block that keeps its original end.
 const OWN_END: u64 = u64::MAX;
 
-/// Learns when the blocks of a trace are last accessed. Memory is 8 bytes for each block of the trace.
+/// Collects the last accesses to the blocks of a trace. It uses 8 bytes of memory per block.
 #[derive(Debug, Default)]
 pub struct LastAccesses {
     live: HashMap<u64, Block>,
-    /// In the order of allocation.
+    /// The time of each block's end, in allocation order.
     ends: Vec<u64>,
     known: u64,
 }
@@ -30,19 +31,19 @@ struct Block {
     reached: bool,
 }
 
-/// What became of the blocks of a trace.
+/// Counts of the blocks of a trace and of their early ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FreedEarly {
-    /// Blocks.
+    /// The number of blocks.
     pub blocks: u64,
-    /// Those that end at their last access.
+    /// The number of blocks that end at their last access, called early ends.
     pub early: u64,
-    /// Those of them that the program freed later.
+    /// The number of early ends in which the program itself freed the block later.
     pub freed_later: u64,
 }
 
 impl LastAccesses {
-    /// Returns of how many blocks the trace says when they were last accessed.
+    /// Returns the number of blocks whose last access is known.
     #[must_use]
     pub fn known(&self) -> u64 {
         self.known
@@ -54,7 +55,7 @@ impl LastAccesses {
         self.live.insert(address, Block { number, began, reached: false });
     }
 
-    /// Ends a block by a realloc, which needs it to the end.
+    /// Ends a block by a realloc, which needs the block until it is called.
     fn keep(&mut self, address: u64) {
         if let Some(block) = self.live.remove(&address)
             && let Some(end) = self.ends.get_mut(block.number)
@@ -104,10 +105,10 @@ impl EventSink for LastAccesses {
     }
 }
 
-/// A free to be: its time, the number of its block, its address, thread and heap.
+/// A pending free: time, block number, address, thread and heap.
 type Due = Reverse<(u64, usize, u64, u64, u64)>;
 
-/// Passes events on, and ends blocks where they are last accessed: behind all events up to that time.
+/// Passes events on and ends each block at its last access, after all events up to that time.
 pub struct EarlyFrees<'s> {
     ends: Vec<u64>,
     sink: &'s mut dyn EventSink,
@@ -115,13 +116,13 @@ pub struct EarlyFrees<'s> {
     due: BinaryHeap<Due>,
     /// Blocks that will end early, by address.
     live: HashMap<u64, usize>,
-    /// Addresses of blocks that have ended early, whose own end is to come.
+    /// Addresses of blocks that ended early and whose original end is still to come.
     ended: HashSet<u64>,
     counts: FreedEarly,
 }
 
 impl<'s> EarlyFrees<'s> {
-    /// Starts to pass on the events that the last accesses were learnt from.
+    /// Creates a sink that receives the same events from which `accesses` was collected.
     pub fn new(accesses: LastAccesses, sink: &'s mut dyn EventSink) -> Self {
         Self {
             ends: accesses.ends,
@@ -134,16 +135,16 @@ impl<'s> EarlyFrees<'s> {
         }
     }
 
-    /// Ends the blocks that are left.
+    /// Ends the remaining blocks.
     ///
     /// # Errors
-    /// The sink's.
+    /// The sink failed.
     pub fn finish(mut self) -> Result<FreedEarly> {
         self.free_before(u64::MAX)?;
         Ok(self.counts)
     }
 
-    /// Frees what was last accessed before a time.
+    /// Frees the blocks that were last accessed before `time`.
     fn free_before(&mut self, time: u64) -> Result<()> {
         while let Some(Reverse((end, number, address, thread, heap))) = self.due.peek().copied()
             && end < time
@@ -211,12 +212,12 @@ impl EventSink for EarlyFrees<'_> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test that goes wrong has to panic")]
+    #![allow(clippy::unwrap_used, reason = "a failing test must panic")]
 
     use super::*;
     use crate::event::{Accesses, Call, Function};
 
-    /// Keeps events.
+    /// A sink that stores its events.
     #[derive(Default)]
     struct Kept(Vec<(u64, EventKind<'static>)>);
 
@@ -245,13 +246,13 @@ mod tests {
             (10, call(0, 1)),
             (20, call(0, 2)),
             (30, call(0, 3)),
-            // It is not accessed: it ends at once.
+            // The block is never accessed, so it ends immediately.
             (40, call(0, 4)),
             (50, last(1, 20)),
             (50, free(1)),
-            // Its place is taken again, by a block that others may access.
+            // Its address is reused by a block that uninstrumented code may access.
             (60, call(0, 1)),
-            // What a realloc copies is there until then.
+            // A realloc needs the data it copies until it is called.
             (70, last(3, 30)),
             (70, call(3, 5)),
             (80, last(2, 60)),

@@ -1,8 +1,9 @@
-//! Text traces of the CS:APP malloc lab. Four numbers, a line each (a heap size, the number of ids, the number of
-//! operations, a weight), then an operation a line: `a ID SIZE`, `r ID SIZE`, `f ID`.
+//! Text traces of the CS:APP malloc lab. The head has four numbers, one per line: the heap size, the number of IDs, the
+//! number of operations, and a weight. Each following line is an operation: `a ID SIZE`, `r ID SIZE` or `f ID`.
 //!
-//! Blocks have numbers there, not addresses. As events they get addresses of 16 bytes each, from 16 on, and user metadata says so;
-//! converting back then gives the same ids. Blocks of other traces are numbered as they come.
+//! This format identifies blocks by ID, not by address. On import, each ID becomes an address, starting at 16 and 16
+//! bytes apart; the user metadata records this, so exporting restores the IDs. Blocks of other traces are numbered in
+//! order of appearance.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, BufWriter, Read as _, Seek as _, SeekFrom, Write};
@@ -25,28 +26,28 @@ pub(super) static FORM: Form = Form {
     lost: "those of `raw32`, and addresses; frees of blocks that were not allocated in the trace",
 };
 
-/// Bytes between the addresses of two ids.
+/// Bytes between the addresses of two consecutive IDs.
 const STEP: u64 = 16;
-/// The key of the user metadata for traces whose addresses are ids.
+/// The user metadata key of traces whose addresses stand for IDs.
 const KEY: &str = "malloclab";
-/// The longest line: three words and their ends.
+/// Maximum line length: three words and their separators.
 const LINE: u64 = 64;
 
-/// Reads a trace.
+/// Reads a malloc lab trace.
 struct MalloclabSource<R> {
     read: R,
     line: Vec<u8>,
     number: u64,
     heap: u64,
     weight: u64,
-    /// Operations that the head announces, and those read.
+    /// The number of operations that the head announces, and the number read so far.
     announced: u64,
     operations: u64,
     done: bool,
 }
 
 impl<R: BufRead> MalloclabSource<R> {
-    /// Reads the four numbers at the head.
+    /// Reads the four numbers of the head.
     fn new(read: R) -> Result<Self> {
         let mut source =
             Self { read, line: Vec::new(), number: 0, heap: 0, weight: 0, announced: 0, operations: 0, done: false };
@@ -61,10 +62,10 @@ impl<R: BufRead> MalloclabSource<R> {
     fn head_number(&mut self) -> Result<u64> {
         let there = self.next_line()?;
         let number = std::str::from_utf8(&self.line).ok().and_then(|text| text.trim().parse().ok());
-        number.filter(|_| there).ok_or_else(|| self.wrong("no number, where the head has four, a line each"))
+        number.filter(|_| there).ok_or_else(|| self.wrong("expected a number: the head has four, one per line"))
     }
 
-    /// Reads the next line that is not blank; false at the end.
+    /// Reads the next line that is not blank. Returns false at the end.
     fn next_line(&mut self) -> Result<bool> {
         loop {
             self.line.clear();
@@ -72,7 +73,7 @@ impl<R: BufRead> MalloclabSource<R> {
             let read = (&mut self.read).take(LINE + 1).read_until(b'\n', &mut self.line);
             let length = read.map_err(Error::unreadable("malloclab trace"))?;
             if length as u64 > LINE {
-                return Err(self.wrong("a line of over 64 bytes"));
+                return Err(self.wrong("the line exceeds 64 bytes"));
             }
             if length == 0 {
                 return Ok(false);
@@ -101,7 +102,7 @@ impl<R: BufRead> MalloclabSource<R> {
             ("f", Some(&[id])) => address(id).map(|address| EventKind::Free { address }),
             _ => return Err(self.wrong("expected `a ID SIZE`, `r ID SIZE` or `f ID`")),
         };
-        kind.ok_or_else(|| self.wrong("an id of over 2^60"))
+        kind.ok_or_else(|| self.wrong("the id exceeds 2^60"))
     }
 }
 
@@ -113,7 +114,7 @@ impl<R: BufRead> EventSource for MalloclabSource<R> {
         if !self.next_line()? {
             let (announced, found) = (self.announced, self.operations);
             if found < announced {
-                return Err(self.wrong(&format!("expected {announced} operations, as the head says, found {found}")));
+                return Err(self.wrong(&format!("the head announces {announced} operations, found {found}")));
             }
             self.done = true;
             return Ok(None);
@@ -129,15 +130,16 @@ impl<R: BufRead> EventSource for MalloclabSource<R> {
     }
 }
 
-/// Writes a trace. Its head counts what follows, which waits in a temporary file.
+/// Writes a malloc lab trace. The head contains counts of what follows, so the operations are first written to a
+/// temporary file.
 struct MalloclabSink<W> {
     write: W,
     body: BufWriter<std::fs::File>,
-    /// Ids of the live blocks, and their sizes.
+    /// The IDs and sizes of live blocks, by address.
     live: HashMap<u64, (u64, u64)>,
     bytes: u64,
     peak: u64,
-    /// Addresses are ids.
+    /// Whether addresses stand for IDs.
     numbered: bool,
     heap: Option<u64>,
     weight: u64,
@@ -169,7 +171,7 @@ impl<W: Write> MalloclabSink<W> {
         writeln!(self.body, "{operation}").map_err(Error::temporary_file())
     }
 
-    /// Assigns the id of a new block.
+    /// Assigns the ID of a new block.
     fn new_id(&mut self, address: u64) -> u64 {
         let id = if self.numbered { address / STEP - 1 } else { self.ids };
         self.losses.note_if(!self.numbered, Loss::Addresses);
@@ -183,7 +185,7 @@ impl<W: Write> MalloclabSink<W> {
         self.peak = self.peak.max(self.bytes);
     }
 
-    /// Ends a block; returns its id.
+    /// Ends a block. Returns its ID.
     fn end(&mut self, address: u64) -> Option<u64> {
         let (id, size) = self.live.remove(&address)?;
         self.bytes = self.bytes.saturating_sub(size);

@@ -1,7 +1,8 @@
-//! What `memray parse` prints of a file of [memray](https://bloomberg.github.io/memray/): a word and values for each record.
+//! The output of `memray parse` for a [memray](https://bloomberg.github.io/memray/) file: each record is a word
+//! followed by values.
 //!
-//! A stack is that of Python's functions, or the native one where Python has none. A function is known by the line it begins on: the
-//! text does not say on which line it calls.
+//! A stack consists of Python functions, or of native frames if there are no Python functions. The line of a function
+//! is the line on which it begins, because the output does not contain the line of the call.
 
 use hashbrown::HashMap;
 use serde_json::json;
@@ -14,7 +15,7 @@ use crate::stacks::PYTHON_FRAMES;
 
 pub(super) static FORM: Form = Form {
     name: "memray",
-    about: "What memray parse prints of a file of memray",
+    about: "Output of memray parse",
     suffixes: &[".memray"],
     sniff: |head| head.bytes.starts_with(b"HEADER magic=memray "),
     open: Some(|input, _| Ok(TraceReader::new(TextSource::new(input.into_read(), MemrayLog::default())))),
@@ -22,25 +23,25 @@ pub(super) static FORM: Form = Form {
     lost: "",
 };
 
-/// The functions that a thread is in: outermost first.
+/// The functions that a thread is executing, outermost first.
 type Running = Vec<u64>;
 
 #[derive(Default)]
 struct MemrayLog {
     command: Option<String>,
-    /// When it started, in milliseconds of the system's clock.
+    /// The start time in milliseconds of the system clock.
     start: u64,
     main_thread: u64,
-    /// Functions of the main thread that are memray's own.
+    /// The number of outermost functions of the main thread that belong to memray.
     skipped: usize,
     threads: HashMap<u64, Running>,
-    /// Native frames: address, and the number of the one behind it.
+    /// Native frames: the address, and the number of the calling frame.
     native: Vec<(u64, u64)>,
     module: Option<Module>,
     losses: Losses,
 }
 
-/// A module whose segments are to come.
+/// A module whose segments follow.
 struct Module {
     path: Vec<u8>,
     bias: u64,
@@ -57,7 +58,7 @@ impl Log for MemrayLog {
     fn line(&mut self, line: &[u8], queue: &mut Queue) -> Result<()> {
         let word = line.split(|byte| *byte == b' ').next().unwrap_or_default();
         if self.command.is_none() && word != b"HEADER" {
-            return Err("the first line is no header".to_owned());
+            return Err("the first line is not a header".to_owned());
         }
         let of = |name: &str| number(line, name);
         match word {
@@ -65,11 +66,11 @@ impl Log for MemrayLog {
             b"FRAME_PUSH" => {
                 let function = of("code_object_id")?;
                 if function >= PYTHON_FRAMES {
-                    return Err(format!("function {function} is greater than any"));
+                    return Err(format!("function {function} exceeds the maximum number"));
                 }
                 let running = self.threads.entry(queue.thread).or_default();
                 if running.len() >= DEPTH {
-                    return Err(format!("a stack of over {DEPTH} functions"));
+                    return Err(format!("a stack has more than {DEPTH} functions"));
                 }
                 running.push(PYTHON_FRAMES + function);
                 Ok(())
@@ -85,7 +86,7 @@ impl Log for MemrayLog {
                 let (id, first) = (of("code_id")?, of("firstlineno")?);
                 let (name, file) = (text(line, "function_name")?, text(line, "filename")?);
                 if id >= PYTHON_FRAMES {
-                    return Err(format!("function {id} is greater than any"));
+                    return Err(format!("function {id} exceeds the maximum number"));
                 }
                 queue.symbol(PYTHON_FRAMES + id, name, file, first);
                 Ok(())
@@ -101,7 +102,7 @@ impl Log for MemrayLog {
             }
             b"MEMORY_RECORD" => {
                 let milliseconds = of("time")?.saturating_sub(self.start);
-                let time = milliseconds.checked_mul(1_000_000).ok_or("a time of over 500 years")?;
+                let time = milliseconds.checked_mul(1_000_000).ok_or("a time exceeds 500 years")?;
                 queue.time = queue.time.max(time);
                 self.losses.note(Loss::Pages);
                 Ok(())
@@ -122,12 +123,12 @@ impl Log for MemrayLog {
             }
             b"SEGMENT" => self.segment(line, queue),
             b"HEADER" => self.header(line),
-            // Where maps begin, the end, and Python's objects that were followed.
+            // The start of the memory map, the end of the file, and tracked Python objects.
             b"MEMORY_MAP_START" | b"TRAILER" | b"OBJECT_RECORD" | b"SURVIVING_OBJECT" => Ok(()),
             word if word.starts_with(b"AGGREGATED") => {
-                Err("an aggregated file: it has sums, and no events (memray run without --aggregate)".to_owned())
+                Err("an aggregated file contains totals but no events: record without --aggregate".to_owned())
             }
-            _ => Err(format!("no record that memray prints: {}", shown(line))),
+            _ => Err(format!("not a record printed by memray: {}", shown(line))),
         }
     }
 
@@ -144,7 +145,7 @@ impl Log for MemrayLog {
 impl MemrayLog {
     fn header(&mut self, line: &[u8]) -> Result<()> {
         if text(line, "file_format")? != b"ALL_ALLOCATIONS" {
-            return Err("not a file of all allocations: it has sums, and no events".to_owned());
+            return Err("the file contains totals but no events: expected file_format=ALL_ALLOCATIONS".to_owned());
         }
         self.start = number(line, "start_time")?;
         self.main_thread = number(line, "main_tid")?;
@@ -161,11 +162,11 @@ impl MemrayLog {
         let mut next = || words.next().and_then(|word| if word == b"(nil)" { Some(0) } else { hex(word) });
         let place = next().zip(next());
         let (Some(module), Some((at, length))) = (&mut self.module, place) else {
-            return Err("a segment of no module, or without address and length".to_owned());
+            return Err("a segment has no module, no address or no length".to_owned());
         };
         let start = module.bias.checked_add(at);
         let end = start.and_then(|start| start.checked_add(length));
-        let (start, end) = start.zip(end).ok_or("a segment that ends behind all addresses")?;
+        let (start, end) = start.zip(end).ok_or("a segment exceeds the address space")?;
         (module.start, module.end) = (module.start.min(start), module.end.max(end));
         module.segments = module.segments.saturating_sub(1);
         if module.segments == 0
@@ -179,12 +180,12 @@ impl MemrayLog {
     fn allocation(&mut self, line: &[u8], queue: &mut Queue) -> Result<()> {
         let (address, size) = (number(line, "address")?, number(line, "size")?);
         let allocator = text(line, "allocator")?;
-        // Those of Python's own allocator are functions of the same names.
+        // The functions of Python's own allocator have the same names after a prefix.
         let allocator = allocator.strip_prefix(b"pymalloc_").unwrap_or(allocator);
         let function = match allocator {
             b"malloc" => Function::Malloc,
             b"calloc" => Function::Calloc,
-            // The free of the block that it was given has a record of its own.
+            // The free of the old block has its own record.
             b"realloc" => Function::Realloc,
             b"memalign" => Function::Memalign,
             b"posix_memalign" => Function::PosixMemalign,
@@ -204,7 +205,7 @@ impl MemrayLog {
                 queue.push(EventKind::Pages(Pages::Unmap { start: address, length: size }), &[]);
                 return Ok(());
             }
-            other => return Err(format!("an allocator that is not known: {}", shown(other))),
+            other => return Err(format!("unknown allocator: {}", shown(other))),
         };
         queue.stack.clear();
         if let Some(running) = self.threads.get(&queue.thread) {
@@ -227,14 +228,14 @@ impl MemrayLog {
     }
 }
 
-/// Returns what follows `NAME=` in a line.
+/// Returns the text after `NAME=` in a line.
 fn value<'l>(line: &'l [u8], name: &str) -> Result<&'l [u8]> {
     let key = format!(" {name}=");
     let at = line.windows(key.len()).position(|window| window == key.as_bytes());
-    at.and_then(|at| line.get(at + key.len()..)).ok_or_else(|| format!("a record without `{name}`"))
+    at.and_then(|at| line.get(at + key.len()..)).ok_or_else(|| format!("a record lacks `{name}`"))
 }
 
-/// Returns the value of a name; paths may have spaces, so it ends where the next name begins.
+/// Returns the value of a name. Paths may contain spaces, so the value ends where the next name begins.
 fn text<'l>(line: &'l [u8], name: &str) -> Result<&'l [u8]> {
     let rest = value(line, name)?;
     let Some(equals) = rest.iter().position(|byte| *byte == b'=') else { return Ok(rest) };

@@ -1,7 +1,8 @@
-//! The forms of a heap trace: a file for each, and a row of [`FORMS`] for each.
+//! The heap trace formats: each format has a file and a row in [`FORMS`].
 //!
-//! A form is opened as a source of [`Event`](crate::Event)s, and created as a sink of them. What a form cannot hold is counted, never dropped silently.
-//! Whatever needs to know the forms takes them from the table: guessing, options and their help, completion, errors, and the tables of the book.
+//! A format is opened as a source of [`Event`](crate::Event)s and created as a sink for them. Data that a format cannot
+//! store is counted, never dropped silently. The table of formats drives guessing, options and their help, completion,
+//! error messages, and tables in the documentation.
 
 mod convert;
 mod firefox;
@@ -37,30 +38,31 @@ use crate::event::EventSink;
 use crate::loss::Losses;
 use crate::{Error, Result};
 
-/// A form of a heap trace.
+/// A heap trace format.
 pub struct Form {
-    /// Its name on the command line.
+    /// The name on the command line.
     pub name: &'static str,
-    /// What it is, in a line of help.
+    /// A description of one line, for help.
     pub about: &'static str,
-    /// Endings of the names of its files, without that of a compression.
+    /// The file name suffixes of the format, without that of a compression.
     pub suffixes: &'static [&'static str],
-    /// Recognizes a trace by its beginning. The first row that does is taken.
+    /// Recognizes a trace by its beginning. The first format that recognizes a trace is chosen.
     pub sniff: fn(&Head<'_>) -> bool,
-    /// Opens a trace; `None`: the form is only written. The notes are what its reader should know: how it is read, and what is not.
+    /// Opens a trace, or `None` if the format is write-only. The notes describe how the trace is interpreted and what
+    /// is not read.
     pub open: Option<Open>,
-    /// Begins a trace; `None`: the form is only read.
+    /// Creates a trace, or `None` if the format is read-only.
     pub create: Option<Create>,
-    /// What of a trace it does not hold, for the book; empty where it is only read.
+    /// The data that the format cannot store, for the documentation; empty if the format is read-only.
     pub lost: &'static str,
 }
 
-/// Opens a trace of a form, and passes notes about it on.
+/// Opens a trace of a format and reports notes about it.
 pub type Open = fn(Input, &mut dyn FnMut(&str)) -> Result<TraceReader>;
-/// Begins a trace of a form in a sink.
+/// Creates a trace of a format in a sink.
 pub type Create = for<'o> fn(&'o mut dyn Sink, &CreateOptions) -> Result<Box<dyn EventWriter + 'o>>;
 
-/// All forms. Traces in Meta-TF are recognized in this order.
+/// All formats. Meta-TF traces are recognized in this order.
 pub static FORMS: [&Form; 13] = [
     &heap::FORM,
     &hatf10::FORM,
@@ -78,13 +80,13 @@ pub static FORMS: [&Form; 13] = [
 ];
 
 impl Form {
-    /// Returns the form of a name; `None`: there is none.
+    /// Returns the format with this name, or `None` if there is none.
     #[must_use]
     pub fn of(name: &str) -> Option<&'static Self> {
         FORMS.into_iter().find(|form| form.name == name)
     }
 
-    /// Returns the form that files of this name have: the one whose suffix stands last in it.
+    /// Returns the format of files with this name: the one whose suffix occurs last in the name.
     #[must_use]
     pub fn of_file(name: &str) -> Option<&'static Self> {
         let place = |form: &Self| form.suffixes.iter().filter_map(|suffix| name.rfind(suffix)).max();
@@ -108,12 +110,12 @@ impl fmt::Debug for Form {
     }
 }
 
-/// How traces are opened.
+/// Options for opening traces.
 #[derive(Clone, Copy, Debug)]
 pub struct OpenOptions {
-    /// The form of the trace; guessed without.
+    /// The format of the trace; guessed if `None`.
     pub form: Option<&'static Form>,
-    /// Called with each note about the trace: how it is read, and what of it is not.
+    /// Called with each note about the trace: how it is interpreted, or what is not read.
     pub note: fn(&str),
 }
 
@@ -123,47 +125,48 @@ impl Default for OpenOptions {
     }
 }
 
-/// How traces are created. A form ignores what it does not have.
+/// Options for creating traces. A format ignores options that do not apply to it.
 #[derive(Clone, Debug, Default)]
 pub struct CreateOptions {
-    /// How Meta-TF forms are written.
+    /// Options for the Meta-TF formats.
     pub write: WriteOptions,
-    /// Nanoseconds in a tick of a `heap` trace's clock; without, that of the trace that is converted.
+    /// Nanoseconds in a clock tick of a `heap` trace; by default, those of the input trace.
     pub resolution: Option<u64>,
-    /// Records in a group of a `heap` trace; without, [`GROUP_RECORDS`](crate::heap::GROUP_RECORDS).
+    /// Records in a group of a `heap` trace; by default, [`GROUP_RECORDS`](crate::heap::GROUP_RECORDS).
     pub group_records: Option<u64>,
-    /// Write to `hatf1`, before each realloc, records of the malloc and the free that it made.
+    /// Whether `hatf1` output contains, before each realloc, records of the malloc and the free that the realloc
+    /// performed.
     pub inner_records: bool,
 }
 
-/// Writes a trace in some form.
+/// Writes a trace in some format.
 pub trait EventWriter: EventSink {
-    /// Finishes the trace; what of the events its form could not hold.
+    /// Finishes the trace. Returns counts of the event data that the format cannot store.
     ///
     /// # Errors
-    /// The output's.
+    /// The output failed.
     fn finish(self: Box<Self>) -> Result<Losses>;
 
-    /// Gives the trace up: what is in the output is not a whole trace.
+    /// Abandons the trace. The output contains an incomplete trace.
     fn abandon(self: Box<Self>) {}
 }
 
-/// Opens a trace in any form, compressed or not; `-` is standard input.
+/// Opens a trace of any format, compressed or not; `-` is standard input.
 ///
 /// # Errors
-/// There is none, it is damaged at its head, it is of another form, or its form cannot be guessed.
+/// The file does not exist, its head is corrupt, it has another format, or its format cannot be guessed.
 pub fn open(path: &Path, options: &OpenOptions) -> Result<TraceReader> {
     read(Input::open(path)?, options)
 }
 
-/// As [`open`], of an input.
+/// Opens a trace from an input, like [`open`].
 ///
 /// # Errors
 /// As for [`open`].
 pub fn read(mut input: Input, options: &OpenOptions) -> Result<TraceReader> {
     let form = options.form.map_or_else(|| input.guess(), Ok)?;
     let name = input.name().to_owned();
-    let only_written = || Error::Usage(format!("{} is only written, not read", form.name));
+    let only_written = || Error::Usage(format!("{} is a write-only format", form.name));
     (form.open.ok_or_else(only_written)?)(input, &mut |note| (options.note)(&format!("{name}: {note}"))).map_err(
         |error| match error {
             Error::Trace(error) if !error.to_string().starts_with(&name) => {

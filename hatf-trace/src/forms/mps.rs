@@ -1,6 +1,6 @@
-//! Telemetry logs of the Memory Pool System as heap traces: what its pools give out and take back.
+//! Telemetry logs of the Memory Pool System as heap traces: the allocations and frees of its pools.
 //!
-//! A log is not in the order of time, so its events are sorted first: 40 bytes of memory each.
+//! A log is not in chronological order, so its events are sorted first, which takes 40 bytes of memory per event.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -13,10 +13,11 @@ use crate::event::{Call, Event, EventKind, EventSource, Function, Item, UserMeta
 use crate::trace::dtd_has;
 use crate::{Error, Result};
 
-/// The format of such logs, which a trace of one embeds.
+/// The DTD of such logs, which traces made from a log embed.
 const DTD: &str = include_str!("../../dtds/mps.dtd");
 
-/// Of a 64-bit little-endian machine. The log may also be a trace that `metatfc sort` or `metatfc recode` made of it.
+/// The format of logs from a 64-bit little-endian machine. The input can also be a trace that `metatfc sort` or
+/// `metatfc recode` made from a log.
 pub(super) static FORM: Form = Form {
     name: "mps",
     about: "Telemetry logs of the Memory Pool System, event version 2.0.0",
@@ -35,7 +36,7 @@ pub(super) static FORM: Form = Form {
     lost: "",
 };
 
-/// An event of the log that counts.
+/// A relevant event of the log.
 #[derive(Clone, Copy)]
 struct Kept {
     clock: u64,
@@ -55,33 +56,34 @@ enum Kind {
 #[derive(Default)]
 struct Log {
     events: Vec<Kept>,
-    /// Steps of the system's clock in a second; 0: not known.
+    /// Ticks of the system clock per second, or 0 if unknown.
     clocks_per_second: u64,
-    /// The first and the last moment at which both clocks were read, by the log's.
+    /// The first and the last reading of both clocks, ordered by the log's clock.
     moments: Option<(Moment, Moment)>,
 }
 
-/// What the log's clock and the system's showed at a moment (`EventClockSync`).
+/// A simultaneous reading of the log's clock and the system clock (`EventClockSync`).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Moment {
     log: u64,
     system: u64,
 }
 
-/// The usual steps of the system's clock in a second, for logs without `EventInit`: POSIX fixes them.
+/// The default number of system clock ticks per second, for logs without `EventInit`; POSIX fixes this value.
 const CLOCKS_PER_SECOND: u64 = 1_000_000;
 
-/// How nanoseconds follow from steps of the log's clock: `steps * nanoseconds / per`.
+/// The conversion from ticks of the log's clock to nanoseconds: `ticks * nanoseconds / per`.
 struct Rate {
     nanoseconds: u128,
     per: u128,
 }
 
 impl Rate {
-    /// Takes the rate from the moments that lie farthest from each other; `None` unless both clocks ran between them.
+    /// Computes the rate from the two readings that are furthest apart. Returns `None` unless both clocks advanced
+    /// between them.
     fn new((first, last): (Moment, Moment), clocks_per_second: u64) -> Option<Self> {
         let (mut steps, mut clocks) = (last.log - first.log, last.system.checked_sub(first.system)?);
-        // No product exceeds 128 bits: 32 bits of each difference are exact enough.
+        // Reducing each difference to 32 bits is exact enough, and no product then exceeds 128 bits.
         while steps.max(clocks) > u64::from(u32::MAX) {
             (steps, clocks) = (steps >> 1, clocks >> 1);
         }
@@ -101,7 +103,7 @@ impl Rate {
 impl Log {
     fn read(&mut self, mut trace: Trace<'static>) -> Result<()> {
         let schema = trace.schema().clone();
-        // In these records nothing repeats: the place of a field is its number.
+        // These records have no repeated fields, so the index of a leaf is its position.
         let place = |record: &str, field: &str| {
             let number = schema.dtd.records.iter().position(|found| found.name == record)?;
             let place = schema.dtd.records.get(number)?.leaves.iter().position(|leaf| leaf.key == field)?;
@@ -109,7 +111,7 @@ impl Log {
         };
         let need = |record: &str, field: &str| {
             place(record, field)
-                .ok_or_else(|| failed(format!("no log of the Memory Pool System: its DTD has no {record}.{field}")))
+                .ok_or_else(|| failed(format!("not a log of the Memory Pool System: its DTD has no {record}.{field}")))
         };
         let kinds = [
             (Kind::Alloc, "PoolAlloc", Some(("pReturn", "size"))),
@@ -125,7 +127,7 @@ impl Log {
             fields.insert(number, (kind, clock, pool, object.transpose()?));
         }
         let speed = place("EventInit", "clocksPerSec");
-        // Two fields of this record are called `clock`: the event's own, and the system's.
+        // This record has two fields called `clock`: that of the event, and the system clock.
         let sync = place("EventClockSync", "clock").zip(place("EventClockSync", "clock_2"));
         let read = trace.for_each(|record| {
             let number = |place: usize| record.numbers().get(place).copied().unwrap_or_default();
@@ -143,8 +145,8 @@ impl Log {
         read.map_err(|error| failed(metatf::explain(&schema.format, &error)))
     }
 
-    /// Returns the ends of objects whose beginning is not in the log, and behind how many events each begins: as early as it can have
-    /// been; and how many objects end with their pool.
+    /// Returns the ends of objects whose allocation is not in the log, each with the number of events after which the
+    /// object can have been allocated at the earliest. Also returns the number of objects that ended with their pool.
     fn unseen(&self) -> (Vec<(usize, Kept)>, u64) {
         let (mut live, mut ended, mut unseen) = (HashMap::new(), HashMap::new(), Vec::new());
         let mut with_pool = 0;
@@ -171,18 +173,18 @@ impl Log {
     }
 }
 
-/// Gives the objects of a log in the order of its clock.
+/// Produces the objects of a log in the order of its clock.
 struct Objects {
     events: Vec<Kept>,
     start: u64,
     rate: Option<Rate>,
-    /// Objects whose beginning is not in the log: behind how many events each begins.
+    /// Objects whose allocation is not in the log, each with the number of events that precede it.
     unseen: Vec<(usize, Kept)>,
     with_pool: u64,
-    /// Of `events` and `unseen`, how many were taken.
+    /// The number of elements of `events` and `unseen` consumed so far.
     taken: (usize, usize),
     live: HashMap<u64, Option<u64>>,
-    /// What follows before the next is taken.
+    /// Events to return before the next one is consumed.
     ready: VecDeque<(u64, EventKind<'static>)>,
 }
 
@@ -197,7 +199,7 @@ impl Objects {
         Self { events: log.events, start, rate, unseen, with_pool, taken, live, ready }
     }
 
-    /// Says what was found in the log.
+    /// Describes what was found in the log.
     fn notes(&self) -> Vec<String> {
         let count = |kind| self.events.iter().filter(|event| event.kind == kind).count();
         let (allocations, frees, with_pool) = (count(Kind::Alloc), count(Kind::Free), self.with_pool);
@@ -206,15 +208,15 @@ impl Objects {
         if !self.unseen.is_empty() {
             let before = self.unseen.iter().filter(|(behind, _)| *behind == 0).count();
             notes.push(format!(
-                "{} objects have no PoolAlloc: {before} lived before the log, {} begin where another has ended",
+                "{} objects have no PoolAlloc: {before} lived before the log, {} begin where another object ended",
                 self.unseen.len(),
                 self.unseen.len() - before
             ));
         }
         notes.push(match &self.rate {
-            #[allow(clippy::cast_precision_loss, reason = "it is printed with few digits")]
-            Some(rate) => format!("the log's clock takes {} steps a microsecond", rate.steps_per_second() as f64 / 1e6),
-            None => "the log has no two EventClockSync, which give the rate of its clock: times are steps of the log's clock"
+            #[allow(clippy::cast_precision_loss, reason = "only a few digits are printed")]
+            Some(rate) => format!("the log's clock ticks {} times per microsecond", rate.steps_per_second() as f64 / 1e6),
+            None => "the log lacks the two EventClockSync events that determine its clock rate: times are ticks of the log's clock"
                 .to_owned(),
         });
         notes
@@ -225,14 +227,14 @@ impl Objects {
         self.rate.as_ref().map_or(steps, |rate| rate.nanoseconds(steps))
     }
 
-    /// Takes the next event, and what begins behind the one before it; false at the end.
+    /// Consumes the next event and the allocations that follow the previous one. Returns false at the end.
     fn advance(&mut self) -> bool {
         let allocated = |address, size| EventKind::Call(Call { address, size, ..Call::new(Function::Malloc) });
         let (at, mut begun) = self.taken;
         let behind = at.checked_sub(1).and_then(|at| self.events.get(at)).map_or(0, |event| self.time(event.clock));
         while let Some(&(_, free)) = self.unseen.get(begun).filter(|(behind, _)| *behind == at) {
             begun += 1;
-            // Nothing else than its own end ends it.
+            // Only its own free ends the object.
             self.live.insert(free.address, None);
             self.ready.push_back((behind, allocated(free.address, free.size)));
         }
@@ -278,7 +280,7 @@ impl EventSource for Objects {
     }
 }
 
-/// Returns the live objects of a pool, in the order of their addresses.
+/// Returns the live objects of a pool in address order.
 fn of_pool(live: &HashMap<u64, Option<u64>>, pool: u64) -> Vec<u64> {
     let mut addresses: Vec<u64> =
         live.iter().filter(|(_, of)| **of == Some(pool)).map(|(address, _)| *address).collect();
@@ -286,7 +288,7 @@ fn of_pool(live: &HashMap<u64, Option<u64>>, pool: u64) -> Vec<u64> {
     addresses
 }
 
-/// Opens a log, or a trace of one.
+/// Opens a log, or a trace made from one.
 fn open(mut input: Input) -> Result<Trace<'static>> {
     if input.is_metatf()? {
         let reader = input.into_container()?;

@@ -1,7 +1,8 @@
-//! Logs of glibc's `mtrace`: a line for each call, with the place it was called from.
+//! Logs of glibc's `mtrace`: one line per call, with the location of the caller.
 //!
-//! `@ PROGRAM:(FUNCTION+0xOFFSET)[0xPLACE] + 0xADDRESS 0xSIZE` allocates, `-` frees, and `<` and `>` in two lines reallocate.
-//! The place is an address in the module's file, so that each module gets addresses of its own.
+//! `@ PROGRAM:(FUNCTION+0xOFFSET)[0xPLACE] + 0xADDRESS 0xSIZE` allocates, `-` frees, and `<` and `>` in two lines
+//! reallocate. The place is an address in the file of the module, so each module is assigned its own range of
+//! addresses.
 
 use hashbrown::HashMap;
 
@@ -20,7 +21,8 @@ pub(super) static FORM: Form = Form {
     lost: "",
 };
 
-/// Bits of an address that are an offset in a module's file; the others number the modules.
+/// The number of address bits that contain the offset in the module's file. The remaining bits contain the module
+/// number.
 const OFFSET: u32 = 48;
 
 #[derive(Default)]
@@ -28,7 +30,7 @@ struct MtraceLog {
     modules: HashMap<Vec<u8>, u64>,
     /// Frames whose function is known.
     named: HashMap<u64, ()>,
-    /// The block of a realloc whose second line is to come.
+    /// The block of a realloc whose second line has not been read yet.
     old: u64,
     losses: Losses,
 }
@@ -43,7 +45,7 @@ impl Log for MtraceLog {
         let wrong = || format!("expected `@ PLACE + ADDRESS SIZE`: {}", shown(line));
         let rest = line.strip_prefix(b"@ ").unwrap_or(line);
         let words: Vec<&[u8]> = rest.split(|byte| *byte == b' ').collect();
-        // A path may have spaces: the operation is the last word that is one.
+        // A path may contain spaces, so the operation is the last word that looks like one.
         let is_operation = |word: &&[u8]| matches!(**word, [b'+' | b'-' | b'<' | b'>' | b'!']);
         let at = words.iter().rposition(is_operation).ok_or_else(wrong)?;
         let (place, operation) = words.split_at(at);
@@ -72,7 +74,7 @@ impl Log for MtraceLog {
         Ok(())
     }
 
-    /// A realloc of which the second line is missing has freed its block.
+    /// Frees the block of a realloc whose second line is missing.
     fn end(&mut self, queue: &mut Queue) {
         if self.old != 0 {
             queue.free(std::mem::take(&mut self.old));
@@ -94,13 +96,14 @@ fn allocation(function: Function, size: u64, old: u64, address: u64, queue: &mut
 }
 
 impl MtraceLog {
-    /// Returns the frame of a place: `PROGRAM:(FUNCTION+0x1)[0x2]`, of which the program and the function may be missing.
+    /// Returns the frame of a location of the form `PROGRAM:(FUNCTION+0x1)[0x2]`. The program and the function are
+    /// optional.
     fn frame(&mut self, place: &[u8], queue: &mut Queue) -> Result<Option<u64>, String> {
         let Some((before, address)) = place.strip_suffix(b"]").and_then(|place| {
             let at = place.iter().rposition(|byte| *byte == b'[')?;
             Some((place.get(..at)?, hex(place.get(at + 1..)?)?))
         }) else {
-            // What called it is not known.
+            // The caller is unknown.
             self.losses.note(Loss::Stack);
             return Ok(None);
         };
@@ -113,7 +116,7 @@ impl MtraceLog {
         }
         let next = self.modules.len() as u64 + 1;
         if next >> (u64::BITS - OFFSET) != 0 {
-            return Err("a log of over 65,535 modules".to_owned());
+            return Err("the log has more than 65,535 modules".to_owned());
         }
         let bias = *self.modules.entry_ref(module).or_insert(next) << OFFSET;
         if bias == next << OFFSET {

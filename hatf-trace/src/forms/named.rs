@@ -1,13 +1,13 @@
-//! Traces in Meta-TF of other DTDs, whose records are known by their names.
+//! Meta-TF traces of foreign DTDs, whose records are recognized by name.
 
 use super::{Form, TraceReader};
 use crate::named::NamedReader;
 
 pub(super) static FORM: Form = Form {
     name: "named",
-    about: "Meta-TF of another DTD, by the names of its records",
+    about: "Meta-TF traces of other DTDs, read by record names",
     suffixes: &[],
-    // Those before it in the table are not such a trace.
+    // The formats that precede this one in the table have already rejected the trace.
     sniff: |head| head.trace.is_some(),
     open: Some(|input, note| {
         let reader = NamedReader::of(input.into_container_of(&FORM)?)?;

@@ -1,6 +1,6 @@
-//! Raw records of 32 or 64 bytes: little-endian words of 8 bytes. Tag (1 malloc, 2 free, 3 calloc, 4 realloc, 5 memalign
-//! and its family), size, address, old address; in 64 bytes also time (nanoseconds), thread, the caller's return address,
-//! and an alignment or a number of elements.
+//! Raw records of 32 or 64 bytes, which consist of 8-byte little-endian words: the tag (1 malloc, 2 free, 3 calloc, 4
+//! realloc, 5 memalign and its family), size, address, and old address. Records of 64 bytes also contain the time in
+//! nanoseconds, the thread, the caller's return address, and an alignment or an element count.
 
 use std::io::{BufRead, Write};
 
@@ -19,20 +19,20 @@ pub static RAW32: Form = Form {
     sniff: |_| false,
     open: Some(|input, _| Ok(TraceReader::new(RawSource::<_, 32>::new(input.into_read())))),
     create: Some(|output, _| Ok(Box::new(RawSink::<_, 32>::new(output)))),
-    lost: "those of `raw64`, and times, threads, stacks, alignments, numbers of elements",
+    lost: "those of `raw64`, and times, threads, stacks, alignments, element counts",
 };
 
 pub(super) static RAW64: Form = Form {
     name: "raw64",
-    about: "Records of 64 bytes: those, time, thread, caller, alignment or count",
+    about: "Records of 64 bytes: the same, time, thread, caller, alignment or count",
     suffixes: &[".raw64"],
     sniff: |_| false,
     open: Some(|input, _| Ok(TraceReader::new(RawSource::<_, 64>::new(input.into_read())))),
     create: Some(|output, _| Ok(Box::new(RawSink::<_, 64>::new(output)))),
-    lost: "stacks except the innermost frame, usable sizes, which function of memalign's family it was, everything that is not a call",
+    lost: "stacks except the innermost frame, usable sizes, which memalign-like function was called, everything except calls",
 };
 
-/// Words of 8 bytes in the longer form.
+/// 8-byte words in the longer format.
 const WORDS: usize = 8;
 /// Bytes collected before they are written.
 const FULL: usize = 1 << 18;
@@ -40,22 +40,22 @@ const FULL: usize = 1 << 18;
 /// Reads raw records of `N` bytes, 32 or 64.
 pub struct RawSource<R, const N: usize> {
     read: R,
-    /// Bytes read, all of whole records except for the end.
+    /// The bytes read, which consist of complete records except at the end.
     buffer: Vec<u8>,
     at: usize,
-    /// The offset of `buffer[at]` in the input.
+    /// The input offset of `buffer[at]`.
     offset: u64,
     caller: [u64; 1],
     done: bool,
 }
 
 impl<R: BufRead, const N: usize> RawSource<R, N> {
-    /// Reads from the start.
+    /// Creates a reader at the start of the records.
     pub fn new(read: R) -> Self {
         Self { read, buffer: Vec::new(), at: 0, offset: 0, caller: [0], done: false }
     }
 
-    /// Reads whole records, as many as the input gives at once; false at its end.
+    /// Reads complete records, as many as the input returns in one read. Returns false at the end.
     #[cold]
     fn fill(&mut self) -> Result<bool> {
         self.buffer.clear();
@@ -79,7 +79,8 @@ impl<R: BufRead, const N: usize> RawSource<R, N> {
         Error::Trace(format!("raw{N}, byte {} (record {}): {kind}", self.offset, self.offset / N as u64).into())
     }
 
-    /// Reads the words of the next record; `None` at the end. Values that events cannot hold are an error, not a loss.
+    /// Reads the words of the next record. Returns `None` at the end. A value that events cannot represent is an error,
+    /// not a loss.
     #[inline(always)]
     fn words(&mut self) -> Result<Option<[u64; WORDS]>> {
         if self.at == self.buffer.len() && !self.fill()? {
@@ -87,9 +88,9 @@ impl<R: BufRead, const N: usize> RawSource<R, N> {
         }
         let Some(record) = self.buffer.get(self.at..).and_then(|rest| rest.first_chunk::<N>()) else {
             let left = self.buffer.len() - self.at;
-            return Err(self.odd(&format!("{left} bytes at the end, where a record has {N}")));
+            return Err(self.odd(&format!("found {left} bytes at the end, expected a record of {N}")));
         };
-        // 32 bytes have no time and no thread: 0, and 1.
+        // Records of 32 bytes have neither a time nor a thread, so these default to 0 and 1.
         let stored = record.as_chunks::<8>().0;
         let word = |n, absent| stored.get(n).map_or(absent, |word| u64::from_le_bytes(*word));
         let words = [word(0, 0), word(1, 0), word(2, 0), word(3, 0), word(4, 0), word(5, 1), word(6, 0), word(7, 0)];
@@ -108,15 +109,15 @@ impl<R: BufRead, const N: usize> RawSource<R, N> {
     fn nonsense(&mut self, tag: u64, size: u64, old: u64) -> Error {
         match tag {
             1..=5 if size == UNKNOWN_SIZE => self.odd("a size of 2^64 - 1"),
-            1..=5 if old != 0 && tag != 4 => self.odd("an old address in a record that is no realloc"),
-            2 if size != 0 => self.odd("a size in the record of a free"),
-            1..=5 => self.odd("an alignment or a count in a record that can have none"),
-            _ => self.odd(&format!("tag {tag}, where 1 to 5 are known")),
+            1..=5 if old != 0 && tag != 4 => self.odd("a record other than a realloc has an old address"),
+            2 if size != 0 => self.odd("a free has a size"),
+            1..=5 => self.odd("a record has an alignment or a count that its tag does not allow"),
+            _ => self.odd(&format!("unknown tag {tag}: expected 1 to 5")),
         }
     }
 }
 
-/// Makes the event of a record; `stack` holds the caller's address.
+/// Returns the event of a record. `stack` contains the caller's address.
 #[inline(always)]
 fn event(words: [u64; WORDS], stack: &[u64; 1]) -> Event<'_> {
     let [tag, size, address, old, time, thread, caller, detail] = words;
@@ -165,12 +166,12 @@ pub struct RawSink<W, const N: usize> {
 }
 
 impl<W: Write, const N: usize> RawSink<W, N> {
-    /// Starts.
+    /// Creates a sink that writes to `write`.
     pub fn new(write: W) -> Self {
         Self { write, buffer: Vec::with_capacity(FULL + N), records: 0, losses: Losses::default() }
     }
 
-    /// Returns how many records were written.
+    /// Returns the number of records written.
     #[must_use]
     pub fn records(&self) -> u64 {
         self.records
@@ -231,7 +232,7 @@ impl<W: Write, const N: usize> RawSink<W, N> {
         self.put(event, [tag, size, address, old], detail)
     }
 
-    /// Handles the events that are rare, and that raw records mostly cannot hold.
+    /// Handles rare events, most of which raw records cannot represent.
     #[cold]
     fn rare(&mut self, event: &Event<'_>) -> Result<()> {
         match event.kind {
@@ -277,7 +278,7 @@ impl<W: Write, const N: usize> EventSink for RawSink<W, N> {
     }
 }
 
-/// Counts user metadata as lost, except for what describes its form only.
+/// Counts user metadata as lost, except for keys that only describe the format.
 pub(super) fn note_user_metadata(losses: &mut Losses, user_metadata: &UserMetadata) {
     let own = |key: &str| matches!(key, "format" | "clock" | "converted");
     losses.add(Loss::UserMetadata, user_metadata.keys().filter(|key| !own(key)).count() as u64);

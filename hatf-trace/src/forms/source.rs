@@ -1,4 +1,4 @@
-//! A trace that is open, in whatever form.
+//! An open trace of any format.
 
 use std::path::Path;
 
@@ -8,10 +8,11 @@ use crate::event::{EventSink, EventSource, Item, UserMetadata, copy};
 use crate::loss::Losses;
 use crate::pipeline::EventFeed;
 
-/// Reads a trace of any form.
+/// Reads a trace of any format.
 pub struct TraceReader(Box<dyn Source>);
 
-/// An [`EventSource`] whose type is not known. It is called once for all events, so each source has loops of its own for both kinds of sinks.
+/// An [`EventSource`] of unknown type. It is called once for all events, so each source has its own loops for both
+/// kinds of sinks.
 trait Source: EventSource {
     fn give(&mut self, sink: &mut dyn EventSink) -> Result<()>;
     fn feed(&mut self, feed: &mut EventFeed) -> Result<()>;
@@ -28,12 +29,12 @@ impl<S: EventSource> Source for S {
 }
 
 impl TraceReader {
-    /// Reads from a source.
+    /// Creates a reader from a source.
     pub fn new(source: impl EventSource + 'static) -> Self {
         Self(Box::new(source))
     }
 
-    /// Opens a trace as [`open`] does by default.
+    /// Opens a trace with default options, like [`open`].
     ///
     /// # Errors
     /// As for [`open`].
@@ -41,15 +42,15 @@ impl TraceReader {
         open(path, &OpenOptions::default())
     }
 
-    /// Gives all that is left to a sink; returns what events could not hold of the trace.
+    /// Passes all remaining events to a sink. Returns counts of the trace data that events cannot represent.
     ///
     /// # Errors
-    /// The trace is damaged; the sink's.
+    /// The trace is corrupt, or the sink failed.
     pub fn give(&mut self, sink: &mut dyn EventSink) -> Result<Losses> {
         self.0.give(sink).map(|()| self.0.losses())
     }
 
-    /// As [`give`](Self::give), for a sink in another thread.
+    /// Passes all remaining events to a sink in another thread, like [`give`](Self::give).
     ///
     /// # Errors
     /// As for [`give`](Self::give).

@@ -1,4 +1,4 @@
-//! Every form to every other, and what is lost on the way.
+//! Tests of conversions from each format to each other one, and of the losses they report.
 
 mod tools;
 mod unlikely;
@@ -23,7 +23,7 @@ fn converted(from: &'static Form, to: &Form, bytes: &[u8]) -> Result<(Vec<u8>, L
     convert_bytes(bytes, Some(from), to, &CreateOptions::default())
 }
 
-/// Opens a trace of this form.
+/// Opens a trace of this format.
 fn of_form(form: &'static Form, bytes: &[u8]) -> Result<TraceReader> {
     read(input(bytes), &OpenOptions { form: Some(form), ..OpenOptions::default() })
 }
@@ -38,7 +38,7 @@ fn records(words: &[&[u64]]) -> Vec<u8> {
     words.iter().flat_map(|words| words.iter().flat_map(|word| word.to_le_bytes())).collect()
 }
 
-/// The first events of a real program: gawk with 32 bytes a record, python3 with five threads and 64.
+/// The first events of real programs: gawk in 32-byte records, and python3 with five threads in 64-byte records.
 const GAWK: &[u8] = include_bytes!("../../tests/data/gawk.raw32.zst");
 const PYTHON: &[u8] = include_bytes!("../../tests/data/python_threads.raw64.zst");
 
@@ -51,11 +51,11 @@ fn raw_records_to_heap_and_back() {
     for (form, file) in [(&RAW32, GAWK), (&raw::RAW64, PYTHON)] {
         let bytes = decompressed(file);
         assert!(bytes.len() > 100_000);
-        // Compressed input is seen to be so.
+        // Compressed input is detected.
         let heap = whole(form, &HEAP, file);
         assert!(heap.len() < bytes.len() / 8, "{}", heap.len());
         assert!(whole(&HEAP, form, &heap) == bytes, "{} differs", form.name);
-        // By way of JSON lines, too.
+        // The same holds for a conversion through JSON lines.
         let lines = whole(&HEAP, &jsonl::FORM, &heap);
         let again = whole(&jsonl::FORM, &HEAP, &lines);
         assert!(whole(&HEAP, form, &again) == bytes, "{} by JSON lines differs", form.name);
@@ -121,7 +121,7 @@ fn raw_records_that_are_none() {
     assert!(error.contains("an alignment or a count"), "{error}");
 }
 
-/// One of everything that can happen.
+/// Returns events of every kind.
 fn everything() -> Vec<Event<'static>> {
     let call = |function, detail, size, usable, old, address| Call { function, detail, size, usable, old, address };
     let whats = [
@@ -201,7 +201,7 @@ fn everything() -> Vec<Event<'static>> {
     (0..).zip(whats).map(event).collect()
 }
 
-/// Events and comments as text.
+/// A sink that formats events and comments as text.
 #[derive(Default)]
 struct Text(Vec<String>, UserMetadata);
 
@@ -243,7 +243,7 @@ fn expected(events: &[Event<'_>]) -> Vec<String> {
     std::iter::once(comment).chain(events.iter().map(|event| format!("{event:?}"))).collect()
 }
 
-/// What names do not tell has a number, and a later one is refused.
+/// Changes that names do not express increase the version number, and a later version is rejected.
 #[test]
 fn heap_traces_of_a_later_version() {
     let version = |format: &str| {
@@ -253,14 +253,14 @@ fn heap_traces_of_a_later_version() {
         let trace = writer.finish(0).unwrap();
         of_form(&HEAP, &trace).err().map(|error| error.to_string())
     };
-    let later = "a trace in memory: a heap trace of version 2; this program reads version 1";
+    let later = "a trace in memory: unsupported heap trace version 2: this program reads version 1";
     assert_eq!(version("{\"name\":\"heap\",\"version\":2}").as_deref(), Some(later));
     for format in ["{\"name\":\"heap\",\"version\":1}", "{\"name\":\"mine\",\"version\":2}", "7", "{}"] {
         assert_eq!(version(format), None, "{format}");
     }
 }
 
-/// heap.dtd, and its JSON lines, hold everything; whatever the size of groups, and with or without a model of the heap.
+/// heap.dtd and its JSON lines preserve everything, whatever the group size, and with or without a heap model.
 #[test]
 fn everything_to_heap_and_json_and_back() {
     let events = everything();
@@ -277,7 +277,7 @@ fn everything_to_heap_and_json_and_back() {
     }
 }
 
-/// More stacks than reader and writer keep, each three times.
+/// More stacks than the reader and the writer remember, each three times.
 #[test]
 fn stacks_without_end() {
     let stacks: Vec<Vec<u64>> = (1..=200).map(|stack| (1..=10).map(|frame| stack << 8 | frame).collect()).collect();
@@ -296,7 +296,7 @@ fn stacks_without_end() {
     assert_eq!(text_of(&HEAP, &heap).0[1..], expected);
 }
 
-/// A coarse clock rounds down; without one there are no times.
+/// A coarse clock rounds down, and without a clock there are no times.
 #[test]
 fn clocks() {
     let events = everything();
@@ -307,14 +307,14 @@ fn clocks() {
     for plain in [false, true] {
         let (heap, losses) = heap_of(&events, &HeapOptions { resolution: 0, plain, ..HeapOptions::default() });
         assert_eq!(losses.iter().collect::<Vec<_>>(), [(Loss::Time, 47), (Loss::Accesses, 2)]);
-        // When a block was last accessed is a time, too.
+        // The last access to a block is a time, too.
         let timed = |event: &&Event<'_>| !matches!(event.kind, EventKind::LastAccess { .. });
         let timeless: Vec<_> = events.iter().filter(timed).map(|event| Event { time: 0, ..*event }).collect();
         assert_eq!(text_of(&HEAP, &heap).0, expected(&timeless));
     }
 }
 
-/// What HATF 1.0 holds of everything is read again as it was, and the rest is counted.
+/// The data that HATF 1.0 can store is preserved, and the rest is counted.
 #[test]
 fn everything_to_hatf_and_back() {
     let events: Vec<_> = everything().into_iter().map(|event| Event { stack: Stack::NONE, ..event }).collect();
@@ -382,7 +382,7 @@ fn malloclab_and_back() {
     let rep = "20000\n4\n7\n1\na 0 512\na 1 128\nr 0 640\na 2 0\nf 1\nf 0\na 3 99\n";
     let heap = whole(&malloclab::FORM, &HEAP, rep.as_bytes());
     assert_eq!(String::from_utf8(whole(&HEAP, &malloclab::FORM, &heap)).unwrap(), rep);
-    // Blocks of other traces are numbered, and the heap is as large as the most that was live.
+    // Blocks of other traces are numbered, and the heap size is the peak of live bytes.
     let raw =
         records(&[&[1, 10, 0x100, 0], &[2, 0, 5, 0], &[4, 30, 0x200, 0x100], &[1, 7, 0x100, 0], &[2, 0, 0x200, 0]]);
     let (rep, losses) = converted(&RAW32, &malloclab::FORM, &raw).unwrap();
@@ -392,14 +392,14 @@ fn malloclab_and_back() {
         ("1\n2\n", "line 3"),
         ("1\n2\n3\n4\nx 1\n", "line 5"),
         ("1\n1\n1\n1\na 0 1\na 1\n", "line 6"),
-        ("1\n1\n2\n1\na 0 1\n", "line 6: expected 2 operations, as the head says, found 1"),
+        ("1\n1\n2\n1\na 0 1\n", "line 6: the head announces 2 operations, found 1"),
     ] {
         let error = converted(&malloclab::FORM, &HEAP, bad.as_bytes()).unwrap_err().to_string();
         assert!(error.contains(line), "{error}");
     }
 }
 
-/// Records and attributes of other recorders go through HATF 1.0's two forms as they are.
+/// Records and attributes of other recorders pass through both HATF 1.0 formats unchanged.
 #[test]
 fn attributes_of_others() {
     let mut writer = crate::hatf1::Writer::new(Vec::new());
@@ -438,7 +438,7 @@ fn kinds_of_realloc_that_contradict_their_addresses() {
     assert!(losses.iter().any(|(loss, count)| loss == Loss::ReallocKind && count == 1));
 }
 
-/// Sums of the objects of a trace.
+/// Totals of the objects of a trace.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Sums {
     objects: u64,
@@ -497,7 +497,7 @@ fn records_inside_of_a_realloc() {
     let alloc = |size, address, thread| record(Kind::Alloc, size, 0, address, thread);
     let free = |address, thread| record(Kind::Free, 0, 0, address, thread);
     let moved = |size, old, new, thread| record(Kind::ReallocAllocFree, size, old, new, thread);
-    // Objects, bytes, frees that have no block, and blocks where one was live.
+    // Objects, bytes, frees without a block, and allocations at the address of a live block.
     let totals = |records: &[Record<'_>]| {
         let mut writer = Writer::new(Vec::new());
         records.iter().for_each(|record| writer.record(record).unwrap());
@@ -506,7 +506,7 @@ fn records_inside_of_a_realloc() {
     };
     let all = [alloc(10, 1000, 1), alloc(30, 2000, 1), free(1000, 1), moved(30, 1000, 2000, 1), free(2000, 1)];
     assert_eq!(totals(&all), (2, 40, 0, 0));
-    // Another thread comes between; one of the two alone; the other order; none.
+    // A record of another thread in between, only one of the two records, the reverse order, and neither record.
     let between = [all[0], all[1], alloc(5, 9000, 2), all[2], all[3], all[4]];
     assert_eq!(totals(&between), (3, 45, 0, 0));
     let (malloc_alone, free_alone) = ([all[0], all[1], all[3], all[4]], [all[0], all[2], all[3], all[4]]);
@@ -514,7 +514,7 @@ fn records_inside_of_a_realloc() {
     for records in [&malloc_alone[..], &free_alone, &turned, &[all[0], all[3], all[4]]] {
         assert_eq!(totals(records), (2, 40, 0, 0), "{records:?}");
     }
-    // A realloc of no block, and to no size.
+    // A realloc without an old block, and a realloc to size 0.
     let ends = [
         alloc(7, 500, 1),
         record(Kind::ReallocAlloc, 7, 0, 500, 1),
@@ -522,15 +522,15 @@ fn records_inside_of_a_realloc() {
         record(Kind::ReallocFree, 0, 500, 0, 1),
     ];
     assert_eq!(totals(&ends), (1, 7, 0, 0));
-    // Another thread frees the block, and the realloc has its place: all are calls of their own.
+    // Another thread frees the block, and the realloc reuses its address: all are separate calls.
     let recycled = [alloc(10, 1000, 1), alloc(30, 2000, 1), free(2000, 2), moved(30, 1000, 2000, 1), free(2000, 1)];
     assert_eq!(totals(&recycled), (3, 70, 0, 0));
-    // Another thread has what was freed.
+    // Another thread reuses the freed block.
     let passed = [alloc(10, 1000, 1), free(1000, 1), alloc(20, 1000, 2), moved(30, 1000, 2000, 1), free(2000, 1)];
     assert_eq!(totals(&passed), (3, 60, 0, 0));
 }
 
-/// What is written with them is the same trace.
+/// A stream written with inner records is the same trace.
 #[test]
 fn inner_records_are_written_and_read() {
     let bytes = decompressed(GAWK);
@@ -545,11 +545,11 @@ fn json_lines_that_say_nothing_sound() {
     for (line, kind) in [
         ("{", "line 2"),
         ("{}", "no `@record`"),
-        (r#"{"@section":"heap","@record":"malloc","time":0,"stack":0,"size":-1}"#, "no number `size`"),
-        (r#"{"@section":"heap","@record":"malloc","time":0,"stack":5}"#, "does not say its frames"),
-        (r#"{"@section":"heap","@record":"mark","time":0,"name":5}"#, "does not say its text"),
+        (r#"{"@section":"heap","@record":"malloc","time":0,"stack":0,"size":-1}"#, "requires a number `size`"),
+        (r#"{"@section":"heap","@record":"malloc","time":0,"stack":5}"#, "has no frames"),
+        (r#"{"@section":"heap","@record":"mark","time":0,"name":5}"#, "has no string"),
         (r#"{"@section":"heap","@record":"fred","time":0}"#, "no record `fred`"),
-        (r#"{"@section":null,"@record":"free","address":0}"#, "no number `thread`"),
+        (r#"{"@section":null,"@record":"free","address":0}"#, "requires a number `thread`"),
     ] {
         let error = converted(&jsonl::FORM, &HEAP, format!("\n{line}\n").as_bytes()).unwrap_err().to_string();
         assert!(error.contains("line 2") && error.contains(kind), "{error}");
@@ -570,7 +570,7 @@ fn forms_are_guessed() {
     let named = |name: &str| Input::of(name.to_owned(), Box::new(&[0_u8; 4][..])).unwrap().guess().unwrap();
     assert_eq!(named("dir.x/perl.raw32.zst"), &RAW32);
     assert_eq!(named("perl.hatf"), &hatf1::FORM);
-    // The last suffix counts, and what is in Meta-TF shows by its bytes.
+    // The last suffix counts, and Meta-TF files are recognized by their bytes.
     assert_eq!(named("perl.mtf.raw64.gz"), &raw::RAW64);
     for (number, form) in FORMS.iter().enumerate() {
         assert!(FORMS[..number].iter().all(|other| other != form), "{form:?} has two rows");
@@ -579,7 +579,7 @@ fn forms_are_guessed() {
     }
 }
 
-/// What is cut off or damaged is an error, whatever the form; nothing panics.
+/// Truncated and corrupt inputs produce errors in every format, and nothing panics.
 #[test]
 fn cut_input() {
     let events = everything();

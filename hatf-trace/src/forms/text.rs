@@ -1,4 +1,4 @@
-//! Logs of other tools that are lines of text: what they share.
+//! Common code for line-based text logs of other tools.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, Read as _};
@@ -9,41 +9,41 @@ use crate::event::{Call, Event, EventKind, EventSource, Function, Item, UserMeta
 use crate::loss::Losses;
 use crate::{Error, Result};
 
-/// The most frames of a stack; the tools have fewer.
+/// Maximum number of frames in a stack, which exceeds the limits of the tools.
 pub(super) const DEPTH: usize = 1 << 12;
 
-/// What lines of a form mean.
+/// An interpreter for the lines of a log format.
 pub(super) trait Log {
-    /// The name of the form.
+    /// The name of the format.
     const NAME: &'static str;
 
-    /// Learns from a line, whose events it puts into the queue.
+    /// Interprets a line and adds its events to the queue.
     ///
     /// # Errors
-    /// Says what is wrong with the line.
+    /// The line is invalid; the string describes the problem.
     fn line(&mut self, line: &[u8], queue: &mut Queue) -> std::result::Result<(), String>;
 
-    /// Puts what was left open at the end into the queue.
+    /// Adds events that are still pending at the end to the queue.
     fn end(&mut self, queue: &mut Queue) {
         let _ = queue;
     }
 
-    /// Returns the user metadata met so far.
+    /// Returns the user metadata read so far.
     fn user_metadata(&self) -> UserMetadata {
         UserMetadata::new()
     }
 
-    /// Returns what events could not hold so far.
+    /// Returns counts of what the events so far could not represent.
     fn losses(&self) -> Losses {
         Losses::default()
     }
 }
 
-/// Events that wait, and what those that come have in common.
+/// Pending events, and the values that the next events share.
 #[derive(Default)]
 pub(super) struct Queue {
     events: VecDeque<Waiting>,
-    /// The stack of the call of this line, innermost frame first.
+    /// The call stack of this line, innermost frame first.
     pub(super) stack: Vec<u64>,
     pub(super) time: u64,
     pub(super) thread: u64,
@@ -59,7 +59,7 @@ struct Waiting {
 }
 
 impl Queue {
-    /// Appends an event; its name is empty if it is of a kind that has none.
+    /// Appends an event. The name is empty if events of this kind have no name.
     pub(super) fn push(&mut self, kind: EventKind<'static>, name: &[u8]) {
         let (time, thread, heap) = (self.time, self.thread, self.heap);
         self.events.push_back(Waiting { kind, name: name.to_vec(), time, thread, heap });
@@ -70,13 +70,13 @@ impl Queue {
         self.push(EventKind::ModuleLoad { bias, start, end, name: &[] }, &[b"- ", path].concat());
     }
 
-    /// Appends what is known of a frame's function.
+    /// Appends the known facts about the function of a frame.
     pub(super) fn symbol(&mut self, frame: u64, function: &[u8], file: &[u8], line: u64) {
         self.push(EventKind::Source { path: &[] }, file);
         self.push(EventKind::Symbol { frame, line, name: &[] }, function);
     }
 
-    /// Appends a call that returned a block, with the stack.
+    /// Appends a call that returned a block, with the current stack.
     pub(super) fn call(&mut self, function: Function, size: u64, old: u64, address: u64) {
         self.push(EventKind::Call(Call { size, old, address, ..Call::new(function) }), &[]);
     }
@@ -91,19 +91,19 @@ pub(super) struct TextSource<L> {
     lines: Lines,
     log: L,
     queue: Queue,
-    /// That of the event that was given last.
+    /// The name of the event returned last.
     name: Vec<u8>,
     done: bool,
 }
 
 impl<L: Log> TextSource<L> {
-    /// Reads from the start.
+    /// Creates a reader at the start of a log.
     pub(super) fn new(read: Box<dyn BufRead + Send>, log: L) -> Self {
         let queue = Queue { thread: 1, ..Queue::default() };
         Self { lines: Lines::new(read, L::NAME), log, queue, name: Vec::new(), done: false }
     }
 
-    /// Has a line more, or the end, put events into the queue.
+    /// Adds the events of the next line, or those pending at the end, to the queue.
     fn more(&mut self) -> Result<()> {
         if !self.lines.next()? {
             self.done = true;
@@ -146,20 +146,20 @@ impl<L: Log> EventSource for TextSource<L> {
 pub(super) struct Lines {
     read: Box<dyn BufRead + Send>,
     form: &'static str,
-    /// The line, without its end.
+    /// The current line, without its end.
     pub(super) line: Vec<u8>,
     number: u64,
 }
 
 impl Lines {
-    /// The longest line, in bytes: names of C++ are long.
+    /// Maximum line length in bytes, large because C++ names are long.
     const LONGEST: usize = 1 << 20;
 
     pub(super) fn new(read: Box<dyn BufRead + Send>, form: &'static str) -> Self {
         Self { read, form, line: Vec::new(), number: 0 }
     }
 
-    /// Reads the next line; false at the end.
+    /// Reads the next line. Returns false at the end.
     pub(super) fn next(&mut self) -> Result<bool> {
         self.line.clear();
         self.number += 1;
@@ -168,7 +168,7 @@ impl Lines {
             return Ok(false);
         }
         if self.line.len() > Self::LONGEST {
-            return Err(self.wrong(&format!("a line of over {} bytes", Self::LONGEST)));
+            return Err(self.wrong(&format!("the line exceeds {} bytes", Self::LONGEST)));
         }
         if self.line.ends_with(b"\n") {
             self.line.pop();
@@ -176,7 +176,7 @@ impl Lines {
         Ok(true)
     }
 
-    /// Makes the error of this line.
+    /// Returns an error for the current line.
     pub(super) fn wrong(&self, why: &str) -> Error {
         Error::Trace(format!("{}, line {}: {why}", self.form, self.number).into())
     }
@@ -188,7 +188,7 @@ pub(super) fn hex(text: &[u8]) -> Option<u64> {
     u64::from_str_radix(std::str::from_utf8(digits).ok().filter(|digits| !digits.starts_with('+'))?, 16).ok()
 }
 
-/// Shows a part of a line in an error.
+/// Returns part of a line for an error message.
 pub(super) fn shown(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(text.get(..40).unwrap_or(text)).into_owned();
     metatf_page::shown(&text).into_owned()

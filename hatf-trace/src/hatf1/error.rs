@@ -1,51 +1,51 @@
-//! What is wrong with a stream, and where.
+//! Errors in a stream, with their positions.
 
 use super::field::Field;
 use std::{fmt, io};
 
-/// The result of reading or writing.
+/// The result of reading or writing a stream.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// An error in a stream, and its place.
+/// An error in a stream, and its position.
 pub struct Error {
     /// The kind of the error.
     pub kind: ErrorKind,
-    /// The offset in the stream of the first byte at fault; for a writer the bytes written before.
+    /// The offset in the stream of the first invalid byte; for a writer, the number of bytes written before the error.
     pub offset: u64,
-    /// Where the record begins.
+    /// The offset of the record.
     pub record: u64,
-    /// The field at fault, where it is one's.
+    /// The field that is in error, if the error concerns a single field.
     pub field: Option<Field>,
 }
 
 /// The kind of the error.
 #[derive(Debug)]
 pub enum ErrorKind {
-    /// The stream could not be read, or written.
+    /// The stream could not be read or written.
     Io(io::Error),
-    /// The stream ends within a record, which needs this many bytes more.
+    /// The stream ends within a record, which needs this many more bytes.
     Truncated(u64),
-    /// A byte that is none of what may stand there.
+    /// A byte does not have any of the allowed values.
     Unknown {
-        /// What the byte encodes.
+        /// The item that the byte encodes.
         item: &'static str,
         /// The byte.
         found: u8,
-        /// The values that are allowed.
+        /// The allowed values.
         expected: &'static str,
     },
-    /// The interpretation stores bytes, and the field never had a width.
+    /// The interpretation stores bytes, but the field never had a width.
     NoWidth,
-    /// Bytes that are longer than the format can hold.
+    /// A byte string is longer than the format allows.
     TooLong {
-        /// What the bytes hold.
+        /// The item that the bytes contain.
         item: &'static str,
         /// Their length.
         length: u64,
     },
 }
 
-/// Prints as `Display`, so that a `main` that returns the error prints a sentence.
+/// Prints the same text as `Display`, so that a `main` that returns the error prints a readable message.
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
@@ -68,11 +68,11 @@ impl fmt::Display for Error {
             ErrorKind::Io(_) => Ok(()),
             ErrorKind::Truncated(missing) => write!(f, ": the stream ends {missing} bytes too early"),
             ErrorKind::Unknown { item, found, expected } => {
-                write!(f, ": {found} is no {item}; expected {expected}")
+                write!(f, ": expected {item} {expected}, found {found}")
             }
-            ErrorKind::NoWidth => write!(f, ": the interpretation stores bytes, and the field never had a width"),
+            ErrorKind::NoWidth => write!(f, ": the interpretation stores bytes, but the field never had a width"),
             ErrorKind::TooLong { item, length } => {
-                write!(f, ": {item} of {length} bytes; at most 65535 can be written")
+                write!(f, ": {item} of {length} bytes exceeds the maximum of 65535")
             }
         }
     }

@@ -1,10 +1,10 @@
 //! The six fields that records share (spec 6).
 
-/// A field; the number is that of metadata records.
+/// A field; the discriminant is its number in metadata records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Field {
-    /// Bytes asked for.
+    /// Requested bytes.
     Size = 0,
     /// Addresses, old and new.
     Address = 1,
@@ -14,15 +14,15 @@ pub enum Field {
     Thread = 3,
     /// Heaps.
     Heap = 4,
-    /// Bytes behind the numbers.
+    /// Bytes after the numbers.
     Attributes = 5,
 }
 
 impl Field {
-    /// All of them, by number.
+    /// All fields, by number.
     pub const ALL: [Self; 6] = [Self::Size, Self::Address, Self::Time, Self::Thread, Self::Heap, Self::Attributes];
 
-    /// Its name in the specification.
+    /// Returns the name of the field in the specification.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

@@ -1,8 +1,8 @@
-//! HATF 1.0 in its native form (spec 6, the paper's appendix A): a stream of records without a header, big-endian, with
-//! metadata of its own. It is not Meta-TF; the same records in Meta-TF are `dtds/HATF10.dtd`.
+//! HATF 1.0 in its native format (spec 6, appendix A of the paper): a big-endian stream of records with its own
+//! metadata and without a header. It is not Meta-TF; `dtds/HATF10.dtd` defines the same records in Meta-TF.
 //!
-//! [`Reader`] takes any byte stream and holds at most a few records of it. [`Writer`] begins with the format's start
-//! state and writes the metadata that a value needs where it does not fit.
+//! [`Reader`] reads any byte stream and buffers at most a few records. [`Writer`] begins in the format's start state
+//! and writes metadata whenever a value does not fit its field.
 
 mod error;
 mod field;
@@ -16,34 +16,34 @@ pub use read::Reader;
 pub use state::{Change, Interpretation, Width};
 pub use write::Writer;
 
-/// The kind of a record; the number is its tag.
+/// The kind of a record; the discriminant is its tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Kind {
-    /// A block of `size` bytes begins at `address`.
+    /// A block of `size` bytes was allocated at `address`.
     Alloc = 0,
-    /// The block at `address` ends.
+    /// The block at `address` was freed.
     Free = 1,
-    /// A realloc that changed the block where it is.
+    /// A realloc resized the block in place.
     ReallocNoAlloc = 2,
     /// A realloc that moved the block.
     ReallocAllocFree = 3,
-    /// A realloc that allocated only: of no block.
+    /// A realloc without an old block only allocated.
     ReallocAlloc = 4,
-    /// A realloc that freed only: to size 0.
+    /// A realloc to size 0 only freed.
     ReallocFree = 5,
-    /// A heap begins.
+    /// A heap was created.
     CreateHeap = 6,
-    /// A heap ends.
+    /// A heap was destroyed.
     DestroyHeap = 7,
-    /// A thread begins.
+    /// A thread started.
     CreateThread = 8,
-    /// A thread ends.
+    /// A thread ended.
     DestroyThread = 9,
 }
 
 impl Kind {
-    /// All of them, by tag.
+    /// All kinds, by tag.
     pub const ALL: [Self; 10] = [
         Self::Alloc,
         Self::Free,
@@ -57,7 +57,7 @@ impl Kind {
         Self::DestroyThread,
     ];
 
-    /// Returns the record's name in the specification.
+    /// Returns the name of the record in the specification.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -74,7 +74,7 @@ impl Kind {
         }
     }
 
-    /// Returns the numbers that follow the tag, in order; the attributes come behind them.
+    /// Returns the numbers that follow the tag, in order. The attributes follow the numbers.
     #[must_use]
     pub fn numbers(self) -> &'static [Part] {
         use Part::{Address, Heap, OldAddress, Size, Thread, Time};
@@ -89,7 +89,7 @@ impl Kind {
         }
     }
 
-    /// Returns whether it is one of the four reallocs.
+    /// Returns whether the record is one of the four reallocs.
     #[must_use]
     pub fn is_realloc(self) -> bool {
         matches!(self, Self::ReallocNoAlloc | Self::ReallocAllocFree | Self::ReallocAlloc | Self::ReallocFree)
@@ -114,7 +114,7 @@ pub enum Part {
 }
 
 impl Part {
-    /// Returns the field whose width and interpretation it has.
+    /// Returns the field that determines the width and interpretation of this number.
     #[must_use]
     pub fn field(self) -> Field {
         match self {
@@ -130,32 +130,32 @@ impl Part {
 /// A record. Numbers that its kind does not have are 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record<'a> {
-    /// Its kind.
+    /// The kind of the record.
     pub kind: Kind,
-    /// Bytes asked for.
+    /// Requested bytes.
     pub size: u64,
-    /// Where the block was; of reallocs.
+    /// The old address of the block, for reallocs only.
     pub old_address: u64,
-    /// Where the block is; of reallocs the new address.
+    /// The address of the block; for reallocs, the new address.
     pub address: u64,
-    /// Which thread.
+    /// The thread.
     pub thread: u64,
-    /// Which heap.
+    /// The heap.
     pub heap: u64,
-    /// When; the format gives it no unit.
+    /// The time; the format does not define its unit.
     pub time: u64,
-    /// More about it.
+    /// Additional data about the event.
     pub attributes: &'a [u8],
 }
 
 impl Record<'_> {
-    /// Makes a record with all numbers 0 and no attributes.
+    /// Returns a record with all numbers 0 and no attributes.
     #[must_use]
     pub fn new(kind: Kind) -> Self {
         Self { kind, size: 0, old_address: 0, address: 0, thread: 0, heap: 0, time: 0, attributes: &[] }
     }
 
-    /// Returns one of its numbers.
+    /// Returns one of the record's numbers.
     #[must_use]
     pub fn number(&self, part: Part) -> u64 {
         match part {
@@ -168,7 +168,7 @@ impl Record<'_> {
         }
     }
 
-    /// Returns one of its numbers, to be set.
+    /// Returns a mutable reference to one of the record's numbers.
     pub fn number_mut(&mut self, part: Part) -> &mut u64 {
         match part {
             Part::Size => &mut self.size,
@@ -186,9 +186,9 @@ impl Record<'_> {
 pub enum Item<'a> {
     /// A record.
     Record(Record<'a>),
-    /// A comment's bytes.
+    /// The bytes of a comment.
     Comment(&'a [u8]),
-    /// A metadata record, which the reader has applied.
+    /// A metadata record, which the reader has already applied.
     Metadata(Field, Change),
 }
 

@@ -1,4 +1,4 @@
-//! Reading a stream.
+//! Stream reader.
 
 use super::state::State;
 use super::{COMMENT, Change, Error, ErrorKind, Field, Interpretation, Item, Kind, METADATA, Record, Result, Width};
@@ -6,42 +6,42 @@ use std::io::{self, Read};
 
 /// Reads a stream record by record.
 ///
-/// No input makes it panic. Its memory is a buffer that holds the longest record, of about 64 KiB. After an
-/// error nothing more comes.
+/// No input can cause a panic. Its memory is a single buffer that fits the longest record, which is about 64 KiB. No
+/// item follows an error.
 pub struct Reader<R> {
     input: R,
     buffer: Vec<u8>,
-    /// The part of `buffer` that is unread.
+    /// Start of the unread part of `buffer`.
     start: usize,
     end: usize,
-    /// The offset in the stream of `buffer[start]`.
+    /// Stream offset of `buffer[start]`.
     offset: u64,
-    /// Where the record in progress begins.
+    /// Offset of the current record.
     record: u64,
     state: State,
     done: bool,
 }
 
-/// More than the longest record, a comment of 65535 bytes.
+/// Size of the buffer, which exceeds the longest record, a comment of 65535 bytes.
 const BUFFER: usize = 1 << 18;
 
 impl<R: Read> Reader<R> {
-    /// Reads from the start of a stream.
+    /// Creates a reader at the start of a stream.
     pub fn new(input: R) -> Self {
         let (buffer, state) = (vec![0; BUFFER], State::new());
         Self { input, buffer, start: 0, end: 0, offset: 0, record: 0, state, done: false }
     }
 
-    /// Reads the next item; `None` at the end, and after an error.
+    /// Reads the next item. Returns `None` at the end and after an error.
     ///
     /// # Errors
-    /// The first thing that is wrong with the stream.
-    #[allow(clippy::should_implement_trait, reason = "it lends")]
+    /// The first error in the stream.
+    #[allow(clippy::should_implement_trait, reason = "a lending iterator")]
     pub fn next(&mut self) -> Result<Option<Item<'_>>> {
         if self.done {
             return Ok(None);
         }
-        // Until this is known to have worked.
+        // Stays set unless this call succeeds.
         self.done = true;
         self.record = self.offset;
         if self.available(1)? == 0 {
@@ -76,7 +76,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Bytes read so far.
+    /// Returns the number of bytes read so far.
     #[must_use]
     pub fn offset(&self) -> u64 {
         self.offset
@@ -86,7 +86,7 @@ impl<R: Read> Reader<R> {
         Error { kind, offset, record: self.record, field }
     }
 
-    /// Fills the buffer until `wanted` bytes are there, or the stream ends; how many there are.
+    /// Fills the buffer until it contains `wanted` bytes or the stream ends. Returns the number of available bytes.
     fn available(&mut self, wanted: usize) -> Result<usize> {
         while self.end - self.start < wanted {
             if self.start + wanted > self.buffer.len() {
@@ -105,7 +105,7 @@ impl<R: Read> Reader<R> {
         Ok(self.end - self.start)
     }
 
-    /// Sees that `length` bytes are there.
+    /// Ensures that `length` bytes are available.
     fn need(&mut self, length: usize, field: Option<Field>) -> Result<()> {
         let there = self.available(length)?;
         if there < length {
@@ -115,7 +115,7 @@ impl<R: Read> Reader<R> {
         Ok(())
     }
 
-    /// Bytes that are known to be there.
+    /// Consumes bytes known to be available.
     fn take(&mut self, length: usize) -> &[u8] {
         let bytes = self.buffer.get(self.start..self.start + length).unwrap_or_default();
         self.start += bytes.len();
@@ -140,7 +140,7 @@ impl<R: Read> Reader<R> {
         Ok(self.state.of(field).decode(raw))
     }
 
-    /// Sees that the attributes are there; their length.
+    /// Ensures that the attributes are available. Returns their length.
     fn attributes(&mut self) -> Result<usize> {
         let field = Some(Field::Attributes);
         let setting = self.state.of(Field::Attributes);
@@ -156,7 +156,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Reads a length of `width` bytes, at most 2, and checks that as many bytes follow.
+    /// Reads a length of `width` bytes (at most 2) and checks that this many bytes follow.
     fn length(&mut self, width: usize, field: Option<Field>) -> Result<usize> {
         let length = self.integer(width, field)?;
         let length = usize::try_from(length).unwrap_or(usize::MAX).min(usize::from(u16::MAX));
@@ -184,7 +184,7 @@ impl<R: Read> Reader<R> {
                 Field::Attributes => "0, 1, 2, 4, 8, 9 or 10",
                 _ => "0, 1, 2, 4 or 8",
             };
-            let kind = ErrorKind::Unknown { item: "width code of this field", found: code, expected };
+            let kind = ErrorKind::Unknown { item: "width code", found: code, expected };
             Width::from_code(code, field).map(Change::Width).ok_or(self.error(kind, at, Some(field)))?
         } else {
             Change::Interpretation(self.interpretation(field, code, at)?)
@@ -205,7 +205,7 @@ impl<R: Read> Reader<R> {
             4 if !bytes => Interpretation::Stride(argument()?, argument()?),
             _ => {
                 let expected = if bytes { "0 (none) or 1 (default)" } else { "0 to 4" };
-                let kind = ErrorKind::Unknown { item: "interpretation of this field", found: code, expected };
+                let kind = ErrorKind::Unknown { item: "interpretation", found: code, expected };
                 return Err(self.error(kind, at, Some(field)));
             }
         })

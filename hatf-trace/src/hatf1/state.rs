@@ -1,20 +1,20 @@
-//! Widths, interpretations and previous values of the six fields, which all records share (spec 6), and the rules by
-//! which metadata changes them (spec 4).
+//! Widths, interpretations and previous values of the six fields shared by all records (spec 6), and the rules by which
+//! metadata changes them (spec 4).
 
 use super::error::ErrorKind;
 use super::field::Field;
 
-/// How many bytes a field has.
+/// The number of bytes of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Width {
-    /// This many bytes: 0, 1, 2, 4 or 8.
+    /// A fixed number of bytes: 0, 1, 2, 4 or 8.
     Fixed(u8),
-    /// Attributes only: a length of this many bytes (1 or 2), and then that many.
+    /// A length field of 1 or 2 bytes followed by that many bytes; for attributes only.
     Variable(u8),
 }
 
 impl Width {
-    /// Returns the width of a code, if the field can have it.
+    /// Returns the width for a code if the field can have that width.
     pub(super) fn from_code(code: u8, field: Field) -> Option<Self> {
         match code {
             0 | 1 | 2 | 4 | 8 => Some(Self::Fixed(code)),
@@ -23,7 +23,7 @@ impl Width {
         }
     }
 
-    /// Its code in a metadata record.
+    /// Returns the code of the width in a metadata record.
     #[must_use]
     pub fn code(self) -> u8 {
         match self {
@@ -33,18 +33,18 @@ impl Width {
     }
 }
 
-/// How the stored bytes give the value (spec 4).
+/// The rule that computes a value from its stored bytes (spec 4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interpretation {
-    /// The bytes.
+    /// The value is the stored bytes.
     None,
-    /// Nothing is stored, and the value is this one.
+    /// Nothing is stored; the value is this constant.
     Default(u64),
-    /// The bytes, sign-extended, and this base.
+    /// The value is the sum of the sign-extended bytes and this base.
     BaseOffset(u64),
-    /// The bytes, sign-extended, and the previous value; it is this one right after the setting.
+    /// The value is the sum of the sign-extended bytes and the previous value, which is initially this number.
     Delta(u64),
-    /// Nothing is stored: the previous value and the second number.
+    /// Nothing is stored; the value is the sum of the previous value and the second number.
     Stride(u64, u64),
 }
 
@@ -53,7 +53,7 @@ impl Interpretation {
         matches!(self, Self::None | Self::BaseOffset(_) | Self::Delta(_))
     }
 
-    /// Its code in a metadata record, and its arguments.
+    /// Returns the code of the interpretation in a metadata record, its arguments and their number.
     pub(super) fn code(self) -> (u8, [u64; 2], usize) {
         match self {
             Self::None => (0, [0, 0], 0),
@@ -74,23 +74,23 @@ pub enum Change {
     Interpretation(Interpretation),
 }
 
-/// How one field is stored now.
+/// The current encoding of one field.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Setting {
-    /// Used while the interpretation stores bytes.
+    /// The width, used while the interpretation stores bytes.
     pub(super) width: Width,
-    /// The last width that was not 0.
+    /// The last nonzero width.
     pub(super) remembered: Option<Width>,
     pub(super) interpretation: Interpretation,
     pub(super) previous: u64,
 }
 
-/// All fields.
+/// The encodings of all fields.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct State([Setting; 6]);
 
 impl State {
-    /// Makes the state in which a stream begins.
+    /// Returns the state at the start of a stream.
     pub(super) fn new() -> Self {
         let bytes = Setting {
             width: Width::Fixed(4),
@@ -119,7 +119,7 @@ impl State {
         }
     }
 
-    /// Applies a change. Attributes take `none` and `default` only, which the reader sees to.
+    /// Applies a change. Attributes support only `none` and `default`, which the reader ensures.
     pub(super) fn apply(&mut self, field: Field, change: Change) -> Result<(), ErrorKind> {
         let setting = self.of(field);
         match change {
@@ -146,7 +146,7 @@ impl State {
 }
 
 impl Setting {
-    /// Bytes that a number takes.
+    /// Returns the number of bytes that a number occupies.
     pub(super) fn bytes(&self) -> u8 {
         match self.width {
             Width::Fixed(width) if self.interpretation.stores() => width,
@@ -154,7 +154,7 @@ impl Setting {
         }
     }
 
-    /// Decodes the stored bytes `raw`, and notes the value as the previous one.
+    /// Decodes the stored bytes `raw` and remembers the value as the previous one.
     pub(super) fn decode(&mut self, raw: u64) -> u64 {
         let extended = sign_extended(raw, self.bytes());
         let value = match self.interpretation {
@@ -168,7 +168,7 @@ impl Setting {
         value
     }
 
-    /// Encodes a value, and notes it as the previous one; the error is the width it would need.
+    /// Encodes a value and remembers it as the previous one. The error is the width that the value needs.
     pub(super) fn encode(&mut self, value: u64) -> Result<u64, u8> {
         let (raw, signed) = match self.interpretation {
             Interpretation::None => (value, false),
@@ -198,7 +198,7 @@ fn sign_extended(raw: u64, width: u8) -> u64 {
     }
 }
 
-/// Returns the least width that holds a number: 0, 1, 2, 4 or 8.
+/// Returns the minimum width that fits a number: 0, 1, 2, 4 or 8.
 pub(super) fn width_for(raw: u64, signed: bool) -> u8 {
     let fits = |width: u8| {
         let mask = if width == 0 { 0 } else { u64::MAX >> (64 - 8 * u32::from(width)) };

@@ -1,4 +1,4 @@
-//! What is written is read again; hostile streams end in an error that names a place.
+//! Tests that written streams are read back unchanged, and that malformed streams produce errors with positions.
 use super::*;
 
 fn read_all(bytes: &[u8]) -> (Vec<String>, Option<Error>) {
@@ -16,7 +16,7 @@ fn read_all(bytes: &[u8]) -> (Vec<String>, Option<Error>) {
     }
 }
 
-/// Records with numbers and attributes of all widths, from a simple generator.
+/// Returns pseudo-random records with numbers and attributes of all widths.
 fn records(count: u64) -> Vec<(Record<'static>, Vec<u8>)> {
     let mut seed = 0x2545_f491_4f6c_dd1d_u64;
     let mut random = move || {
@@ -30,7 +30,7 @@ fn records(count: u64) -> Vec<(Record<'static>, Vec<u8>)> {
             let kind = Kind::ALL[usize::try_from(random() % 10).unwrap()];
             let mut record = Record::new(kind);
             for &part in kind.numbers() {
-                // Small at first, then wider.
+                // Values are small at first, then wider.
                 let shift = 63 - random() % (n * 64 / count).max(1);
                 *record.number_mut(part) = random() >> shift;
             }
@@ -67,7 +67,7 @@ fn written_and_read() {
     assert!(metadata < 40, "{metadata} metadata records");
 }
 
-/// A value that is not stored costs nothing; times cost their differences.
+/// Values that are not stored take no bytes; times take the bytes of their differences.
 #[test]
 fn no_more_bytes_than_needed() {
     let mut writer = Writer::new(Vec::new());
@@ -77,7 +77,8 @@ fn no_more_bytes_than_needed() {
     writer.record(&record).unwrap();
     record.time = 1_000_001;
     writer.record(&record).unwrap();
-    // 9 bytes; the width and interpretation of time (4 and 12), 9 and 4 of a difference, which stay.
+    // 9 bytes for the first record, 4 and 12 to set the width and interpretation of time, then 9 and 4 for a record and
+    // its time difference.
     assert_eq!(writer.finish().unwrap().len(), 9 + 4 + 12 + 2 * (9 + 4));
 }
 
@@ -108,7 +109,7 @@ fn settings_made_by_the_caller() {
     assert_eq!(records, wanted);
 }
 
-/// Every cut of a stream either ends between records, or is an error within it.
+/// A stream truncated at any offset either ends between records or produces an error within one.
 #[test]
 fn cut_anywhere() {
     let mut writer = Writer::new(Vec::new());
@@ -131,15 +132,15 @@ fn cut_anywhere() {
     }
 }
 
-/// The places of errors.
+/// The positions of errors.
 #[test]
 fn places() {
     for (bytes, offset, text) in [
-        (&[12][..], 0, "12 is no tag"),
-        (&[11, 3, 0, 0], 1, "3 is no op"),
-        (&[11, 1, 6, 0], 2, "6 is no field"),
-        (&[11, 1, 0, 9], 3, "9 is no width"),
-        (&[11, 2, 5, 2, 0, 0, 0, 0, 0, 0, 0, 0], 3, "2 is no interpretation"),
+        (&[12][..], 0, "expected tag 0 to 11, found 12"),
+        (&[11, 3, 0, 0], 1, "expected op 1 (width) or 2 (interpretation), found 3"),
+        (&[11, 1, 6, 0], 2, "expected field 0 to 5, found 6"),
+        (&[11, 1, 0, 9], 3, "found 9"),
+        (&[11, 2, 5, 2, 0, 0, 0, 0, 0, 0, 0, 0], 3, "found 2"),
         (&[11, 2, 5, 0], 3, "never had a width"),
         (&[0, 0, 0, 0, 1, 0], 5, "field address"),
         (&[1, 0, 0, 0, 1, 10, 0, 3, 1], 8, "2 bytes too early"),

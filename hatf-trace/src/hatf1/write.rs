@@ -1,40 +1,40 @@
-//! Writing a stream.
+//! Stream writer.
 
 use super::state::State;
 use super::{COMMENT, Change, Error, ErrorKind, Field, Interpretation, Kind, METADATA, Part, Record, Result, Width};
 use std::io::Write;
 
-/// Writes a stream record by record. Where a value does not fit its field as it is stored, metadata comes first that
-/// makes room: times become differences, other fields are stored as they are, in 1, 2, 4 or 8 bytes.
+/// Writes a stream record by record. If a value does not fit its field, the writer first emits metadata to make room:
+/// times become differences, and other fields are stored unchanged in 1, 2, 4 or 8 bytes.
 pub struct Writer<W> {
     output: W,
     state: State,
-    /// The record in progress.
+    /// The current record.
     bytes: Vec<u8>,
-    /// Bytes written.
+    /// The number of bytes written.
     offset: u64,
 }
 
-/// The value of a record that does not fit.
+/// A value of a record that does not fit.
 enum Misfit {
-    /// A number, and the bytes it needs.
+    /// A number, and the number of bytes it needs.
     Number(Field, u8),
     /// The attributes.
     Attributes(Width),
 }
 
 impl<W: Write> Writer<W> {
-    /// Starts a stream. Many small pieces are written: the output should be buffered.
+    /// Starts a stream. The output should be buffered, because it receives many small writes.
     pub fn new(output: W) -> Self {
         Self { output, state: State::new(), bytes: Vec::new(), offset: 0 }
     }
 
-    /// Writes a record, after the metadata that it needs.
+    /// Writes a record, preceded by the metadata it needs.
     ///
     /// # Errors
-    /// The output's; attributes of over 65535 bytes.
+    /// The output failed, or the attributes have more than 65535 bytes.
     pub fn record(&mut self, record: &Record<'_>) -> Result<()> {
-        // Every round widens a field; widths do not go down.
+        // Every iteration widens a field, and widths never shrink.
         loop {
             let before = self.state;
             self.bytes.clear();
@@ -52,7 +52,7 @@ impl<W: Write> Writer<W> {
     /// Writes a comment.
     ///
     /// # Errors
-    /// The output's; more than 65535 bytes.
+    /// The output failed, or the comment has more than 65535 bytes.
     pub fn comment(&mut self, text: &[u8]) -> Result<()> {
         let Ok(length) = u16::try_from(text.len()) else {
             return Err(self.too_long("a comment", text.len(), None));
@@ -64,10 +64,10 @@ impl<W: Write> Writer<W> {
         self.put()
     }
 
-    /// Writes a metadata record. The writer makes the ones that values need by itself.
+    /// Writes a metadata record. The writer emits the metadata that values need by itself.
     ///
     /// # Errors
-    /// The output's; an interpretation that stores bytes for a field that never had a width.
+    /// The output failed, or the interpretation stores bytes but the field never had a width.
     pub fn set(&mut self, field: Field, change: Change) -> Result<()> {
         let fits = match change {
             Change::Width(Width::Variable(_)) => field == Field::Attributes,
@@ -78,8 +78,8 @@ impl<W: Write> Writer<W> {
         let applied = if fits {
             self.state.apply(field, change)
         } else {
-            let expected = "one that the field can have";
-            Err(ErrorKind::Unknown { item: "width or interpretation of this field", found: field as u8, expected })
+            let expected = "valid for this field";
+            Err(ErrorKind::Unknown { item: "width or interpretation", found: field as u8, expected })
         };
         applied.map_err(|kind| self.error(kind, Some(field)))?;
         self.bytes.clear();
@@ -97,10 +97,10 @@ impl<W: Write> Writer<W> {
         self.put()
     }
 
-    /// Flushes, and gives the output back.
+    /// Flushes and returns the output.
     ///
     /// # Errors
-    /// The output's.
+    /// The output failed.
     pub fn finish(mut self) -> Result<W> {
         let flushed = self.output.flush();
         flushed.map_err(|error| self.error(ErrorKind::Io(error), None))?;
@@ -122,7 +122,7 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Encodes a record behind its tag; the error is the value that does not fit.
+    /// Encodes a record after its tag. Returns the value that does not fit, if any.
     fn encode(&mut self, record: &Record<'_>) -> Result<Option<Misfit>> {
         for &part in record.kind.numbers() {
             let setting = self.state.of(part.field());
@@ -173,13 +173,13 @@ impl<W: Write> Writer<W> {
                 if remembered < needed {
                     self.set(field, Change::Width(Width::Fixed(needed)))?;
                 }
-                // A field that stores bytes takes the width at once.
+                // A field that already stores bytes takes the width immediately.
                 self.store(field, Interpretation::None)
             }
         }
     }
 
-    /// Times become differences from the time before.
+    /// Stores times as differences from the previous time.
     fn make_room_for_time(&mut self, record: &Record<'_>) -> Result<()> {
         let setting = *self.state.of(Field::Time);
         let previous = setting.previous;
@@ -199,7 +199,7 @@ impl<W: Write> Writer<W> {
         self.store(Field::Time, Interpretation::Delta(previous))
     }
 
-    /// Sets an interpretation that stores bytes, unless there is one.
+    /// Sets an interpretation that stores bytes unless the field already has one.
     fn store(&mut self, field: Field, interpretation: Interpretation) -> Result<()> {
         if self.state.of(field).interpretation.stores() {
             return Ok(());
@@ -209,7 +209,7 @@ impl<W: Write> Writer<W> {
 }
 
 impl Kind {
-    /// Returns whether records of this kind have that number.
+    /// Returns whether records of this kind contain the number.
     #[must_use]
     pub fn has(self, part: Part) -> bool {
         self.numbers().contains(&part)

@@ -1,12 +1,12 @@
-//! The attributes of a record: text in which this crate keeps values that HATF 1.0 has no field for.
+//! Record attributes: text in which this crate stores values that have no field in HATF 1.0.
 
 use std::io::Write as _;
 
 use super::Dialect;
 use crate::event::{Call, Event, EventKind, Function, UNKNOWN_SIZE};
 
-/// Attributes as this crate writes them: items with a space between them, the name of the call first where it is not
-/// the record's own, then `key=value`. In attributes of other origin these look-ups find nothing.
+/// Attributes as this crate writes them: space-separated items, first the name of the call unless the record implies
+/// it, then `key=value` pairs. In attributes from other sources, these lookups find nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attributes<'a>(pub &'a [u8]);
 
@@ -16,7 +16,7 @@ impl<'a> Attributes<'a> {
         self.0.split(|byte| *byte == b' ').filter(|item| !item.is_empty())
     }
 
-    /// Returns whether there is such an item.
+    /// Returns whether the attributes contain an item.
     #[must_use]
     pub fn has(self, item: &str) -> bool {
         self.items().any(|other| other == item.as_bytes())
@@ -74,7 +74,7 @@ pub(super) fn write(event: &Event<'_>, dialect: Dialect, out: &mut Vec<u8>) {
     }
 }
 
-/// Returns whether the record in Meta-TF's form has no field for the time.
+/// Returns whether the Meta-TF version of the record lacks a time field.
 fn has_no_time(kind: EventKind<'_>) -> bool {
     let thread = matches!(kind, EventKind::ThreadStart { .. } | EventKind::ThreadEnd);
     thread || matches!(kind, EventKind::Image { .. } | EventKind::Exit { .. } | EventKind::Killed { .. })
@@ -85,7 +85,7 @@ fn write_call(call: &Call, dialect: Dialect, out: &mut Vec<u8>) {
     let moved = old != 0 && address != 0;
     match function {
         Function::Malloc => {}
-        // The record's kind implies it.
+        // The record kind implies the function.
         Function::Realloc if moved || dialect == Dialect::Native => {}
         _ => push(out, format_args!("{}", function.name())),
     }
@@ -104,6 +104,6 @@ fn push(out: &mut Vec<u8>, item: std::fmt::Arguments<'_>) {
     if !out.is_empty() {
         out.push(b' ');
     }
-    // Writing to a vector does not fail.
+    // Writing to a vector cannot fail.
     let _ = out.write_fmt(item);
 }

@@ -1,9 +1,9 @@
-//! From a record of HATF 1.0 to its event.
+//! Conversion of HATF 1.0 records to events.
 
 use super::{Attributes, Dialect, Record, RecordKind, attributes};
 use crate::event::{Call, Event, EventKind, Function, Stack, UNKNOWN_SIZE};
 
-/// Returns whether a record only ends an image that turns into another, which is not an event.
+/// Returns whether a record only ends an image that executes another one, which is not an event.
 #[must_use]
 pub fn is_exec(record: &Record<'_>) -> bool {
     record.kind == RecordKind::DestroyHeap && Attributes(record.attributes).items().next() == Some(b"exec")
@@ -11,7 +11,7 @@ pub fn is_exec(record: &Record<'_>) -> bool {
 
 /// Decodes a record.
 ///
-/// Attributes are passed on as they are unless encoding the event gives the same ones. `buffer` is scratch memory.
+/// Attributes are passed on unchanged unless encoding the event reproduces them. `buffer` is scratch memory.
 pub fn decode<'a>(record: &Record<'a>, dialect: Dialect, buffer: &mut Vec<u8>) -> Event<'a> {
     let items = Attributes(record.attributes);
     let Record { time, thread, heap, attributes, .. } = *record;
@@ -31,7 +31,7 @@ pub fn decode<'a>(record: &Record<'a>, dialect: Dialect, buffer: &mut Vec<u8>) -
     Event { attributes, ..event(without_attributes(record)) }
 }
 
-/// Decodes a record without its attributes.
+/// Decodes a record, ignoring its attributes.
 fn without_attributes(record: &Record<'_>) -> EventKind<'static> {
     match record.kind {
         RecordKind::Alloc { size, address } => EventKind::Call(Call { size, address, ..Call::new(Function::Malloc) }),
@@ -46,7 +46,7 @@ fn without_attributes(record: &Record<'_>) -> EventKind<'static> {
     }
 }
 
-/// Decodes a record with the attributes that this crate writes.
+/// Decodes a record with attributes written by this crate.
 fn with_attributes<'a>(record: &Record<'a>, items: Attributes<'a>) -> Option<EventKind<'a>> {
     let first = items.items().next().unwrap_or_default();
     let function = Function::ALL.iter().copied().find(|function| function.name().as_bytes() == first);

@@ -1,22 +1,22 @@
-//! From an event to its records of HATF 1.0.
+//! Conversion of events to HATF 1.0 records.
 
 use super::{Dialect, Record, RecordKind, attributes};
 use crate::Result;
 use crate::event::{Call, Event, EventKind, UNKNOWN_SIZE};
 use crate::loss::{Loss, Losses};
 
-/// Encodes events as records, in a dialect of HATF 1.0.
+/// Encodes events as records in a dialect of HATF 1.0.
 #[derive(Debug)]
 pub struct Encoder {
     dialect: Dialect,
-    /// The image in progress; 0 before the first.
+    /// The current image, or 0 before the first.
     image: u64,
     attributes: Vec<u8>,
-    /// What the records could not hold.
+    /// Counts of the event data that the records could not store.
     pub losses: Losses,
 }
 
-/// An item that an event becomes.
+/// An encoded item.
 #[derive(Clone, Copy, Debug)]
 pub enum Encoded<'a> {
     /// A record.
@@ -26,16 +26,16 @@ pub enum Encoded<'a> {
 }
 
 impl Encoder {
-    /// Starts before the first event.
+    /// Creates an encoder in the state before the first event.
     #[must_use]
     pub fn new(dialect: Dialect) -> Self {
         Self { dialect, image: 0, attributes: Vec::new(), losses: Losses::default() }
     }
 
-    /// Encodes an event: as one record as a rule, sometimes as none, as two, or as a comment.
+    /// Encodes an event, usually as one record, sometimes as two records, a comment, or nothing.
     ///
     /// # Errors
-    /// Those of `put`, which is called for each item.
+    /// An error of `put`, which is called for each item.
     pub fn encode(&mut self, event: &Event<'_>, put: &mut dyn FnMut(Encoded<'_>) -> Result<()>) -> Result<()> {
         self.losses.note_if(!event.stack.is_empty(), Loss::Stack);
         let kind = match event.kind {
@@ -99,7 +99,7 @@ impl Encoder {
             }
             EventKind::Recording { on } => {
                 self.losses.note(Loss::Recording);
-                let what = if on { "goes on" } else { "stops" };
+                let what = if on { "resumes" } else { "stops" };
                 return put(Encoded::Comment(&format!("recording {what}: time {}", event.time)));
             }
             EventKind::Lost { events } => {
@@ -131,7 +131,7 @@ impl Encoder {
         }
     }
 
-    /// Ends the image in progress, which turns into another.
+    /// Ends the current image, which executes another one.
     fn end_image(&mut self, event: &Event<'_>, put: &mut dyn FnMut(Encoded<'_>) -> Result<()>) -> Result<()> {
         if self.image == 0 {
             return Ok(());

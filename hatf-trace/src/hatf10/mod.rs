@@ -1,23 +1,24 @@
-//! Traces of HATF 1.0 in Meta-TF, `dtds/HATF10.dtd`: a sink that writes one, and a source that reads one.
+//! HATF 1.0 traces in Meta-TF (`dtds/HATF10.dtd`): a sink that writes them and a source that reads them.
 //!
-//! HATF 1.0 has fewer calls than C. Values that its records have no field for go into their attributes, as text:
+//! HATF 1.0 distinguishes fewer calls than C. Values without a field in its records are stored as text in the
+//! attributes:
 //!
 //! | event | record | attributes |
 //! | --- | --- | --- |
 //! | malloc | alloc | none |
 //! | calloc, memalign and the like | alloc | `calloc count=4`, `memalign align=64` |
 //! | realloc, reallocarray | realloc (old, new) | `size=100`, `reallocarray count=4 size=100` |
-//! | the same, of no block | alloc | `realloc` |
-//! | the same, to size 0 and no block | free | `realloc` |
-//! | a realloc whose old block another thread gets before it returns | free, and later alloc | `realloc begin`, `realloc end` |
+//! | the same, without an old block | alloc | `realloc` |
+//! | the same, to size 0 and without a new block | free | `realloc` |
+//! | a realloc whose old block is reused by another thread before the realloc returns | free, and later alloc | `realloc begin`, `realloc end` |
 //! | free | free | none |
 //! | a call that failed, a mark, a phase, lost events | a comment | |
 //! | a program image begins | createHeap, the image's number | `time=7 process=42 path=/bin/sh` |
 //! | it ends, or execs another | destroyHeap | `exit=0 time=9`, `signal=9 ..`, `exec ..` |
 //! | a thread begins, ends | createThread, destroyThread | `time=7 by=1`, `time=9` |
 //!
-//! The native form ([`crate::hatf1`]) has a size in reallocs, and times everywhere: there these attributes are left out.
-//! Attributes of traces of other origin are passed on as they are.
+//! The native format ([`crate::hatf1`]) stores the size of reallocs and the time of every record, so it omits these
+//! attributes. Attributes of traces from other sources are passed on unchanged.
 
 mod attributes;
 mod decode;
@@ -33,71 +34,71 @@ pub use write::Hatf10Writer;
 
 use crate::Error;
 
-/// The generated code of `dtds/HATF10.dtd`.
+/// Code generated from `dtds/HATF10.dtd`.
 mod format {
     include!(concat!(env!("OUT_DIR"), "/hatf10.rs"));
 }
 
-/// The kind of a record of HATF 1.0, with the fields that not all records share.
+/// The kind of a HATF 1.0 record, with the fields specific to that kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RecordKind {
-    /// A block of `size` bytes begins at `address`.
+    /// A block of `size` bytes was allocated at `address`.
     Alloc {
-        /// Bytes asked for.
+        /// Requested bytes.
         size: u64,
-        /// Where the block begins.
+        /// The address of the block.
         address: u64,
     },
-    /// The block at `old` is now at `address`. In the native form either may be 0.
+    /// The block at `old` is now at `address`. In the native format, either may be 0.
     Realloc {
-        /// Where the block was.
+        /// The old address of the block.
         old: u64,
-        /// Where it is.
+        /// The new address of the block.
         address: u64,
-        /// Bytes asked for. In Meta-TF it stands in the attributes.
+        /// Requested bytes. In Meta-TF, the attributes store the size.
         size: u64,
     },
-    /// The block at `address` ends.
+    /// The block at `address` was freed.
     Free {
-        /// Where it began.
+        /// The address of the block.
         address: u64,
     },
-    /// A heap begins.
+    /// A heap was created.
     CreateHeap,
-    /// A heap ends, with all blocks in it.
+    /// A heap was destroyed with all blocks in it.
     DestroyHeap,
-    /// A thread begins.
+    /// A thread started.
     CreateThread,
-    /// A thread ends.
+    /// A thread ended.
     DestroyThread,
 }
 
-/// A record of HATF 1.0. Fields that Meta-TF's form does not give a record (the time of `createHeap`) are 0 when it was
-/// read from such a trace.
+/// A HATF 1.0 record. Fields that the Meta-TF version lacks, such as the time of `createHeap`, are 0 if the record was
+/// read from a Meta-TF trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record<'a> {
-    /// Its kind.
+    /// The kind of the record.
     pub kind: RecordKind,
     /// Nanoseconds since recording began, for traces of this recorder.
     pub time: u64,
-    /// Which thread did it, or which began or ended.
+    /// The thread that caused the event, or that started or ended.
     pub thread: u64,
-    /// In which heap.
+    /// The heap of the event.
     pub heap: u64,
-    /// Text that belongs to it.
+    /// Additional text about the event.
     pub attributes: &'a [u8],
 }
 
-/// The two forms of HATF 1.0.
+/// The two formats of HATF 1.0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
     /// `dtds/HATF10.dtd`.
     MetaTf,
-    /// The native form.
+    /// The native format.
     Native,
 }
 
-/// Converts an error of the runtime, with the DTD's names for its numbers.
+/// Converts a runtime error, replacing numbers by the names in the DTD.
 fn failed(error: metatf::Error) -> Error {
     Error::Trace(metatf::explain(&format::FORMAT, &error).to_string().into())
 }

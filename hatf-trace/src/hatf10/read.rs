@@ -1,4 +1,4 @@
-//! Reading `dtds/HATF10.dtd`.
+//! Reader for `dtds/HATF10.dtd` traces.
 
 use metatf::container::Reader;
 use metatf::typed::{Event as TraceEvent, TraceOptions, Unmatched};
@@ -10,32 +10,32 @@ use super::{Dialect, Record, RecordKind, decode, failed, is_exec};
 use crate::event::{EventSink, EventSource, Item, UNKNOWN_SIZE};
 use crate::{Error, Result};
 
-/// Reads a trace.
+/// Reads a HATF 1.0 trace in Meta-TF.
 pub struct Hatf10Reader<'t> {
     trace: Trace<'t>,
-    /// The bytes of the item that was given.
+    /// The bytes of the item returned last.
     bytes: Vec<u8>,
     words: Vec<u8>,
 }
 
-/// An item of the trace, whose bytes are kept in the reader.
+/// An item of the trace, whose bytes are stored in the reader.
 enum Next {
     Record(Record<'static>),
     Comment,
 }
 
 impl<'t> Hatf10Reader<'t> {
-    /// Reads a trace whose container is open.
+    /// Creates a reader for an opened container.
     ///
     /// # Errors
-    /// It is damaged at its head, or its DTD is not a kind of HATF 1.0.
+    /// The head of the trace is corrupt, or its DTD is not compatible with HATF 1.0.
     pub fn of(container: Reader<'t>) -> Result<Self> {
         let trace = TraceOptions::new().read::<Protocol>(container);
         let trace = trace.map_err(|error| Error::Trace(error.to_string().into()))?;
         Ok(Self { trace: Trace::with_options(trace), bytes: Vec::new(), words: Vec::new() })
     }
 
-    /// What the trace and this reader do not share; see [`metatf::typed::Trace::unmatched`].
+    /// Returns the mismatches between the trace's DTD and this reader; see [`metatf::typed::Trace::unmatched`].
     #[must_use]
     pub fn unmatched(&self) -> Option<&Unmatched> {
         self.trace.unmatched()
@@ -77,7 +77,7 @@ impl EventSource for Hatf10Reader<'_> {
         Ok(Some(Item::Event(decode(&record, Dialect::MetaTf, &mut self.words))))
     }
 
-    /// In runs, and without copying attributes.
+    /// Reads records in runs and without copying attributes.
     fn pour<T: EventSink + ?Sized>(&mut self, sink: &mut T) -> Result<()> {
         loop {
             let words = &mut self.words;
@@ -97,7 +97,7 @@ impl EventSource for Hatf10Reader<'_> {
     }
 }
 
-/// Why a run of records ends before its end.
+/// The reason that a run of records stopped early.
 struct Stop(Error);
 
 impl From<metatf::Error> for Stop {

@@ -1,4 +1,4 @@
-//! Writing `dtds/HATF10.dtd`.
+//! Writer for `dtds/HATF10.dtd` traces.
 
 use metatf::Change;
 use metatf::container::{Sink, WriteOptions};
@@ -11,10 +11,10 @@ use crate::event::{Event, EventSink, UserMetadata, has_sizes_only, user_metadata
 use crate::loss::Losses;
 use crate::{Error, Result};
 
-/// The number of the DTD's one section.
+/// The number of the only section in the DTD.
 const SECTION: u8 = 1;
 
-/// The leaves that each record has of those whose encoding we set.
+/// For each record, the leaves whose encoding the writer sets.
 const LEAVES: &[(&str, &[&str])] = &[
     ("alloc", &["address", "time", "thread", "heap"]),
     ("realloc", &["address", "address_2", "time", "thread", "heap"]),
@@ -25,11 +25,11 @@ const LEAVES: &[(&str, &[&str])] = &[
     ("destroyThread", &["thread"]),
 ];
 
-/// Writes a trace.
+/// Writes a HATF 1.0 trace in Meta-TF.
 ///
-/// The DTD's addresses have 4 bytes, and its times, threads and heaps none: metadata at the start gives
-/// addresses 8 bytes, times a difference of 4, threads and heaps 1. Where a value does not fit, the
-/// writer widens its field.
+/// In the DTD, addresses have 4 bytes, and times, threads and heaps have none. Metadata at the start gives addresses 8
+/// bytes, times a 4-byte difference, and threads and heaps 1 byte. If a value does not fit, the writer widens its
+/// field.
 pub struct Hatf10Writer<'w> {
     writer: Writer<&'w mut dyn Sink>,
     encoder: Encoder,
@@ -39,7 +39,7 @@ impl<'w> Hatf10Writer<'w> {
     /// Starts a trace.
     ///
     /// # Errors
-    /// The sink's.
+    /// The sink failed.
     pub fn new(sink: &'w mut dyn Sink, options: &WriteOptions) -> Result<Self> {
         let writer = Writer::with_options(sink, options).map_err(failed)?;
         let mut trace = Self { writer, encoder: Encoder::new(Dialect::MetaTf) };
@@ -62,16 +62,16 @@ impl<'w> Hatf10Writer<'w> {
         set(Change::Interpretation(interpretation))
     }
 
-    /// Finishes the trace; what of the events it could not hold.
+    /// Finishes the trace. Returns counts of what it could not store of the events.
     ///
     /// # Errors
-    /// The sink's.
+    /// The sink failed.
     pub fn finish(self) -> Result<Losses> {
         self.writer.finish().map_err(failed)?;
         Ok(self.encoder.losses)
     }
 
-    /// Gives the trace up, without the warning about a writer that is dropped: what is in the sink is not a whole trace.
+    /// Abandons the trace without the warning about a dropped writer. The sink contains an incomplete trace.
     pub fn abandon(self) {
         self.writer.abandon();
     }
@@ -110,10 +110,10 @@ impl EventSink for Hatf10Writer<'_> {
         self.writer.flush().map_err(failed)
     }
 
-    /// Writes it as comments, a line each: HATF 1.0 has no other place for it.
+    /// Writes user metadata as one comment per line, as HATF 1.0 has no other place for it.
     fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
         if has_sizes_only(user_metadata) {
-            let why = "it was recorded with --sizes-only, and HATF10 has no calls without addresses";
+            let why = "it was recorded with --sizes-only, but HATF10 requires addresses";
             return Err(Error::Trace(why.into()));
         }
         user_metadata_lines(user_metadata).iter().try_for_each(|line| self.comment(line.as_bytes()))

@@ -1,4 +1,4 @@
-//! From a record of `dtds/heap.dtd` to its event.
+//! Conversion of `dtds/heap.dtd` records to events.
 
 use super::format::{
     Accesses, AlignedAlloc, Brk, Calloc, Enter, Exit, Failed, Free, Heap, Image, Killed, LastAccess, Leave, Lost,
@@ -9,26 +9,28 @@ use super::format::{
 use crate::Result;
 use crate::event::{self, Call, EventKind, Function, Pages, Resident};
 
-/// A record as an event, except for what it shares with other records: its name, its stack, and the thread of calls.
+/// A record as an event, except for the data it shares with other records: its name, its stack, and the thread of
+/// calls.
 pub(crate) struct Decoded {
-    /// Without its name.
+    /// The kind, without its name.
     pub(crate) kind: EventKind<'static>,
     pub(crate) ticks: u64,
-    /// The thread that began or ended; of other records it is the one that is current.
+    /// The thread that started or ended. Other records belong to the current thread.
     pub(crate) thread: Option<u64>,
-    /// The offset of its stack; 0: none.
+    /// The offset of the stack, or 0 if there is none.
     pub(crate) stack: u64,
-    /// The offset of its name, if it has one.
+    /// The offset of the name, if the record has a name.
     pub(crate) name: Option<u64>,
 }
 
 /// Declares [`from_fields`] from the records and their fields.
 macro_rules! record_from_fields {
     ($($name:literal $record:ident { $($field:ident),* })+) => {
-        /// Makes a record from its name in the DTD and the values of its fields; `None` if there is no such record.
+        /// Builds a record from its name in the DTD and the values of its fields. Returns `None` if there is no such
+        /// record.
         ///
         /// # Errors
-        /// Those of `field`, which is called for each field of the record, in their order.
+        /// An error of `field`, which is called for each field of the record, in order.
         pub(crate) fn from_fields(name: &str, field: &dyn Fn(&str) -> Result<u64>) -> Result<Option<Heap>> {
             Ok(Some(match name {
                 $($name => Heap::$record($record { $($field: field(stringify!($field))?),* }),)+
@@ -81,7 +83,7 @@ record_from_fields! {
     "symbol" Symbol { frame, line, name }
 }
 
-/// Decodes a record; `None` for one that says which thread the following records are of.
+/// Decodes a record. Returns `None` for the record that sets the thread of the following records.
 #[inline]
 pub(crate) fn decode(record: &Heap) -> Option<Decoded> {
     let call = |function, detail, size, usable, old, address| Call { function, detail, size, usable, old, address };

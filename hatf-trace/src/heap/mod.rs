@@ -1,4 +1,4 @@
-//! Traces of `dtds/heap.dtd`: a sink that writes one, and a source that reads one.
+//! Traces of `dtds/heap.dtd`: a sink that writes them and a source that reads them.
 
 mod decode;
 mod read;
@@ -10,19 +10,19 @@ pub use write::{GROUP_RECORDS, HeapOptions, HeapWriter};
 
 use crate::Error;
 
-/// The generated code of `dtds/heap.dtd`.
+/// Code generated from `dtds/heap.dtd`.
 pub(crate) mod format {
     include!(concat!(env!("OUT_DIR"), "/heap.rs"));
 }
 
-/// The version of the format: of the DTD, and of the user metadata that its head describes.
+/// The version of the format, which covers the DTD and the user metadata described in its head.
 pub const VERSION: u64 = 1;
 
-/// Frames of stacks that a reader or a writer keeps at most: 64 MiB of them. A writer that has met more writes a stack again which it
-/// does not know any more.
+/// Maximum number of stack frames that a reader or a writer remembers, 64 MiB in total. A writer that exceeds this
+/// number forgets its stacks and writes them again when they recur.
 const MOST_FRAMES: usize = if cfg!(test) { 1 << 10 } else { 1 << 23 };
 
-/// Converts an error of the runtime, with the DTD's names for its numbers.
+/// Converts a runtime error, replacing numbers by the names in the DTD.
 fn failed(error: metatf::Error) -> Error {
     Error::Trace(metatf::explain(&format::FORMAT, &error).to_string().into())
 }

@@ -1,4 +1,4 @@
-//! Reading `dtds/heap.dtd`.
+//! Reader for `dtds/heap.dtd` traces.
 
 use hashbrown::HashMap;
 use metatf::container::Reader;
@@ -9,7 +9,7 @@ use super::{Decoded, VERSION, decode, failed};
 use crate::event::{Call, Event, EventKind, EventSink, EventSource, Function, Item, Stack, UserMetadata};
 use crate::{Error, Result, user_metadata};
 
-/// Reads a trace.
+/// Reads a heap trace.
 pub struct HeapReader<'t> {
     trace: Trace<'t>,
     resolution: u64,
@@ -17,25 +17,25 @@ pub struct HeapReader<'t> {
     heap: u64,
     tables: Tables,
     comment: Vec<u8>,
-    /// The first item, read ahead because the user metadata stands before it.
+    /// The first item, read ahead because the user metadata precedes it.
     first: Option<Result<Option<Next>>>,
 }
 
 /// An item of the trace.
 enum Next {
-    /// A record that is an event.
+    /// A record that represents an event.
     Event(Decoded),
-    /// A comment, whose bytes are kept.
+    /// A comment, whose bytes are stored in the reader.
     Comment,
 }
 
-/// The stacks and names that were met, by offset.
+/// The stacks and names read so far, by offset.
 #[derive(Default)]
 struct Tables {
     stacks: HashMap<u64, (u32, Vec<u64>)>,
-    /// How many frames these stacks have.
+    /// The total number of frames in these stacks.
     frames: usize,
-    /// The number of the stack that was met last.
+    /// The number of the stack added last.
     number: u32,
     names: HashMap<u64, Vec<u8>>,
 }
@@ -50,10 +50,11 @@ struct Context {
 }
 
 impl<'t> HeapReader<'t> {
-    /// Reads a trace whose container is open.
+    /// Creates a reader for an opened container.
     ///
     /// # Errors
-    /// It is damaged at its head, its DTD is not a kind of `heap.dtd`, or it is of a later version of the format.
+    /// The head of the trace is corrupt, its DTD is not compatible with `heap.dtd`, or it has a later version of the
+    /// format.
     pub fn of(container: Reader<'t>) -> Result<Self> {
         let trace = TraceOptions::new().read::<Protocol>(container);
         let trace = trace.map_err(|error| Error::Trace(error.to_string().into()))?;
@@ -62,7 +63,7 @@ impl<'t> HeapReader<'t> {
         let is_heap = format.get("name").is_some_and(|name| name == "heap");
         match format.get("version").filter(|_| is_heap).and_then(serde_json::Value::as_u64) {
             Some(later) if later > VERSION => Err(Error::Trace(
-                format!("a heap trace of version {later}; this program reads version {VERSION}").into(),
+                format!("unsupported heap trace version {later}: this program reads version {VERSION}").into(),
             )),
             _ => Ok(reader),
         }
@@ -85,13 +86,13 @@ impl<'t> HeapReader<'t> {
         reader
     }
 
-    /// What the trace and this reader do not share; see [`metatf::typed::Trace::unmatched`].
+    /// Returns the mismatches between the trace's DTD and this reader; see [`metatf::typed::Trace::unmatched`].
     #[must_use]
     pub fn unmatched(&self) -> Option<&Unmatched> {
         self.trace.unmatched()
     }
 
-    /// Reads the next record that is an event, or comment.
+    /// Reads the next event record or comment.
     #[inline]
     fn advance(&mut self) -> Result<Option<Next>> {
         loop {
@@ -113,7 +114,7 @@ impl<'t> HeapReader<'t> {
         }
     }
 
-    /// Reads the stack and the name of a record, unless they were read before.
+    /// Reads the stack and the name of a record unless they were read before.
     fn load(&mut self, decoded: &Decoded) -> Result<()> {
         let Decoded { stack, name, .. } = *decoded;
         if stack != 0 && !self.tables.stacks.contains_key(&stack) {
@@ -135,7 +136,7 @@ impl<'t> HeapReader<'t> {
         Ok(())
     }
 
-    /// Gives a run of records to a sink.
+    /// Passes a run of records to a sink.
     fn pour_run<T: EventSink + ?Sized>(&mut self, sink: &mut T) -> std::result::Result<(), Stop> {
         let mut context = self.context();
         let Self { trace, tables, .. } = self;
@@ -182,7 +183,7 @@ impl<'t> HeapReader<'t> {
         Context { thread: self.thread, heap: self.heap, resolution: self.resolution }
     }
 
-    /// Makes the event of a record, its stack and name looked up.
+    /// Returns the event of a record with its stack and name resolved.
     #[inline]
     fn event(&mut self, decoded: Decoded) -> Result<Event<'_>> {
         self.load(&decoded)?;
@@ -190,13 +191,13 @@ impl<'t> HeapReader<'t> {
             self.heap += 1;
         }
         let context = self.context();
-        let missing = || Error::Trace("a stack or a name of a heap trace was not looked up".into());
+        let missing = || Error::Trace("a stack or a name of a heap trace was not loaded".into());
         self.tables.event(&decoded, context).ok_or_else(missing)
     }
 }
 
 impl Tables {
-    /// Returns the stack at an offset; `None` if it was not read yet.
+    /// Returns the stack at an offset, or `None` if it has not been read yet.
     #[inline]
     fn stack(&self, offset: u64) -> Option<Stack<'_>> {
         if offset == 0 {
@@ -205,7 +206,7 @@ impl Tables {
         self.stacks.get(&offset).map(|(number, frames)| Stack::numbered(frames, *number))
     }
 
-    /// Makes the event of a record; `None` if its stack or its name was not read yet.
+    /// Returns the event of a record, or `None` if its stack or its name has not been read yet.
     #[inline]
     fn event(&self, decoded: &Decoded, context: Context) -> Option<Event<'_>> {
         let Decoded { kind, ticks, thread, stack, name } = *decoded;
@@ -224,9 +225,9 @@ impl Tables {
     }
 }
 
-/// Why a run of records stops early.
+/// The reason that a run of records stops early.
 enum Stop {
-    /// For this record, which needs a look at the trace's tables, or begins a heap.
+    /// This record needs a lookup in the trace's tables or begins a heap.
     Record(Decoded),
     Failed(Error),
 }
@@ -251,7 +252,7 @@ impl EventSource for HeapReader<'_> {
         }
     }
 
-    /// Makes events of the most frequent records where they are read.
+    /// Converts the most frequent records to events during decoding.
     fn pour<T: EventSink + ?Sized>(&mut self, sink: &mut T) -> Result<()> {
         if self.first.is_some() {
             match self.next()? {

@@ -1,4 +1,4 @@
-//! Writing `dtds/heap.dtd`.
+//! Writer for `dtds/heap.dtd` traces.
 
 use hashbrown::HashMap;
 use metatf::Change;
@@ -25,17 +25,17 @@ const SECTION: u8 = 1;
 /// The number of section `times`.
 const TIMES: u8 = 4;
 
-/// How a trace is written.
+/// Options for writing a heap trace.
 #[derive(Clone, Debug)]
 pub struct HeapOptions {
-    /// Container, codec and so on. Groups are ended by `group_records`, not by their size.
+    /// Container, codec and other options. Groups end after `group_records` records, not at a size.
     pub write: WriteOptions,
-    /// Records in a group, about.
+    /// The approximate number of records in a group.
     pub group_records: u64,
-    /// Nanoseconds in a tick of the trace's clock; 0: no times.
+    /// Nanoseconds in a tick of the trace's clock, or 0 to omit times.
     pub resolution: u64,
-    /// Addresses and times are stored as they are, by metadata at the start of the trace. That is cheaper to write, and larger: no
-    /// model of the heap runs.
+    /// Whether metadata at the start of the trace makes addresses and times stored verbatim. This is cheaper to write,
+    /// because no heap model runs, but takes more space.
     pub plain: bool,
 }
 
@@ -48,19 +48,20 @@ impl Default for HeapOptions {
     }
 }
 
-/// Writes a trace. A sink of any type will do, as it is given a whole chunk at a time: one code for all.
+/// Writes a heap trace. The writer boxes its sink, which receives complete chunks, so that the code exists once for all
+/// sink types.
 pub struct HeapWriter<'w> {
     writer: Writer<Box<dyn Sink + 'w>>,
-    /// The thread that records are of; `None`: a `thread` record has to come first.
+    /// The thread of the current records; if `None`, a `thread` record must precede the next record.
     thread: Option<u64>,
     resolution: u64,
-    /// Times are stored: one was not 0.
+    /// Whether times are stored because one of them was not 0.
     timed: bool,
-    /// Addresses, all of them 0, take no bytes.
+    /// Whether addresses are all 0 and take no bytes.
     without_addresses: bool,
-    /// Offsets in section `stacks` of those that were met, and how many frames these have.
+    /// Offsets in section `stacks` of the stacks written so far.
     stacks: HashMap<Vec<u64>, u64>,
-    /// The same by the source's numbers of stacks, from 1.
+    /// The same offsets by the source's stack numbers, from 1.
     numbered: HashMap<u32, u64>,
     frames: usize,
     heap: u64,
@@ -73,13 +74,13 @@ impl<'w> HeapWriter<'w> {
     /// Starts a trace.
     ///
     /// # Errors
-    /// The sink's.
+    /// The sink failed.
     pub fn new(sink: impl Sink + 'w, options: &HeapOptions) -> Result<Self> {
         let sink: Box<dyn Sink + 'w> = Box::new(sink);
         // Each group is flushed, and groups end between records of one thread.
         let write = options.write.clone().flush_every(FlushEvery::NEVER);
         let mut writer = Writer::with_options(sink, &write).map_err(failed)?;
-        // Offset 0: the stack is not known.
+        // Offset 0 is the unknown stack.
         writer.stacks().push(super::format::StackItem::default()).map_err(failed)?;
         if options.plain {
             store_plainly(&mut writer, options.resolution != 0).map_err(failed)?;
@@ -100,21 +101,21 @@ impl<'w> HeapWriter<'w> {
         })
     }
 
-    /// Finishes the trace; what of the events it could not hold.
+    /// Finishes the trace. Returns counts of what it could not store of the events.
     ///
     /// # Errors
-    /// The sink's.
+    /// The sink failed.
     pub fn finish(self) -> Result<Losses> {
         self.writer.finish().map_err(failed)?;
         Ok(self.losses)
     }
 
-    /// Gives the trace up, without the warning about a writer that is dropped: what is in the sink is not a whole trace.
+    /// Abandons the trace without the warning about a dropped writer. The sink contains an incomplete trace.
     pub fn abandon(self) {
         self.writer.abandon();
     }
 
-    /// Converts a time to ticks. From the first that is not 0 on, times are stored.
+    /// Converts a time to ticks. Times are stored from the first nonzero one on.
     #[inline]
     fn time(&mut self, time: u64) -> Result<u64> {
         if time == 0 {
@@ -170,7 +171,7 @@ impl<'w> HeapWriter<'w> {
         Ok(offset)
     }
 
-    /// Writes a stack that is not known, or not any more.
+    /// Writes a stack that is not in the table of written stacks.
     #[cold]
     fn new_stack(&mut self, frames: &[u64]) -> Result<u64> {
         let item = super::format::StackItem { frame: frames.to_vec() };
@@ -197,7 +198,7 @@ impl<'w> HeapWriter<'w> {
         self.writer.names().intern(name).map_err(failed)
     }
 
-    /// Before a record: a full group ends, and the records that follow are of the event's thread.
+    /// Prepares for a record: ends a full group, and sets the thread of the following records.
     #[inline]
     fn prepare(&mut self, event: &Event<'_>) -> Result<()> {
         if self.in_group >= self.group_records || self.thread != Some(event.thread) {
@@ -220,7 +221,7 @@ impl<'w> HeapWriter<'w> {
         Ok(())
     }
 
-    /// Writes the group in progress, and hands it on: it is safe.
+    /// Writes the current group and flushes it to the sink, so that its records are safe.
     #[cold]
     fn end_group(&mut self) -> Result<()> {
         self.in_group = 0;
@@ -258,7 +259,7 @@ impl<'w> HeapWriter<'w> {
         .map_err(failed)
     }
 
-    /// Writes the records that are rare.
+    /// Writes the rare records.
     #[cold]
     fn rare(&mut self, event: &Event<'_>, time: u64, stack: u64) -> Result<()> {
         let id = event.thread;
@@ -345,7 +346,7 @@ impl<'w> HeapWriter<'w> {
     }
 }
 
-/// Has addresses stored as they are, and times if there are any. Both get wider where they have to.
+/// Makes addresses stored verbatim, and times too if there are any. Both widen when necessary.
 fn store_plainly(writer: &mut Writer<Box<dyn Sink + '_>>, timed: bool) -> metatf::Result<()> {
     let time = timed.then_some(("free", "time", 4));
     let addresses = [("free", "address", 6), ("realloc", "old", 6), ("failed", "block", 6)];
@@ -356,7 +357,7 @@ fn store_plainly(writer: &mut Writer<Box<dyn Sink + '_>>, timed: bool) -> metatf
     Ok(())
 }
 
-/// Has addresses take no bytes as long as they are 0.
+/// Makes addresses take no bytes as long as they are 0.
 fn leave_out_addresses(writer: &mut Writer<Box<dyn Sink + '_>>) -> metatf::Result<()> {
     for (record, field) in [("malloc", "address"), ("realloc", "old")] {
         writer.set_all("heap", record, field, Change::Interpretation(Interpretation::Default(0)))?;
@@ -364,7 +365,7 @@ fn leave_out_addresses(writer: &mut Writer<Box<dyn Sink + '_>>) -> metatf::Resul
     Ok(())
 }
 
-/// Returns whether the event's record names the thread: its beginning, its end and its name do.
+/// Returns whether the event's record identifies the thread, as those for its start, its end and its name do.
 fn names_its_thread(kind: &EventKind<'_>) -> bool {
     matches!(kind, EventKind::ThreadStart { .. } | EventKind::ThreadEnd | EventKind::ThreadName { .. })
 }
@@ -401,7 +402,7 @@ impl EventSink for HeapWriter<'_> {
         self.writer.comment(SECTION, text).map_err(failed)
     }
 
-    /// Writes user metadata; format and clock are this writer's own.
+    /// Writes user metadata, with the format and clock replaced by those of this writer.
     fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
         if user_metadata::has_sizes_only(user_metadata) && !std::mem::replace(&mut self.without_addresses, true) {
             leave_out_addresses(&mut self.writer).map_err(failed)?;

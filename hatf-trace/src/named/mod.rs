@@ -1,4 +1,4 @@
-//! Traces of DTDs of others, by the names of their records and fields (docs/other-formats.md).
+//! Traces of foreign DTDs, interpreted by the names of their records and fields (docs/other-formats.md).
 
 mod names;
 
@@ -11,17 +11,18 @@ use crate::{Error, Result, user_metadata};
 pub(crate) use names::Roles;
 use names::{Does, Role};
 
-/// Reads a trace by the universal reader: records whose names say that they allocate or free are events, others are passed over.
+/// Reads a trace with the dynamic reader. Records whose names indicate an allocation or a free become events; all
+/// others are skipped.
 pub(crate) struct NamedReader<'t> {
     trace: Trace<'t>,
     roles: Roles,
 }
 
 impl<'t> NamedReader<'t> {
-    /// Reads a trace whose container is open, and that embeds its DTD.
+    /// Creates a reader for an opened container with an embedded DTD.
     ///
     /// # Errors
-    /// It embeds none, or no record of it is known by its name; a record that is lacks a field.
+    /// The container embeds no DTD, no record has a known name, or a record with a known name lacks a field.
     pub(crate) fn of(container: Reader<'t>) -> Result<Self> {
         let schema = Schema::embedded(&container).map_err(|error| {
             Error::Trace(format!("not a heap trace: its DTD is neither heap.dtd nor HATF10.dtd; {error}").into())
@@ -31,19 +32,19 @@ impl<'t> NamedReader<'t> {
         Ok(Self { trace, roles })
     }
 
-    /// Says which records are taken for what, and which are passed over.
+    /// Describes which records are interpreted as what, and which are skipped.
     #[must_use]
     pub(crate) fn reading(&self) -> String {
         self.roles.to_string()
     }
 }
 
-/// Converts an error of the runtime, with the DTD's names for its numbers.
+/// Converts a runtime error, replacing numbers by the names in the DTD.
 fn failed(trace: &Trace<'_>, error: &metatf::Error) -> Error {
     Error::Trace(metatf::explain(&trace.schema().format, error).to_string().into())
 }
 
-/// What a record says of a block.
+/// Returns the event that a record describes.
 pub(crate) fn event(role: &Role, record: &RecordView<'_>) -> Event<'static> {
     let number = |place: usize| record.numbers().get(place).copied().unwrap_or_default();
     let other = |place: Option<usize>, without: u64| place.map_or(without, number);
@@ -93,7 +94,7 @@ impl EventSource for NamedReader<'_> {
     }
 }
 
-/// Why reading ends early.
+/// The reason that reading stops early.
 enum Stop {
     Sink(Error),
     Trace(metatf::Error),

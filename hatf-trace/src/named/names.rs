@@ -1,4 +1,4 @@
-//! Which records allocate and free, and which of their fields say what, by their names.
+//! Finds the records that allocate and free, and the relevant fields in them, by their names.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use metatf::dynamic::Schema;
 use crate::event::Function;
 use crate::{Error, Result};
 
-/// What a record does.
+/// The effect of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Does {
     Allocate,
@@ -15,7 +15,7 @@ pub(crate) enum Does {
     Free,
 }
 
-/// Names of records, in small letters, with nothing else in them.
+/// Record names in lowercase, without punctuation.
 const RECORDS: [(Does, &[&str]); 3] = [
     (
         Does::Allocate,
@@ -39,7 +39,7 @@ const RECORDS: [(Does, &[&str]); 3] = [
     (Does::Free, &["free", "freed", "dealloc", "deallocate", "deallocation", "delete", "release", "poolfree"]),
 ];
 
-/// Names of fields, those first that count first.
+/// Field names, in order of precedence.
 const ADDRESS: &[&str] = &[
     "address",
     "addr",
@@ -61,16 +61,16 @@ const TIME: &[&str] = &["time", "timestamp", "clock", "ts", "when", "tick"];
 const THREAD: &[&str] = &["thread", "threadid", "tid"];
 const HEAP: &[&str] = &["heap", "heapid", "pool", "arena"];
 
-/// Where a record has what: places in its view.
+/// The positions of the relevant fields in the view of a record.
 #[derive(Clone, Debug)]
 pub(crate) struct Role {
     pub(crate) does: Does,
-    /// The function of the C library of that name, or the one that does the same.
+    /// The C library function of that name, or an equivalent one.
     pub(crate) function: Function,
     pub(crate) address: usize,
     pub(crate) old: Option<usize>,
     pub(crate) size: Option<usize>,
-    /// And the nanoseconds in its unit.
+    /// The position of the time, and the number of nanoseconds in its unit.
     pub(crate) time: Option<(usize, u64)>,
     pub(crate) thread: Option<usize>,
     pub(crate) heap: Option<usize>,
@@ -78,7 +78,7 @@ pub(crate) struct Role {
 
 /// The roles of a schema's records.
 pub(crate) struct Roles {
-    /// By record.
+    /// The roles, indexed by record.
     roles: Vec<Option<Role>>,
     text: String,
 }
@@ -88,10 +88,10 @@ fn plain(name: &str) -> String {
 }
 
 impl Roles {
-    /// Finds them.
+    /// Determines the roles of a schema's records.
     ///
     /// # Errors
-    /// No record is known by its name, or one that is lacks a field.
+    /// No record has a known name, or a record with a known name lacks a field.
     pub(crate) fn of(schema: &Schema) -> Result<Self> {
         let (mut roles, mut read, mut passed) = (Vec::new(), Vec::new(), Vec::new());
         for (index, record) in schema.dtd.records.iter().enumerate() {
@@ -105,7 +105,7 @@ impl Roles {
                 roles.push(None);
                 continue;
             };
-            // What is behind a repetition has no fixed place.
+            // Fields after a repetition have no fixed position.
             let fixed = record.leaves.iter().enumerate().take_while(|(_, leaf)| !leaf.repeated);
             let fields: Vec<_> = fixed.filter(|(_, leaf)| leaf.is_numeric() && !leaf.is_tag()).collect();
             let place = |names: &[&str]| {
@@ -115,7 +115,7 @@ impl Roles {
             };
             let missing = |what: &str, names: &[&str]| {
                 let names = names.join(", ");
-                Error::Trace(format!("record {} has no field of {what}: none is named {names}", record.name).into())
+                Error::Trace(format!("record {} has no field for {what}: expected one of {names}", record.name).into())
             };
             let old = if does == Does::Allocate { None } else { place(OLD) };
             let address = match does {
@@ -152,14 +152,14 @@ impl Roles {
         if read.is_empty() {
             let known: Vec<&str> = RECORDS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
             let what = format!(
-                "not a heap trace: its DTD is neither heap.dtd nor HATF10.dtd, and none of its records ({}) has a name of those that allocate or free ({})",
+                "not a heap trace: its DTD is neither heap.dtd nor HATF10.dtd, and none of its records ({}) has a known name for allocating or freeing ({})",
                 passed.join(", "),
                 known.join(", ")
             );
             return Err(Error::Trace(what.into()));
         }
-        let others = if passed.is_empty() { String::new() } else { format!("; passed over: {}", passed.join(", ")) };
-        Ok(Self { roles, text: format!("read by names: {}{others}", read.join(", ")) })
+        let others = if passed.is_empty() { String::new() } else { format!("; skipped: {}", passed.join(", ")) };
+        Ok(Self { roles, text: format!("interpreted by record names: {}{others}", read.join(", ")) })
     }
 
     /// Returns the role of a record.
@@ -169,7 +169,7 @@ impl Roles {
     }
 }
 
-/// Returns the function of this name, if that does what the record does, or else the plain one.
+/// Returns the function with this name if its effect matches, or else the plain function.
 fn function(name: &str, does: Does) -> Function {
     let is_it = |function: &&Function| plain(function.name()) == name;
     let known = Function::ALL.iter().find(is_it).copied();

@@ -1,43 +1,43 @@
-//! What a report has that is quickly copied, for those who look while events come.
+//! The parts of a report that can be copied quickly, for live views of a heap.
 
 use hatf_lab::Heap;
 use hatf_lab::sites::Amount;
 
 use super::{Bucket, MarkReport, Peak, ReportBuilder, ReportTotals, ThreadReport, Timeline};
 
-/// A heap at a place in a trace. Making it takes no time that grows with what is live.
+/// The state of a heap at a position in a trace. The time to create it does not depend on the number of live blocks.
 #[derive(Clone, Debug, Default)]
 pub struct Glance {
-    /// The sums.
+    /// Totals so far.
     pub totals: ReportTotals,
-    /// What is live; when a program has ended, what it never freed.
+    /// Live blocks; after the program ended, those it never freed.
     pub live: Amount,
-    /// The most that was live.
+    /// The peak of live memory.
     pub peak: Peak,
-    /// Blocks allocated, by size.
+    /// Allocated blocks by size.
     pub sizes: Vec<Bucket>,
-    /// By thread.
+    /// Reports by thread.
     pub threads: Vec<ThreadReport>,
-    /// Marks, by name, in the order of the first of each name.
+    /// Marks by name, in order of first occurrence.
     pub marks: Vec<MarkReport>,
     /// Live bytes over time.
     pub timeline: Timeline,
-    /// The last time so far, in nanoseconds.
+    /// The latest time so far, in nanoseconds.
     pub now: u64,
-    /// The mean bytes from one block to the next, where they are a sample.
+    /// The mean number of bytes between sampled blocks, if the trace is a sample.
     pub sampling: Option<u64>,
-    /// It is known what was allocated, but not when it ended.
+    /// Whether the trace contains only allocation sizes, not the ends of blocks.
     pub sizes_only: bool,
 }
 
 impl ReportBuilder {
-    /// Returns the last time so far, in nanoseconds.
+    /// Returns the latest time so far, in nanoseconds.
     #[must_use]
     pub fn now(&self) -> u64 {
         self.now
     }
 
-    /// Returns what is quickly known of what came so far.
+    /// Returns a summary of the trace so far that is quick to compute.
     #[must_use]
     pub fn glance(&self, heap: &Heap) -> Glance {
         let (marks, _, _) = self.phases.report(self.state(heap));

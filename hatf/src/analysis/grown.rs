@@ -1,41 +1,42 @@
-//! Whether the memory of a program grows, and whether that is the program's blocks or something else.
+//! Detection of memory growth, and whether the program's blocks or something else cause it.
 
 use hatf_lab::stretches::{MostAndLast, Stretches};
 use serde::Serialize;
 
-/// Samples of the kernel's below which nothing is said.
+/// Minimum number of kernel samples for a verdict.
 const FEWEST: u64 = 8;
 
-/// Growth in parts of what there was, below which it is none: a twentieth.
+/// Growth below this fraction, one twentieth, counts as none.
 const LITTLE: u64 = 20;
 
-/// What grew from the second quarter of a trace's time to the last: the start and what is freed at the end do not count.
+/// Growth from the second quarter of a trace's time to the last, so that startup and final frees do not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Grown {
-    /// The most private pages with memory in the second quarter, and in the last, in bytes.
+    /// Peak of resident private bytes in the second quarter and in the last.
     pub private: [u64; 2],
-    /// The most bytes of live blocks.
+    /// Peak of live bytes in the second quarter and in the last.
     pub live: [u64; 2],
-    /// What made the pages grow.
+    /// The cause of the growth in pages.
     pub by: GrownBy,
 }
 
-/// What made the private pages of a program grow.
+/// The cause of growth in a program's private pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GrownBy {
-    /// They did not grow by a twentieth.
+    /// The pages grew by less than a twentieth.
     Nothing,
     /// The program: its live blocks grew by at least two thirds as much.
     Program,
-    /// Its live blocks grew by at most a third of it: the allocator keeps pages, or memory is not the allocator's.
+    /// Other memory: the live blocks grew by at most a third as much, so the allocator retains pages, or the memory
+    /// does not come from the allocator.
     Other,
-    /// Both did.
+    /// Both the program and other memory.
     Both,
 }
 
 impl Grown {
-    /// Compares the quarters. `None`: the kernel was not asked often enough.
+    /// Compares the quarters. Returns `None` if there are too few kernel samples.
     pub(super) fn new(
         live: &Stretches<MostAndLast>,
         private: &Stretches<MostAndLast>,
@@ -62,7 +63,7 @@ impl Grown {
     }
 }
 
-/// Returns the most in a quarter of the time, counted from 0. Behind the last stretch nothing changes.
+/// Returns the maximum in a quarter of the time, numbered from 0. After the last stretch, the value stays the same.
 fn most(of: &Stretches<MostAndLast>, duration: u64, quarter: u64) -> u64 {
     let at = |quarter: u64| {
         let time = u128::from(duration) * u128::from(quarter) / 4;
@@ -95,7 +96,7 @@ mod tests {
             (&flat, &grows, GrownBy::Other),
             (&of(|time| 1000 + 5 * time), &grows, GrownBy::Both),
             (&grows, &flat, GrownBy::Nothing),
-            // All of it at the start.
+            // All growth is at the start.
             (&flat, &of(|time| 1000 * time.min(20)), GrownBy::Nothing),
         ] {
             assert_eq!(Grown::new(live, private, 100, 8).map(|grown| grown.by), Some(by));

@@ -1,14 +1,14 @@
-//! Counts of values in classes: powers of two to be printed, and finer ones for quantiles.
+//! Counts of values in classes: powers of two for printing, and finer classes for quantiles.
 
 use hatf_lab::classes::{CLASSES, bounds, class_of};
 use serde::Serialize;
 
-/// Values are counted exactly below this, and above in as many classes for each power of two.
+/// Values below this bound are counted exactly. Above it, each power of two is divided into this many classes.
 const FINE: u64 = 1 << FINE_BITS;
 const FINE_BITS: u32 = 7;
 
-/// Values counted in classes `0`, `1`, `2..3`, `4..7`, and so on, and in classes of which the greatest value is less than
-/// 1/128 (0.8 %) above the least.
+/// Values counted in the classes `0`, `1`, `2..3`, `4..7` and so on, and in finer classes whose maximum is less than
+/// 1/128 (0.8%) above their minimum.
 #[derive(Clone, Debug)]
 pub struct Histogram {
     classes: [(u64, u64); CLASSES],
@@ -16,16 +16,16 @@ pub struct Histogram {
     greatest: u64,
 }
 
-/// One class of a histogram.
+/// A class of a histogram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Bucket {
-    /// The least value of the class.
+    /// The minimum value of the class.
     pub from: u64,
-    /// The greatest.
+    /// The maximum value of the class.
     pub to: u64,
-    /// How many values.
+    /// The number of values.
     pub count: u64,
-    /// The bytes they stand for.
+    /// The total bytes that the values stand for.
     pub bytes: u64,
 }
 
@@ -37,7 +37,7 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// Counts a value that stands for that many bytes.
+    /// Counts a value that stands for `bytes` bytes.
     #[inline]
     pub fn add(&mut self, value: u64, bytes: u64) {
         if let Some((count, sum)) = self.classes.get_mut(class_of(value)) {
@@ -50,7 +50,7 @@ impl Histogram {
         self.greatest = self.greatest.max(value);
     }
 
-    /// Adds what another counted.
+    /// Adds the counts of another histogram.
     pub fn merge(&mut self, other: &Self) {
         for (mine, other) in self.classes.iter_mut().zip(&other.classes) {
             *mine = (mine.0 + other.0, mine.1.saturating_add(other.1));
@@ -61,7 +61,7 @@ impl Histogram {
         self.greatest = self.greatest.max(other.greatest);
     }
 
-    /// Returns the classes that hold something, ascending.
+    /// Returns the classes that are not empty, in ascending order.
     pub fn buckets(&self) -> impl Iterator<Item = Bucket> {
         self.classes.iter().enumerate().filter(|(_, (count, _))| *count > 0).map(|(class, (count, bytes))| {
             let (from, to) = bounds(class);
@@ -69,14 +69,14 @@ impl Histogram {
         })
     }
 
-    /// How many values.
+    /// Returns the number of values.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.classes.iter().map(|(count, _)| count).sum()
     }
 
-    /// Returns the least value that at least this many of 1000 values do not exceed; at most 0.8 % more than that. 0 if there are no
-    /// values.
+    /// Returns the smallest value that at least `permille` of 1000 values do not exceed, or at most 0.8% more. Returns
+    /// 0 if there are no values.
     #[must_use]
     pub fn quantile(&self, permille: u64) -> u64 {
         let rank = (u128::from(self.count()) * u128::from(permille)).div_ceil(1000).max(1);
@@ -89,14 +89,15 @@ impl Histogram {
     }
 }
 
-/// Returns the fine class of a value: below [`FINE`] the value, above it the power of two and the seven bits behind the first.
+/// Returns the fine class of a value. Below [`FINE`] this is the value itself; above, it consists of the power of two
+/// and the seven bits after the leading one.
 fn fine_class(value: u64) -> usize {
     let power = (u64::BITS - FINE_BITS - 1).saturating_sub(value.leading_zeros());
-    // Below twice `FINE` the power is 0, and nothing is cut off.
+    // Below twice `FINE` the power is 0, so no bits are lost.
     usize::try_from(u64::from(power) * FINE + (value >> power)).unwrap_or(usize::MAX)
 }
 
-/// Returns the greatest value of a fine class.
+/// Returns the maximum value of a fine class.
 fn greatest_of(class: usize) -> u64 {
     let class = class as u64;
     let power = (class / FINE).saturating_sub(1);
@@ -145,7 +146,7 @@ mod tests {
         }
     }
 
-    /// Compared with the sorted values.
+    /// Compares quantiles with the sorted values.
     #[test]
     fn quantiles_are_quantiles() {
         let mut histogram = Histogram::default();
@@ -153,7 +154,7 @@ mod tests {
         let mut values = Vec::new();
         for n in 0..10_007_u64 {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            // Of all magnitudes, some often.
+            // Values of all magnitudes, one of them often.
             let value = if n % 3 == 0 { 1500 } else { state >> (state % 60) };
             histogram.add(value, 0);
             values.push(value);

@@ -1,7 +1,7 @@
-//! Reports on the heap of a program, in one pass over a trace.
+//! Reports on the heap of a program, computed in one pass over a trace.
 //!
-//! Memory is bounded by the stacks that differ: histograms, threads and the timeline have a fixed or small size. The heap itself is
-//! followed by [`HeapTracker`](hatf_lab::HeapTracker).
+//! Memory use is bounded by the number of distinct stacks: histograms, threads and the timeline are small or have a
+//! fixed size. [`HeapTracker`](hatf_lab::HeapTracker) tracks the heap itself.
 
 mod glance;
 mod grown;
@@ -33,10 +33,10 @@ use sites::Sites;
 use threads::Threads;
 use usable::Usable;
 
-/// Bytes over time.
+/// Live bytes over time.
 pub type Timeline = Stretches<MostAndLast>;
 
-/// An [`Observer`] that makes a [`Report`].
+/// An [`Observer`] that builds a [`Report`].
 #[derive(Clone, Debug, Default)]
 pub struct ReportBuilder {
     totals: ReportTotals,
@@ -51,36 +51,37 @@ pub struct ReportBuilder {
     usable: Usable,
     peak: Peak,
     sites: Sites,
-    /// It is not known when blocks end.
+    /// Whether the ends of blocks are unknown.
     sizes_only: bool,
-    /// The size of the block that the realloc had which comes next.
+    /// The size of the old block of the realloc that comes next.
     moved: Option<u64>,
-    /// Bytes that were live when their program ended; they are still live in the heap if no other took its place.
+    /// Bytes that were live when their program exited. They are still live in the heap unless another program replaced
+    /// the exited one.
     exited: u64,
     /// Bytes that were live after the last record.
     live: u64,
     /// Blocks and bytes that were live when their heap ended.
     left: StillLive,
-    /// Where recording was off.
+    /// The periods in which recording was off, if any.
     off: Option<Off>,
-    /// Since when it is.
+    /// The time at which recording stopped, if it is off.
     off_since: Option<u64>,
     comments: Vec<String>,
-    /// The largest time seen: clocks of threads may differ a little.
+    /// The largest time so far: the clocks of threads may differ slightly.
     now: u64,
 }
 
-/// Comments kept for the report: those at the start say where the trace comes from.
+/// Maximum number of comments kept for the report. Comments at the start describe the origin of the trace.
 const COMMENTS: usize = 32;
 
 impl ReportBuilder {
-    /// Starts with nothing.
+    /// Creates an empty builder.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Returns the report of what came so far.
+    /// Returns the report on the trace so far.
     #[must_use]
     pub fn report(&self, heap: &Heap) -> Report {
         let (sites, total) = self.sites.report(heap);
@@ -129,7 +130,7 @@ impl ReportBuilder {
         }
     }
 
-    /// Returns the sums so far.
+    /// Returns the totals so far.
     fn totals(&self, heap: &Heap) -> ReportTotals {
         let totals = heap.totals();
         ReportTotals {
@@ -141,13 +142,13 @@ impl ReportBuilder {
         }
     }
 
-    /// Returns what each stack allocated so far, by its number.
+    /// Returns the allocations of each stack so far, indexed by stack number.
     #[must_use]
     pub fn site_counts(&self) -> Vec<Counts> {
         self.sites.counts()
     }
 
-    /// Returns the bytes that are live in programs that have not ended.
+    /// Returns the live bytes of programs that have not ended.
     #[inline]
     fn live_bytes(&self, heap: &Heap) -> u64 {
         heap.objects.live_bytes().saturating_sub(self.exited)
@@ -159,26 +160,26 @@ impl ReportBuilder {
         Now { time: self.now, allocs, bytes, live: self.live_bytes(heap) }
     }
 
-    /// The program ends, or becomes another.
+    /// Handles the end of the program, or its replacement by another.
     fn end_program(&mut self, heap: &Heap) {
-        // The heap may have followed it already.
+        // The heap may have processed the event already.
         let now = Now { live: self.live, ..self.state(heap) };
         self.phases.end_all(now);
         self.usable.all_ended();
     }
 
-    /// Returns for how long recording has been off by now.
+    /// Returns the length of time for which recording has been off.
     fn off_for(&self) -> u64 {
         self.off_since.map_or(0, |since| self.now.saturating_sub(since))
     }
 
-    /// Recording stops.
+    /// Notes that recording stopped.
     fn stop(&mut self) {
         self.off.get_or_insert_default().times += 1;
         self.off_since.get_or_insert(self.now);
     }
 
-    /// Recording goes on.
+    /// Notes that recording resumed.
     fn go_on(&mut self) {
         let duration = self.off_for();
         self.off_since = None;
@@ -186,7 +187,7 @@ impl ReportBuilder {
         off.duration = off.duration.saturating_add(duration);
     }
 
-    /// A block ends that the program freed.
+    /// Counts a block that the program freed.
     #[inline]
     fn freed(&mut self, event: &hatf_lab::ObjectEvent) {
         let Object { size, time, allocated, .. } = event.object;
@@ -196,11 +197,11 @@ impl ReportBuilder {
         self.lifetimes_in_bytes.add(self.totals.bytes.saturating_sub(allocated), size);
     }
 
-    /// A thread ends the block at an address, if there is one.
+    /// Handles the end of the block at an address, caused by a thread. There may be no such block.
     #[inline]
     fn ended(&mut self, thread: u64, address: u64) {
         self.usable.ended(address);
-        // It has done something, even if the block is unknown.
+        // The thread was active even if the block is unknown.
         self.threads.of(thread);
     }
 
@@ -213,7 +214,7 @@ impl ReportBuilder {
             *match call.function {
                 Function::Malloc => &mut self.calls.malloc,
                 Function::Calloc => &mut self.calls.calloc,
-                // Whether it was given a block is not known where sizes alone are.
+                // A trace of sizes alone does not contain the block passed to a realloc.
                 Function::Realloc | Function::Reallocarray if self.sizes_only => &mut self.calls.realloc,
                 Function::Realloc | Function::Reallocarray => &mut self.calls.realloc_of_null,
                 _ => &mut self.calls.aligned,
@@ -222,7 +223,7 @@ impl ReportBuilder {
         }
     }
 
-    /// Counts a realloc of a block.
+    /// Counts a realloc of an existing block.
     fn realloc(&mut self, thread: u64, call: &Call) {
         let Call { old, address, size, .. } = *call;
         if call.old_is_gone() {
@@ -257,7 +258,7 @@ impl Observer for ReportBuilder {
                 self.sizes.add(size, size);
                 self.threads.of(event.thread).allocated(size);
             }
-            // Nothing says when it ended.
+            // The end of the block is unknown.
             (Change::Freed, _) if self.sizes_only => return self.sites.freed_unseen(object),
             (Change::Freed, Cause::Call) => self.freed(event),
             (Change::Freed, Cause::Realloc) => {
@@ -327,7 +328,7 @@ impl Observer for ReportBuilder {
 }
 
 impl ReportBuilder {
-    /// Learns of a record that is not a call.
+    /// Handles a record that is not a call.
     fn other(&mut self, event: &Event<'_>, heap: &Heap) {
         let state = |this: &Self| this.state(heap);
         match event.kind {
@@ -361,7 +362,7 @@ impl ReportBuilder {
             EventKind::Mark { name } => self.phases.mark(name, state(self)),
             EventKind::PhaseBegin { name } => self.phases.begin(name, state(self)),
             EventKind::PhaseEnd { name } => self.phases.end(name, state(self)),
-            // The heap follows these.
+            // The heap tracker handles these.
             EventKind::Call(_)
             | EventKind::Free { .. }
             | EventKind::ReallocBegin { .. }

@@ -1,4 +1,4 @@
-//! The pages of a program: what it asked the system for, and what the kernel says that it has.
+//! Memory pages of a program: what it requested from the system, and what the kernel reports.
 
 use std::collections::BTreeMap;
 
@@ -7,30 +7,30 @@ use serde::Serialize;
 use super::{Grown, Timeline};
 use crate::event::{Pages, Resident};
 
-/// Bytes of a page, as far as this goes by them.
+/// The page size in bytes assumed here.
 const PAGE: u64 = 4096;
-/// The flag of `mmap` for pages of no file.
+/// The `mmap` flag for pages that belong to no file (`MAP_ANONYMOUS`).
 const OF_NO_FILE: u64 = 0x20;
 
 /// The pages of a program over time, in bytes.
 #[derive(Clone, Debug, Serialize)]
 pub struct PagesReport {
-    /// How often each function was called.
+    /// The number of calls to each function.
     pub calls: PageCalls,
-    /// Pages of no file that the calls in the trace gave and did not take back, with the program break's.
+    /// Anonymous pages that calls in the trace mapped and did not unmap, plus the memory below the program break.
     pub held: Level,
-    /// How often the kernel was asked for what follows.
+    /// The number of kernel samples that the following fields are based on.
     pub samples: u64,
-    /// Pages that had memory.
+    /// Resident pages.
     pub resident: Level,
-    /// Of these, the program's own: not those of files, or shared.
+    /// Resident pages that belong to the program alone, neither to files nor to shared memory.
     pub private: Level,
-    /// Private pages that might be written, whether they had memory or not, and stacks.
+    /// Writable private pages, resident or not, and stacks.
     pub data: Level,
-    /// Whether they grow, and with what; none if the kernel was seldom asked, or not all blocks are known.
+    /// Growth and its cause; `None` if there are too few kernel samples, or not all blocks are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grown: Option<Grown>,
-    /// The private pages that had memory, over time.
+    /// Resident private pages over time.
     pub timeline: Timeline,
 }
 
@@ -43,20 +43,20 @@ pub struct PageCalls {
     pub munmap: u64,
     /// `mremap`.
     pub mremap: u64,
-    /// The program break has moved.
+    /// Moves of the program break.
     pub brk: u64,
     /// `madvise`.
     pub madvise: u64,
 }
 
-/// A number of bytes that goes up and down.
+/// A number of bytes that rises and falls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Level {
-    /// The most.
+    /// The maximum.
     pub peak: u64,
-    /// When that was first.
+    /// The time at which the maximum was first reached.
     pub time: u64,
-    /// The last.
+    /// The last value.
     pub end: u64,
 }
 
@@ -69,7 +69,7 @@ impl Level {
     }
 }
 
-/// Follows pages.
+/// Tracks pages.
 #[derive(Clone, Debug, Default)]
 pub struct Following {
     found: Option<Box<Found>>,
@@ -84,16 +84,16 @@ struct Found {
     private: Level,
     data: Level,
     timeline: Timeline,
-    /// Pages that are held: from here to before there.
+    /// Mapped pages: the end (exclusive) of each range, by its start.
     ranges: BTreeMap<u64, u64>,
-    /// Their bytes.
+    /// The total bytes of these ranges.
     bytes: u64,
-    /// Where the program break was first, and is. It was nowhere (0) before the C library asked for it.
+    /// The first and the current program break. The break is 0 until the C library queries it.
     program_break: Option<(u64, u64)>,
 }
 
 impl Following {
-    /// A program takes the place of another: it begins with no pages.
+    /// Handles the replacement of the program by another, which begins without pages.
     pub fn image(&mut self) {
         if let Some(found) = &mut self.found {
             found.ranges.clear();
@@ -101,7 +101,7 @@ impl Following {
         }
     }
 
-    /// Learns of a call for pages.
+    /// Handles a call for pages.
     pub fn call(&mut self, pages: &Pages, time: u64) {
         let found = self.found.get_or_insert_default();
         found.call(pages);
@@ -110,7 +110,7 @@ impl Following {
         found.held.note(held, time);
     }
 
-    /// Learns what the kernel says.
+    /// Handles a kernel sample.
     pub fn resident(&mut self, resident: &Resident, time: u64) {
         let found = self.found.get_or_insert_default();
         found.samples += 1;
@@ -120,7 +120,7 @@ impl Following {
         found.timeline.note(time, resident.private());
     }
 
-    /// Returns what was found; `None`: nothing was said of pages.
+    /// Returns the report, or `None` if the trace has no page events.
     #[must_use]
     pub fn report(&self) -> Option<PagesReport> {
         let Found { calls, held, samples, resident, private, data, ref timeline, .. } = **self.found.as_ref()?;
@@ -134,7 +134,7 @@ impl Found {
         match *pages {
             Pages::Map { start, length, flags, .. } => {
                 self.calls.mmap += 1;
-                // What was there, it takes the place of.
+                // The new mapping replaces existing pages.
                 self.remove(start, length);
                 if flags & OF_NO_FILE != 0 {
                     self.insert(start, length);
@@ -162,7 +162,7 @@ impl Found {
         }
     }
 
-    /// Adds pages, of which none is there.
+    /// Adds pages, none of which may be present.
     fn insert(&mut self, start: u64, length: u64) {
         let (start, end) = whole(start, length);
         if start < end {
@@ -171,7 +171,7 @@ impl Found {
         }
     }
 
-    /// Removes pages; returns the bytes of those that were there.
+    /// Removes pages. Returns the bytes of those that were present.
     fn remove(&mut self, start: u64, length: u64) -> u64 {
         let (start, end) = whole(start, length);
         let mut removed = 0_u64;
@@ -190,7 +190,7 @@ impl Found {
     }
 }
 
-/// Returns where pages begin and end that have this many bytes.
+/// Returns the start and the end of the pages that contain these bytes.
 fn whole(start: u64, length: u64) -> (u64, u64) {
     let end = start.saturating_add(length);
     (start / PAGE * PAGE, end.checked_next_multiple_of(PAGE).unwrap_or(u64::MAX))
@@ -200,7 +200,7 @@ fn whole(start: u64, length: u64) -> (u64, u64) {
 mod tests {
     use super::*;
 
-    /// Compared with a set of pages.
+    /// Compares the ranges with a set of pages.
     #[test]
     fn ranges_are_sets_of_pages() {
         let (mut found, mut set) = (Found::default(), std::collections::BTreeSet::new());
@@ -245,7 +245,7 @@ mod tests {
     fn what_is_held_over_time() {
         let mut following = Following::default();
         assert!(Following::default().report().is_none());
-        // An allocator that never asks for the break leaves it at 0 until somebody else does.
+        // An allocator that never queries the break leaves it at 0 until other code does.
         following.call(&Pages::Break { end: 0 }, 0);
         following.call(&Pages::Break { end: 0x10_0000 }, 1);
         following.call(&Pages::Break { end: 0x12_1000 }, 2);

@@ -1,56 +1,56 @@
-//! Marks of a program, and what its phases did to the heap.
+//! Marks of a program, and the effects of its phases on the heap.
 //!
-//! Names are bounded in number, and so are phases in progress: a trace that has more is still read, and what was left out
-//! is counted.
+//! The numbers of names and of phases in progress are bounded. A trace that exceeds them can still be read, and what
+//! was left out is counted.
 
 use std::collections::HashMap;
 
 use serde::Serialize;
 
-/// Names that are kept apart, of marks and of phases.
+/// Maximum number of distinct names of marks, and of phases.
 const NAMES: usize = 1000;
-/// Phases in progress at once.
+/// Maximum number of phases in progress at the same time.
 const OPEN: usize = 1000;
 
-/// All marks of one name.
+/// All marks with one name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct MarkReport {
     /// The name.
     pub name: String,
-    /// How many.
+    /// The number of marks.
     pub times: u64,
-    /// When the first was.
+    /// The time of the first mark.
     pub first: u64,
-    /// When the last was.
+    /// The time of the last mark.
     pub last: u64,
-    /// Bytes live at the last.
+    /// Live bytes at the last mark.
     pub live: u64,
 }
 
-/// All phases of one name.
+/// All phases with one name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct PhaseReport {
     /// The name.
     pub name: String,
-    /// How many began.
+    /// The number of phases that began.
     pub times: u64,
-    /// Of those: they were in progress when the program ended.
+    /// The number of phases that were still in progress when the program ended.
     pub not_ended: u64,
-    /// When the first began.
+    /// The time at which the first phase began.
     pub first: u64,
-    /// How long they took, together.
+    /// The total duration of the phases.
     pub duration: u64,
-    /// Blocks that began in them, whatever the thread.
+    /// Blocks allocated during the phases by any thread.
     pub allocs: u64,
-    /// Bytes of those.
+    /// Bytes allocated during the phases by any thread.
     pub bytes: u64,
-    /// The most bytes live in any of them.
+    /// The peak of live bytes during any of the phases.
     pub peak: u64,
-    /// Bytes live at the end of each less those at its beginning, together.
+    /// The sum of changes in live bytes from the beginning of each phase to its end.
     pub change: i64,
 }
 
-/// The state of the heap that phases look at.
+/// The state of the heap that phases use.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Now {
     pub(super) time: u64,
@@ -62,24 +62,24 @@ pub(super) struct Now {
 /// A phase in progress.
 #[derive(Clone, Debug)]
 struct Open {
-    /// Index of its report.
+    /// The index of the phase's report.
     phase: usize,
     began: Now,
-    /// The most bytes live since it began, while none that began after it was in progress.
+    /// The peak of live bytes since the phase began, except while a phase that began later was in progress.
     peak: u64,
 }
 
-/// Marks and phases.
+/// The marks and phases of a trace.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Phases {
     marks: Named<MarkReport>,
     phases: Named<PhaseReport>,
     open: Vec<Open>,
-    /// Marks and phases that were too many.
+    /// The number of marks and phases left out because there were too many.
     left_out: u64,
 }
 
-/// Reports in the order in which their names came first.
+/// Reports in the order in which their names first occurred.
 #[derive(Clone, Debug)]
 struct Named<T> {
     reports: Vec<T>,
@@ -93,7 +93,8 @@ impl<T> Default for Named<T> {
 }
 
 impl<T> Named<T> {
-    /// Returns the index of a name's report, made where there is none; `None` where there are too many.
+    /// Returns the index of the report for a name, creating the report if necessary. Returns `None` if there are too
+    /// many names.
     fn of(&mut self, name: &[u8], new: impl FnOnce(String) -> T) -> Option<usize> {
         if let Some(&index) = self.by_name.get(name) {
             return Some(index);
@@ -134,7 +135,7 @@ impl Phases {
         self.open.push(Open { phase, began: now, peak: now.live });
     }
 
-    /// Ends the phase that began last under a name; an end without a beginning is ignored.
+    /// Ends the phase with this name that began last. Ignores an end without a beginning.
     pub(super) fn end(&mut self, name: &[u8], now: Now) {
         let phase = self.phases.by_name.get(name);
         let Some(at) = phase.and_then(|&phase| self.open.iter().rposition(|open| open.phase == phase)) else { return };
@@ -156,7 +157,7 @@ impl Phases {
         }
     }
 
-    /// Notes the bytes that are live.
+    /// Updates the peak with the current live bytes.
     #[inline]
     pub(super) fn note(&mut self, live: u64) {
         if let Some(open) = self.open.last_mut() {
@@ -164,7 +165,7 @@ impl Phases {
         }
     }
 
-    /// Ends all phases: the program ended, or became another.
+    /// Ends all phases, because the program ended or was replaced by another.
     pub(super) fn end_all(&mut self, now: Now) {
         while let Some(at) = self.open.len().checked_sub(1) {
             if let Some(report) = self.open.get(at).and_then(|open| self.phases.reports.get_mut(open.phase)) {
@@ -174,7 +175,7 @@ impl Phases {
         }
     }
 
-    /// Returns the reports of marks and phases, and how many were left out.
+    /// Returns the reports of marks and phases, and the number of those left out.
     pub(super) fn report(&self, now: Now) -> (Vec<MarkReport>, Vec<PhaseReport>, u64) {
         let mut ended = self.clone();
         ended.end_all(now);

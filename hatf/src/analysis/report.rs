@@ -1,4 +1,4 @@
-//! What an analysis found.
+//! The result of an analysis.
 
 use hatf_lab::sites::Amount;
 use hatf_lab::{Contradictions, Object};
@@ -11,29 +11,30 @@ use super::{Histogram, MarkReport, PagesReport, PhaseReport, SitesReport, Thread
 pub struct Report {
     /// The first comments of the trace.
     pub comments: Vec<String>,
-    /// The sums.
+    /// The totals.
     pub totals: ReportTotals,
-    /// How often each function was called.
+    /// The number of calls to each function.
     pub calls: CallCounts,
-    /// The most that was live.
+    /// The peak of live memory.
     pub peak: Peak,
-    /// Blocks allocated, by size.
+    /// Allocated blocks by size.
     pub sizes: Histogram,
-    /// Blocks freed, by the time they lived.
+    /// Freed blocks by lifetime.
     pub lifetimes: Histogram,
-    /// Blocks freed, by the bytes allocated while they lived.
+    /// Freed blocks by the bytes allocated during their lifetimes.
     pub lifetimes_in_bytes: Histogram,
-    /// Quantiles of `lifetimes`, at most 0.8 % too high.
+    /// Quantiles of `lifetimes`, at most 0.8% too high.
     pub lifetime_quantiles: Quantiles,
-    /// Quantiles of `lifetimes_in_bytes`, at most 0.8 % too high.
+    /// Quantiles of `lifetimes_in_bytes`, at most 0.8% too high.
     pub lifetime_in_bytes_quantiles: Quantiles,
-    /// By thread.
+    /// Reports by thread.
     pub threads: Vec<ThreadReport>,
-    /// Marks, by name, in the order of the first of each name.
+    /// Marks by name, in order of first occurrence.
     pub marks: Vec<MarkReport>,
-    /// Phases, by name, in the order of the first of each name.
+    /// Phases by name, in order of first occurrence.
     pub phases: Vec<PhaseReport>,
-    /// Marks and phases that are in neither: they have too many names, or too many phases were in progress at once.
+    /// The number of marks and phases left out of both lists because there are too many names, or too many phases in
+    /// progress at the same time.
     pub marks_and_phases_left_out: u64,
     /// The blocks that were never freed.
     pub still_live: StillLive,
@@ -41,64 +42,68 @@ pub struct Report {
     pub timeline: Timeline,
     /// The last time in the trace.
     pub duration: u64,
-    /// Pages; none if the trace says nothing of them.
+    /// Pages, or `None` if the trace has no page events.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pages: Option<PagesReport>,
-    /// What blocks really have; none if the trace does not say.
+    /// Usable sizes of blocks, or `None` if the trace does not contain them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usable: Option<UsableReport>,
-    /// The stacks that allocated most; none if the trace has no stacks.
+    /// The stacks that allocated most, or `None` if the trace has no stacks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sites: Option<SitesReport>,
-    /// Where recording was off; none if it never was.
+    /// The periods in which recording was off, or `None` if it never was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub off: Option<Off>,
-    /// What the program did in all, where the trace is a sample; all other numbers but those of `sites` are of the sample.
+    /// Estimates for the whole program if the trace is a sample. Except for `sites`, all other numbers cover only the
+    /// sample.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub estimate: Option<Estimate>,
-    /// It is known what was allocated, but not when it ended: numbers of what was live, or freed, mean nothing.
+    /// Whether the trace contains only allocation sizes, not the ends of blocks. Numbers about live or freed blocks are
+    /// then meaningless.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub sizes_only: bool,
 }
 
-/// What is not known because recording was off for a while.
+/// Gaps in the report because recording was off for a while.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Off {
-    /// How often it stopped.
+    /// The number of times that recording stopped.
     pub times: u64,
-    /// For how long it was off in all.
+    /// The total time for which recording was off.
     pub duration: u64,
-    /// Whether it was off at the end: blocks that are still live may have been freed since.
+    /// Whether recording was off at the end. Blocks that are still live may have been freed since.
     pub at_end: bool,
-    /// Blocks that were live when it stopped, and do not count any more where it goes on: they may have been freed meanwhile.
+    /// Blocks that were live when recording stopped and no longer count after it resumed, because they may have been
+    /// freed in the meantime.
     pub forgotten_blocks: u64,
-    /// Their sizes' sum.
+    /// The total size of these blocks.
     pub forgotten_bytes: u64,
-    /// Frees (and reallocs) of blocks that the recording never saw, or forgot. They are not among [`Contradictions::unmatched_frees`].
+    /// Frees (and reallocs) of blocks that were allocated before or while recording was off. They are not included in
+    /// [`Contradictions::unmatched_frees`].
     pub frees: u64,
 }
 
-/// What a program did, estimated from a sample of its blocks.
+/// Estimates for a program, derived from a sample of its blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Estimate {
-    /// The mean bytes from one block that was recorded to the next.
+    /// The mean number of bytes between recorded blocks.
     pub mean: u64,
-    /// Allocated in all.
+    /// Total allocations.
     pub allocated: Amount,
-    /// Live when most bytes were.
+    /// Live memory at the peak of live bytes.
     pub peak: Amount,
-    /// Live at the end.
+    /// Live memory at the end.
     pub leaked: Amount,
 }
 
-/// The values that 50 %, 90 % and 99 % of all values do not exceed.
+/// The values that 50%, 90% and 99% of all values do not exceed.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Quantiles {
     /// The median.
     pub p50: u64,
-    /// 90 % are not greater.
+    /// The 90th percentile.
     pub p90: u64,
-    /// 99 % are not greater.
+    /// The 99th percentile.
     pub p99: u64,
 }
 
@@ -108,72 +113,72 @@ impl Quantiles {
     }
 }
 
-/// Sums. A realloc of a block is an alloc and a free, as valgrind counts them.
+/// Totals. A realloc of a block counts as an allocation and a free, as in valgrind.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct ReportTotals {
-    /// Records, comments not counted.
+    /// Records, excluding comments.
     pub records: u64,
-    /// Events: blocks that began or ended, by exec or with their heap, too.
+    /// Events: allocated and ended blocks, including those ended by exec or with their heap.
     pub events: u64,
-    /// Blocks that began.
+    /// Allocated blocks.
     pub allocs: u64,
-    /// Blocks that ended.
+    /// Freed blocks.
     pub frees: u64,
-    /// Bytes asked for.
+    /// Requested bytes.
     pub bytes: u64,
-    /// What contradicts itself: all 0 unless records are missing, or the program is wrong.
+    /// Contradictions, which are all 0 unless records are missing or the program is incorrect.
     #[serde(flatten)]
     pub contradictions: Contradictions,
-    /// Events that were lost while recording.
+    /// Events lost during recording.
     pub lost: u64,
-    /// Heaps: for a recorded program, the images it was by exec.
+    /// Heaps; for a recorded program, the images it executed.
     pub heaps: u64,
 }
 
 /// Calls by function.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct CallCounts {
-    /// `malloc`, or an allocation of unknown kind.
+    /// `malloc`, or an unknown allocation function.
     pub malloc: u64,
     /// `calloc`.
     pub calloc: u64,
-    /// `memalign` and its kin.
+    /// `memalign` and similar functions.
     pub aligned: u64,
-    /// `realloc` and `reallocarray` of no block, which are mallocs.
+    /// `realloc` and `reallocarray` without an old block, which are equivalent to mallocs.
     pub realloc_of_null: u64,
-    /// `realloc` and `reallocarray` of a block.
+    /// `realloc` and `reallocarray` of an existing block.
     pub realloc: u64,
-    /// Of those: the block stayed where it was.
+    /// Reallocs of an existing block that was not moved.
     pub reallocs_in_place: u64,
-    /// Of those: it grew.
+    /// Reallocs of an existing block that grew.
     pub reallocs_grown: u64,
-    /// Of those: it shrank.
+    /// Reallocs of an existing block that shrank.
     pub reallocs_shrunk: u64,
-    /// Bytes copied by those that moved.
+    /// Bytes copied by reallocs that moved their block.
     pub realloc_bytes_copied: u64,
     /// `free`.
     pub free: u64,
-    /// Calls that gave no block.
+    /// Calls that returned no block.
     pub failed: u64,
 }
 
-/// The most that was live at once.
+/// The peak of live memory.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Peak {
-    /// Bytes.
+    /// The maximum of live bytes.
     pub bytes: u64,
-    /// Blocks that were live then.
+    /// Live blocks at that time.
     pub blocks_then: u64,
-    /// When.
+    /// The time of the peak.
     pub time: u64,
-    /// After how many records.
+    /// The number of records before the peak.
     pub record: u64,
-    /// The most blocks at once, at whatever time.
+    /// The maximum number of live blocks at any time.
     pub blocks: u64,
 }
 
 impl Peak {
-    /// Notes what is live; returns whether there was never more.
+    /// Updates the peak with the current live memory. Returns whether this is a new maximum of live bytes.
     pub(super) fn note(&mut self, bytes: u64, blocks: u64, time: u64, record: u64) -> bool {
         self.blocks = self.blocks.max(blocks);
         let most = bytes > self.bytes;
@@ -187,26 +192,26 @@ impl Peak {
 /// Blocks that were never freed.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct StillLive {
-    /// How many.
+    /// The number of blocks.
     pub blocks: u64,
-    /// Their sizes' sum.
+    /// The total size of the blocks.
     pub bytes: u64,
-    /// The largest, at most ten, largest first.
+    /// The largest blocks, at most ten, in descending order of size.
     pub largest: Vec<LargestBlock>,
-    /// Further blocks that were live when another program took the place of theirs (`exec`).
+    /// Additional blocks that were live when another program replaced theirs (`exec`).
     pub replaced_blocks: u64,
-    /// Their sizes' sum.
+    /// The total size of these blocks.
     pub replaced_bytes: u64,
 }
 
 /// A large block that was never freed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct LargestBlock {
-    /// Bytes asked for.
+    /// Requested bytes.
     pub size: u64,
-    /// When it began.
+    /// The time of the allocation.
     pub time: u64,
-    /// Where.
+    /// The address.
     pub address: u64,
 }
 
@@ -218,7 +223,8 @@ impl StillLive {
         self.blocks += 1;
         self.bytes = self.bytes.saturating_add(size);
         let block = LargestBlock { size, time, address };
-        // Among equals the earlier and lower one: the order of a hash map must not show.
+        // Of equally large blocks, the earlier one comes first, then the one with the lower address. Otherwise the
+        // result would depend on the order of a hash map.
         let key = |b: &LargestBlock| (std::cmp::Reverse(b.size), b.time, b.address);
         let at = self.largest.partition_point(|other| key(other) < key(&block));
         if at < Self::LARGEST {

@@ -1,4 +1,4 @@
-//! Which stacks allocated.
+//! Allocation sites, each given by a stack.
 
 use hatf_lab::sites::{Counts, Measure, Sites as Counting, ranked};
 use hatf_lab::{Heap, Object, ObjectEvent, Observer as _, Result};
@@ -6,51 +6,51 @@ use serde::Serialize;
 
 use crate::stacks::Location;
 
-/// Sites of each measure that a report has.
+/// Number of sites that a report lists per measure.
 const TOP: usize = 5;
 
-/// Functions of a stack in its name.
+/// Number of functions in the name of a stack.
 const FUNCTIONS: usize = 3;
 
-/// The sites that allocated most, of a trace with stacks.
+/// The sites that allocated most, in a trace with stacks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SitesReport {
-    /// Stacks that differ.
+    /// The number of distinct stacks.
     pub stacks: u64,
     /// Whether functions are known.
     pub has_symbols: bool,
-    /// Whether modules are known, so that functions can be found.
+    /// Whether modules are known, so that functions can be symbolized.
     pub has_modules: bool,
-    /// The sums of all sites.
+    /// The totals of all sites.
     pub total: Counts,
-    /// Those with the most bytes live at the peak.
+    /// The sites with the most bytes live at the peak.
     pub peak: Vec<TopSite>,
-    /// Those with the most bytes never freed.
+    /// The sites with the most bytes that were never freed.
     pub leaked: Vec<TopSite>,
-    /// Those with the most bytes allocated.
+    /// The sites with the most bytes allocated.
     pub allocated: Vec<TopSite>,
-    /// Those with the most bytes freed by the event that follows their allocation.
+    /// The sites with the most bytes freed by the event that follows their allocation.
     pub temporary: Vec<TopSite>,
-    /// Those with the most bytes that lived shortly.
+    /// The sites with the most bytes in short-lived blocks.
     pub short: Vec<TopSite>,
 }
 
-/// A site, and what it has of a measure.
+/// A site, and its value of a measure.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TopSite {
-    /// Bytes asked for.
+    /// Requested bytes.
     pub bytes: u64,
     /// Blocks.
     pub blocks: u64,
-    /// The functions of its stack, innermost first; none: the stack is not known.
+    /// The functions of the stack, innermost first; empty if the stack is unknown.
     pub functions: Vec<String>,
-    /// The innermost of them with their lines, as people read them.
+    /// The names of the innermost functions with line numbers, shortened for people.
     #[serde(skip)]
     pub name: String,
 }
 
 impl SitesReport {
-    /// Returns the sites of a measure.
+    /// Returns the top sites of a measure.
     #[must_use]
     pub fn get(&self, measure: Measure) -> &[TopSite] {
         match measure {
@@ -59,18 +59,18 @@ impl SitesReport {
             Measure::Allocated => &self.allocated,
             Measure::Temporary => &self.temporary,
             Measure::Short => &self.short,
-            // A report is not asked for these.
+            // Reports do not contain these measures.
             Measure::At | Measure::Between | Measure::Copied | Measure::Slack => &[],
         }
     }
 }
 
-/// Counts by site. Of a trace without stacks all is one site.
+/// Counts by site. In a trace without stacks, everything belongs to one site.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sites(Counting);
 
 impl Sites {
-    /// Blocks are a sample: see [`hatf_lab::Observer::sampled`].
+    /// Notes that the blocks are a sample; see [`hatf_lab::Observer::sampled`].
     pub(super) fn sampled(&mut self, mean: u64) {
         self.0.sampled(mean);
     }
@@ -81,17 +81,17 @@ impl Sites {
         self.0.event(event)
     }
 
-    /// A block ends of which it is not known when it does.
+    /// Ends a block at an unknown time.
     pub(super) fn freed_unseen(&mut self, object: &Object) -> Result<()> {
         self.0.freed(object.site, object.size, false)
     }
 
-    /// Returns what each site allocated, by its number.
+    /// Returns the counts of each site, indexed by site number.
     pub(super) fn counts(&self) -> Vec<Counts> {
         self.0.report()
     }
 
-    /// Returns the sites that allocated most, none if the trace has no stacks; and the sums of all.
+    /// Returns the sites that allocated most (`None` if the trace has no stacks) and the totals of all sites.
     pub(super) fn report(&self, heap: &Heap) -> (Option<SitesReport>, Counts) {
         let (stacks, sites) = (&heap.stacks, self.counts());
         let mut total = Counts::default();

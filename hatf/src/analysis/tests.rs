@@ -43,7 +43,7 @@ fn sums_and_peak() {
     assert_eq!(report.duration, 11);
 }
 
-/// Sizes of a damaged trace are anything.
+/// A corrupt trace can contain any sizes.
 #[test]
 fn copied_bytes_end_at_the_most_there_can_be() {
     let mut analysis = new();
@@ -67,8 +67,8 @@ fn a_heap_takes_its_blocks_along() {
     assert_eq!((report.still_live.blocks, report.still_live.bytes), (2, 101));
 }
 
-/// What is live when its heap ends is leaked, and no longer at a later peak; what is live when another program takes the place of its own is
-/// not leaked.
+/// A block that is live when its heap ends is leaked, and does not count for a later peak. A block that is live when
+/// another program replaces its program is not leaked.
 #[test]
 fn sites_of_heaps_that_end() {
     let mut analysis = new();
@@ -102,7 +102,8 @@ fn without_stacks_there_are_no_sites() {
 }
 
 proptest! {
-    /// Sites are those that `hatf sites` counts in a pass of its own: blocks are freed, moved, allocated twice, and unknown.
+    /// Site counts match those that `hatf sites` computes in a separate pass, for blocks that are freed, moved,
+    /// allocated twice, and unknown.
     #[test]
     fn sites_as_counted_alone(calls in prop::collection::vec((0..5_u8, 0..8_u64, 0..50_u64, 0..5_usize), 0..200)) {
         let (mut analysis, mut alone) = (new(), HeapTracker::new(Counting::new()));

@@ -1,4 +1,4 @@
-//! Who allocated.
+//! Reports by thread.
 
 use std::collections::BTreeMap;
 
@@ -9,29 +9,30 @@ use crate::event::Event;
 /// The calls of one thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ThreadReport {
-    /// Its number.
+    /// The thread number.
     pub thread: u64,
-    /// Its last name: its own, or that of the thread that made it at that moment. Of the main thread it is the program's.
+    /// The last name of the thread: its own, or else the name that its creator had when it created the thread. For the
+    /// main thread, this is the name of the program.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The system's number of it, if the trace has it.
+    /// The kernel's thread ID, if the trace contains it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task: Option<u64>,
-    /// When it began, if the trace has it.
+    /// The time at which the thread started, if the trace contains it.
     pub began: Option<u64>,
-    /// When it ended, if the trace has it.
+    /// The time at which the thread ended, if the trace contains it.
     pub ended: Option<u64>,
-    /// Blocks it allocated.
+    /// Blocks allocated by the thread.
     pub allocs: u64,
-    /// Bytes it allocated.
+    /// Bytes allocated by the thread.
     pub bytes: u64,
-    /// Blocks it freed, its own or others'.
+    /// Blocks freed by the thread, whichever thread allocated them.
     pub frees: u64,
-    /// The bytes of those.
+    /// Bytes freed by the thread.
     pub bytes_freed: u64,
 }
 
-/// Bytes of a thread's name, at most.
+/// Maximum length of a thread's name in bytes.
 const NAME: usize = 15;
 
 impl ThreadReport {
@@ -50,7 +51,7 @@ impl ThreadReport {
     }
 }
 
-/// All threads. The last one asked for is kept at hand: threads come in runs.
+/// All threads. The last one used is cached, because events of a thread come in runs.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Threads {
     others: BTreeMap<u64, ThreadReport>,
@@ -81,7 +82,7 @@ impl Threads {
         thread.name = name.or(thread.name.take());
     }
 
-    /// A program begins, whose main thread has the name of its file.
+    /// Handles the start of a program, whose main thread is named after the file.
     pub(super) fn image(&mut self, path: &[u8]) {
         let file = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
         self.of(1).name(file.get(..NAME).unwrap_or(file));
@@ -91,7 +92,7 @@ impl Threads {
         self.of(event.thread).ended = Some(event.time);
     }
 
-    /// Threads ascending. Thread 0 is one only if it did something.
+    /// Returns all threads in ascending order. Thread 0 is included only if it caused an event.
     pub(super) fn report(&self) -> Vec<ThreadReport> {
         let mut all = self.others.clone();
         all.insert(self.current.thread, self.current.clone());

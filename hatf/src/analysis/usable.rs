@@ -1,35 +1,35 @@
-//! What blocks have beyond what was asked for.
+//! Usable sizes of blocks that exceed the requested sizes.
 
 use hatf_lab::address::AddressMap;
 use serde::Serialize;
 
 use crate::event::{Call, UNKNOWN_SIZE};
 
-/// Bytes that blocks really have, of those of which it is known.
+/// Usable bytes of blocks whose usable size is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct UsableReport {
-    /// Blocks of which it is known.
+    /// Blocks whose usable size is known.
     pub blocks: u64,
-    /// Bytes that were asked for.
+    /// Requested bytes of the blocks whose usable size is known.
     pub asked: u64,
-    /// Bytes that they have.
+    /// Usable bytes of the blocks whose usable size is known.
     pub usable: u64,
-    /// Bytes beyond what was asked for in the blocks that were live when most bytes were.
+    /// Bytes beyond the requested sizes in the blocks that were live at the peak of live bytes.
     pub spare_at_peak: u64,
 }
 
-/// Sums up what blocks really have.
+/// Collects usable sizes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Usable {
     report: UsableReport,
-    /// By address, what live blocks have beyond what was asked for; not those that have nothing.
+    /// Bytes beyond the requested size of live blocks, by address. Blocks without such bytes are not included.
     spare: AddressMap<u64>,
-    /// Their sum.
+    /// The total of these excess bytes.
     live: u64,
 }
 
 impl Usable {
-    /// A block begins.
+    /// Handles an allocated block.
     #[inline]
     pub(super) fn began(&mut self, call: &Call) {
         if call.usable != 0 && call.size != UNKNOWN_SIZE {
@@ -44,7 +44,7 @@ impl Usable {
         self.report.asked = self.report.asked.saturating_add(size);
         self.report.usable = self.report.usable.saturating_add(usable);
         let spare = usable.saturating_sub(size);
-        // Where only sizes are recorded, blocks are at no address.
+        // If only sizes are recorded, blocks have no addresses.
         if spare > 0 && address != 0 {
             self.ended(address);
             self.spare.insert(address, spare);
@@ -52,7 +52,7 @@ impl Usable {
         }
     }
 
-    /// A block ends.
+    /// Handles the end of a block.
     #[inline]
     pub(super) fn ended(&mut self, address: u64) {
         if !self.spare.is_empty()
@@ -62,13 +62,13 @@ impl Usable {
         }
     }
 
-    /// All blocks end.
+    /// Handles the end of all blocks.
     pub(super) fn all_ended(&mut self) {
         self.spare.clear();
         self.live = 0;
     }
 
-    /// More bytes are live than ever before.
+    /// Handles a new peak of live bytes.
     #[inline]
     pub(super) fn peak(&mut self) {
         self.report.spare_at_peak = self.live;

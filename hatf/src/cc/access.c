@@ -1,16 +1,18 @@
 /*
- * What hatf cc links into a program that it builds: the functions that instrumented code calls for each load and store. Compiled by the program's own
- * compiler, without instrumentation.
+ * The code that hatf cc links into a program: the functions that instrumented code calls for each load and store. It is compiled by the
+ * program's own compiler, without instrumentation.
  *
- * Without hatf record each of them is a load and a jump. With it, the recorder gives the program a table of regions: 64 MiB of addresses each, with
- * two counters of 32 bits for every 64 bytes, loads and stores, and when the last of them was. A region without blocks has no counters, so accesses to the stack
- * and to variables are not counted. Counters are plain: threads that count at once lose some.
+ * Without hatf record, each of these functions is a load and a jump. With it, the recorder gives the program a table of regions. Each region
+ * covers 64 MiB of addresses and has, for every 64 bytes, two 32-bit counters for loads and stores, and the time of the last access. A region
+ * without blocks has no counters, so accesses to the stack and to variables are not counted. Counters are not atomic: threads that count at the
+ * same time lose some accesses.
  *
- * One file, because it goes along as one text and becomes one object.
+ * This is one file, because it is shipped as one string and becomes one object.
  *
- * What the program calls in other modules is not instrumented. Calls of memory and string functions, and of read and write and their kin, are counted
- * here. Of all other functions the recorder is told what the arguments of a call point to, unless they are known to read no block: those blocks' counts are
- * not all there is. The calls are found in the module's table of addresses, which is changed when the module is loaded.
+ * Functions that the program calls in other modules are not instrumented. Accesses by memory and string functions, and by read, write and
+ * similar functions, are counted here. For all other functions, unless they are known to read no block, the recorder is told which blocks the
+ * arguments point to, because the counts of those blocks are incomplete. The calls are found in the module's address table, which is changed
+ * when the module is loaded.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -33,21 +35,21 @@
 
 /* The recorder's side: hatf-record/src/preload/accesses. */
 struct hatf_accesses {
-    /* By address / 2^26: counters, or null. */
+    /* Counters by address / 2^26; null if there are none. */
     uint8_t *const *regions;
-    /* A call passes these arguments to code that is not instrumented, which follows addresses from there (or, if not deep, only those of an object that
-     * an argument points to). */
+    /* A call passes these arguments to code that is not instrumented, which may follow addresses from there. If not deep, it only follows those in
+     * an object that an argument points to. */
     void (*reach)(const uintptr_t *words, size_t count, int deep);
-    /* Code from start to before end is instrumented; variables of that module lie from variables on to before its end. */
+    /* The code from start to end (exclusive) is instrumented; the variables of that module are from variables to variables_end (exclusive). */
     void (*module)(uintptr_t start, uintptr_t end, uintptr_t variables, uintptr_t variables_end);
-    /* A function of the program was entered, or left. */
+    /* A function of the program was entered or left. */
     void (*enter)(uintptr_t function);
     void (*leave)(void);
-    /* The time of the last call that was recorded. */
+    /* The time of the last recorded call. */
     uint64_t now;
 };
 
-/* Of 64 bytes. */
+/* The counters of a 64-byte granule. */
 struct counter {
     uint32_t counts[2];
     uint64_t last;
@@ -56,7 +58,7 @@ struct counter {
 static uint8_t *const *regions;
 static const struct hatf_accesses *recorder;
 
-/* Counts: the counters of an address; null where there are none. */
+/* Returns the counters of an address, or null if there are none. */
 static inline __attribute__((always_inline)) struct counter *counters(uintptr_t address) {
     uint8_t *const *all = regions;
     if (__builtin_expect(!all, 0)) {
@@ -69,7 +71,7 @@ static inline __attribute__((always_inline)) struct counter *counters(uintptr_t 
 static inline __attribute__((always_inline)) void count(const void *address, int stores) {
     struct counter *all = counters((uintptr_t)address);
     if (all) {
-        /* Stays at the largest. */
+        /* The counter saturates. */
         uint32_t next = all->counts[stores] + 1;
         if (__builtin_expect(next != 0, 1)) {
             all->counts[stores] = next;
@@ -78,7 +80,7 @@ static inline __attribute__((always_inline)) void count(const void *address, int
     }
 }
 
-/* An access to many bytes counts once for each granule of 64 bytes. */
+/* Counts an access to many bytes, once for each 64-byte granule. */
 static void range(const void *start, size_t length, int stores) {
     uintptr_t at = (uintptr_t)start, last = at + length - 1;
     if (!regions || !length) {
@@ -92,7 +94,7 @@ static void range(const void *start, size_t length, int stores) {
 #define READS(start, length) range(start, length, 0)
 #define WRITES(start, length) range(start, length, 1)
 
-/* What GCC's and Clang's -fsanitize=thread call. */
+/* The functions that GCC's and Clang's -fsanitize=thread call. */
 #define ACCESS(name)                                                                                                   \
     EXPORT void __tsan_read##name(void *address) { count(address, 0); }                                                \
     EXPORT void __tsan_write##name(void *address) { count(address, 1); }                                               \
@@ -106,7 +108,7 @@ static void range(const void *start, size_t length, int stores) {
     EXPORT void __tsan_write##name##_pc(void *address, void *pc) { (void)pc, count(address, 1); }                      \
     EXPORT void __tsan_read_write##name(void *address) { count(address, 0), count(address, 1); }                       \
     EXPORT void __tsan_unaligned_read_write##name(void *address) { count(address, 0), count(address, 1); }             \
-    /* What -fsanitize-coverage=trace-loads,trace-stores calls, in Clang and rustc. */                                 \
+    /* The functions that -fsanitize-coverage=trace-loads,trace-stores calls, in Clang and rustc. */                   \
     EXPORT void __sanitizer_cov_load##name(void *address) { count(address, 0); }                                       \
     EXPORT void __sanitizer_cov_store##name(void *address) { count(address, 1); }
 ACCESS(1)
@@ -217,7 +219,7 @@ EXPORT int __tsan_atomic128_compare_exchange_weak(volatile wide *place, wide *ex
     return __tsan_atomic128_compare_exchange_strong(place, expected, value, order, failed);
 }
 
-/* Functions that are counted. REAL is what the module would have called: a slot for each, filled when the module is loaded. */
+/* Functions whose accesses are counted. REAL is the function that the module would have called; its slot is filled when the module is loaded. */
 #define COUNTED(X)                                                                                                     \
     X(memcpy) X(memmove) X(mempcpy) X(memset) X(memcmp) X(bcmp) X(memchr) X(memrchr) X(strlen) X(strnlen) X(strcpy)    \
     X(stpcpy) X(strncpy) X(strcat) X(strncat) X(strcmp) X(strncmp) X(strchr) X(strrchr) X(strstr) X(strdup)            \
@@ -233,7 +235,7 @@ enum {
 static void *real[COUNTED_ALL];
 #define REAL(name) ((__typeof__(&name))real[COUNTED_##name])
 
-/* Also what Clang calls these three in instrumented code. */
+/* Clang calls these three by other names in instrumented code. */
 static void *counted_memcpy(void *to, const void *from, size_t length) {
     READS(from, length), WRITES(to, length);
     return REAL(memcpy)(to, from, length);
@@ -260,7 +262,7 @@ static void *counted_mempcpy(void *to, const void *from, size_t length) {
     return REAL(mempcpy)(to, from, length);
 }
 
-/* Bytes that a comparison looks at: up to the first that differs. */
+/* Returns the number of bytes that a comparison reads: up to the first difference. */
 static size_t alike(const void *a, const void *b, size_t most, int text) {
     const char *left = a, *right = b;
     size_t at = 0;
@@ -293,7 +295,7 @@ static int counted_strncmp(const char *a, const char *b, size_t length) {
     return REAL(strncmp)(a, b, length);
 }
 
-/* A search looks at what lies before its answer, and at all where there is none. */
+/* A search reads everything before its result, or all bytes if there is no result. */
 static void *counted_memchr(const void *in, int byte, size_t length) {
     void *found = (void *)REAL(memchr)(in, byte, length);
     READS(in, found ? (size_t)((char *)found - (char *)in) + 1 : length);
@@ -374,7 +376,7 @@ static char *counted_strstr(const char *in, const char *what) {
     READS(in, (found ? (size_t)(found - in) + text(what) : text(in)) + 1);
     return found;
 }
-/* The block is the caller's, and so is what is stored there. */
+/* The new block belongs to the caller, and so do the stores to it. */
 static char *counted_strndup(const char *from, size_t most) {
     size_t length = bounded(from, most);
     READS(from, length < most ? length + 1 : most);
@@ -446,7 +448,7 @@ static int counted_puts(const char *from) {
     reads_text(from);
     return REAL(puts)(from);
 }
-/* The number is at the beginning of the text: how much of it is looked at does not matter for whether it was. */
+/* The number is at the beginning of the string. The length that is read does not matter, because a single access marks the string as read. */
 #define NUMBER(type, name, parameters, arguments)                                                                      \
     static type counted_##name parameters {                                                                            \
         READS(from, 1);                                                                                                \
@@ -474,8 +476,8 @@ static const struct {
 #undef X
 };
 
-/* Functions that read and write no block of the program, by name or by how it begins (*): allocators, threads, time, mathematics, and how programs end. A FILE
- * is the C library's own block. */
+/* Functions that access no block of the program, by name or name prefix (*): allocators, threads, time, mathematics, and program termination. A
+ * FILE is a block of the C library. */
 static const char *const harmless[] = {
     "malloc", "calloc", "realloc", "reallocarray", "free", "memalign", "posix_memalign", "aligned_alloc", "valloc",
     "pvalloc", "malloc_usable_size", "malloc_trim", "mallopt", "_Zn*", "_Zd*", "__cxa_*", "__gxx_*", "_Unwind_*",
@@ -493,20 +495,20 @@ static const char *const harmless[] = {
     "isalnum", "isupper", "islower", "ispunct", "isprint", "_ZSt*__throw_*", "hatf_recorder_*", "_ZNSt6thread*", "_ZNSt6chrono*",
 };
 
-/* Functions that change links of nodes, or words, and nothing else of what their arguments point to: a load and a store each. */
+/* Functions that change only links of nodes, or single words, where their arguments point to: one load and one store each. */
 static const char *const links[] = {
     "_ZSt*_Rb_tree_*", "_ZNSt8__detail15_List_node_base*", "_ZNKSt8__detail20_Prime_rehash_policy*", "pthread_mutex_*",
     "pthread_cond_*", "pthread_rwlock_*", "pthread_spin_*", "pthread_once", "sem_*",
 };
 
-/* Functions that look at strings, and at nothing that those do not have. */
+/* Functions that access strings and their content, but nothing else. */
 static const char *const shallow[] = {
     "_ZNSt7__cxx1112basic_string*", "_ZNKSt7__cxx1112basic_string*", "_ZNSs*", "_ZNKSs*", "_ZSt*__ostream_insert*",
     "_ZNSo*", "_ZNSi*", "_ZStls*", "_ZStrs*", "_ZStpl*", "_ZSt7getline*", "_ZNSt7__cxx119to_string*", "_ZNSt15basic_streambuf*",
     "_ZSt11_Hash_bytes*", "_ZSt15_Fnv_hash_bytes*",
 };
 
-/* A name matches if it is the pattern; a * stands for anything. */
+/* Returns whether a name matches a pattern, in which * matches any string. */
 static int matches(const char *pattern, const char *name) {
     for (; *pattern; pattern++, name++) {
         if (*pattern == '*') {
@@ -535,8 +537,8 @@ static int matches(const char *pattern, const char *name) {
         is_in;                                                                                                         \
     })
 
-/* Functions of other modules whose calls are looked at. Each has a piece of code that is called in its place, tells what the arguments are, and jumps to
- * the function: with all registers and the stack as they were. */
+/* Functions of other modules whose calls are watched. For each there is a stub that is called in its place, reports the arguments, and jumps to
+ * the function with all registers and the stack unchanged. */
 #define WATCHED_MOST 2048
 EXPORT void *hatf_watched[WATCHED_MOST];
 enum { DEEP, SHALLOW, LINKS };
@@ -618,8 +620,8 @@ __asm__(".text\n"
         "jmp *%r11\n"
         ".cfi_endproc\n");
 
-/* How many arguments functions have, so that what lies in other registers by chance does not count. Of a function with a format, which argument
- * that is: it says how many follow. Of all others the six arguments in registers are looked at. */
+/* The number of arguments of functions, so that stale values in other registers do not count. For a function with a format string, its argument
+ * position, because the format determines how many arguments follow. For all other functions, the six register arguments are used. */
 static const struct {
     const char *name;
     uint8_t arguments, has_format;
@@ -641,7 +643,7 @@ static const struct {
 };
 static uint8_t known_as[WATCHED_MOST];
 
-/* Arguments that a format asks for. */
+/* Returns the number of arguments that a format requires. */
 static size_t asked_for(const char *format) {
     size_t asked = 0;
     for (; *format; format++) {
@@ -653,7 +655,7 @@ static size_t asked_for(const char *format) {
             continue;
         }
         asked++;
-        /* Widths that are arguments, up to the letter of the conversion. */
+        /* Counts widths that are arguments, up to the conversion letter. */
         for (; *format && !((*format >= 'a' && *format <= 'z' && !strchr("hljztq", *format)) || (*format >= 'A' && *format <= 'Z' && *format != 'L')); format++) {
             asked += *format == '*';
         }
@@ -690,7 +692,7 @@ EXPORT __attribute__((used)) void hatf_watch_call(uint32_t number, const uintptr
     recorder->reach(words, arguments, kinds[number] == DEEP);
 }
 
-/* What a call of a function goes to instead; null: the function itself. */
+/* Returns the replacement for a function, or null to keep the function. */
 static void *in_place_of(const char *name, void *function) {
     for (size_t at = 0; at < COUNTED_ALL; at++) {
         if (!strcmp(counted[at].name, name)) {
@@ -707,7 +709,7 @@ static void *in_place_of(const char *name, void *function) {
         }
     }
     if (watched == WATCHED_MOST) {
-        /* What is passed cannot be seen: all blocks count as reached. */
+        /* The arguments are unknown, so all blocks count as reached. */
         recorder->reach(0, 0, 1);
         return 0;
     }
@@ -723,7 +725,7 @@ static void *in_place_of(const char *name, void *function) {
 
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 
-/* Changes the addresses that this module calls other modules by. They are all known: hatf cc links with -z now. */
+/* Changes the addresses by which this module calls other modules. All of them are resolved, because hatf cc links with -z now. */
 static void change_calls(void) {
     Dl_info about;
     struct link_map *map = 0;
@@ -737,7 +739,7 @@ static void change_calls(void) {
     size_t bytes[2] = {0, 0};
     for (const ElfW(Dyn) *entry = map->l_ld; entry->d_tag != DT_NULL; entry++) {
         uintptr_t value = entry->d_un.d_ptr;
-        /* The loader has made addresses of these. */
+        /* The loader has relocated these. */
         const void *place = (const void *)(value < bias ? value + bias : value);
         switch (entry->d_tag) {
         case DT_SYMTAB: symbols = place; break;
@@ -781,7 +783,7 @@ static void change_calls(void) {
             unsigned type = ELF64_R_TYPE(entry->r_info);
             void **slot = (void **)(bias + entry->r_offset);
             int is_call = type == R_X86_64_JUMP_SLOT || (type == R_X86_64_GLOB_DAT && ELF64_ST_TYPE(symbol->st_info) == STT_FUNC);
-            /* What the module has itself is instrumented. */
+            /* The module's own functions are instrumented. */
             if (!is_call || !*slot || ((uintptr_t)*slot >= start && (uintptr_t)*slot < end)) {
                 continue;
             }
@@ -796,7 +798,7 @@ static void change_calls(void) {
     }
 }
 
-/* Weak: the program starts without a recorder. By the table of addresses that the dynamic linker fills, as in hatf.h. */
+/* The symbol is weak, so that the program starts without a recorder. It is read from the address table filled by the dynamic linker, as in hatf.h. */
 __attribute__((constructor(101))) static void begin(void) {
     const struct hatf_accesses *(*find)(void);
     __asm__(".weak hatf_recorder_accesses_2\n\tmovq hatf_recorder_accesses_2@GOTPCREL(%%rip), %0" : "=r"(find));

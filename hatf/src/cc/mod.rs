@@ -1,7 +1,8 @@
-//! Building programs whose loads and stores are counted: what `hatf cc` adds to the command of a compiler.
+//! Builds programs that count their loads and stores: the additions of `hatf cc` to a compiler command.
 //!
-//! The compiler puts a call before each load and store, as for its thread sanitizer, whose library is not linked. `access.c` answers the calls instead.
-//! It goes along as source and is compiled by the same compiler: there is no library to find when the program runs, and none to build for each system.
+//! As for the thread sanitizer, the compiler inserts a call before each load and store, but the sanitizer's library is
+//! not linked. Instead, `access.c` implements the called functions. It is shipped as source and compiled by the same
+//! compiler, so there is no library to find at run time and none to build for each system.
 
 use std::ffi::OsString;
 use std::fs;
@@ -12,13 +13,15 @@ use metatf_cli::output_of;
 
 use crate::{Error, Result};
 
-/// What instrumented code calls.
+/// The functions that instrumented code calls.
 const SOURCE: &str = include_str!("access.c");
 
-/// Compiles [`SOURCE`], whatever the program is compiled with. Loops of it are not calls of the functions that it counts.
+/// Flags for [`SOURCE`], independent of the flags for the program. `-fno-builtin` keeps the compiler from replacing
+/// loops in it by calls to the functions that it counts.
 const OWN_FLAGS: [&str; 6] = ["-O2", "-fPIC", "-mcx16", "-fno-builtin", "-w", "-std=gnu11"];
 
-/// For GCC: the compilers proper are to instrument, and the linker gets the object. A flag of the driver would link the sanitizer.
+/// Specs for GCC: only the compilers proper are told to instrument, and the linker gets the object. An option of the
+/// driver would link the sanitizer.
 const SPECS: &str = "\
 *cc1_options:
 + -fsanitize=thread -U__SANITIZE_THREAD__ --param=tsan-instrument-func-entry-exit=FUNCTIONS NO_BUILTIN
@@ -31,7 +34,7 @@ const SPECS: &str = "\
 
 ";
 
-/// The same for Clang.
+/// The same options for Clang.
 const CLANG: [&str; 7] = [
     "-fsanitize=thread",
     "-fno-sanitize-link-runtime",
@@ -42,36 +45,35 @@ const CLANG: [&str; 7] = [
     "-tsan-instrument-func-entry-exit=FUNCTIONS",
 ];
 
-/// Functions whose calls are counted, and so are to stay calls: compilers have instructions for them that are not instrumented.
+/// Functions whose calls are counted. Their calls must remain calls, because compilers would otherwise replace them by
+/// instructions that are not instrumented.
 const CALLS: [&str; 19] = [
     "memcpy", "memmove", "mempcpy", "memset", "memcmp", "bcmp", "memchr", "strlen", "strnlen", "strcpy", "stpcpy",
     "strncpy", "strcat", "strncat", "strcmp", "strncmp", "strchr", "strrchr", "strstr",
 ];
 
-/// Flags with which nothing is linked.
+/// Flags with which the compiler does not link.
 const NOT_LINKING: [&str; 7] = ["-c", "-S", "-E", "-M", "-MM", "-fsyntax-only", "-r"];
 
-/// A kind of compiler.
+/// A compiler family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
-    /// GNU's.
+    /// The GNU compilers.
     Gcc,
-    /// LLVM's.
+    /// The LLVM compilers.
     Clang,
 }
 
-/// Asks a compiler what it is.
+/// Determines the family of a compiler.
 ///
 /// # Errors
-/// It cannot be run, or is neither GCC nor Clang.
+/// The compiler cannot be run, or is neither GCC nor Clang.
 pub fn family(compiler: &OsString) -> Result<Family> {
     let name = compiler.to_string_lossy();
     let output = output_of(Command::new(compiler).arg("-v").stderr(Stdio::piped()));
     let output = output.map_err(Error::system(format!("cannot run {name}")))?;
     family_of(&String::from_utf8_lossy(&output.stderr)).ok_or_else(|| {
-        Error::Usage(format!(
-            "{name} is neither GCC nor Clang; for others see hatf cc --object, and the book on hatf cc"
-        ))
+        Error::Usage(format!("{name} is neither GCC nor Clang; for other compilers, see hatf cc --object and the book"))
     })
 }
 
@@ -82,14 +84,16 @@ fn family_of(version: &str) -> Option<Family> {
     version.contains("gcc version").then_some(Family::Gcc)
 }
 
-/// Runs a compiler, and has it instrument what it compiles, and link what counts; with `functions`, functions call where they begin and end, too.
+/// Runs a compiler that instruments the code it compiles and links the counting code. With `functions`, the code also
+/// reports function entries and exits.
 ///
 /// # Errors
-/// The compiler is not known, or cannot be run, or does not compile what counts; there is no place for temporary files.
+/// The compiler is unknown, cannot be run or cannot compile the counting code, or a temporary directory could not be
+/// created.
 pub fn compile(compiler: &OsString, arguments: &[OsString], functions: bool) -> Result<ExitStatus> {
     let family = family(compiler)?;
     let place = tempfile::Builder::new().prefix("hatf-cc-").tempdir();
-    let place = place.map_err(Error::system("cannot make a folder for temporary files"))?;
+    let place = place.map_err(Error::system("cannot create a temporary directory"))?;
     let object = place.path().join("hatf_access.o");
     if links(arguments) {
         write_object(compiler, &object)?;
@@ -112,7 +116,7 @@ fn flags(
     place: &Path,
 ) -> Result<Vec<OsString>> {
     let functions = if functions { "1" } else { "0" };
-    // Checked versions of memory functions have names of their own.
+    // The fortified versions of memory functions have other names.
     let mut flags = vec![OsString::from("-U_FORTIFY_SOURCE")];
     let calls = CALLS.map(|name| format!("-fno-builtin-{name}"));
     match family {
@@ -136,23 +140,26 @@ fn flags(
     Ok(flags)
 }
 
-/// Specs have no quotes: a path with a space is two.
+/// Returns a path for GCC specs. Specs have no quoting, so a path with a space would become two words.
 fn quoted(path: &Path) -> Result<String> {
     let text =
         path.to_str().filter(|text| !text.contains(|letter: char| letter.is_whitespace() || "%{}\\".contains(letter)));
     text.map(str::to_owned).ok_or_else(|| {
-        Error::Usage(format!("{}: GCC takes no such path: set TMPDIR to a folder without spaces", path.display()))
+        Error::Usage(format!(
+            "{}: GCC does not accept this path: set TMPDIR to a directory without spaces",
+            path.display()
+        ))
     })
 }
 
-/// Writes the object that answers the calls of instrumented code, for a linker.
+/// Writes the object with the functions that instrumented code calls, to be passed to a linker.
 ///
 /// # Errors
-/// The compiler cannot be run, or refuses the source: it is not for Linux on x86-64, perhaps.
+/// The compiler cannot be run or rejects the source, for example because it does not target Linux on x86-64.
 pub fn write_object(compiler: &OsString, object: &Path) -> Result<()> {
     let name = compiler.to_string_lossy();
     let place = tempfile::Builder::new().prefix("hatf-cc-").tempdir();
-    let place = place.map_err(Error::system("cannot make a folder for temporary files"))?;
+    let place = place.map_err(Error::system("cannot create a temporary directory"))?;
     let source: PathBuf = place.path().join("hatf_access.c");
     fs::write(&source, SOURCE).map_err(Error::system(source.display().to_string()))?;
     let mut command = Command::new(compiler);
@@ -166,7 +173,9 @@ pub fn write_object(compiler: &OsString, object: &Path) -> Result<()> {
         return Ok(());
     }
     let why = String::from_utf8_lossy(&output.stderr);
-    Err(Error::Trace(format!("{name} does not compile what counts loads and stores:\n{}", why.trim_end()).into()))
+    Err(Error::Trace(
+        format!("{name} could not compile the code that counts loads and stores:\n{}", why.trim_end()).into(),
+    ))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@ use super::*;
 use crate::event::{Call, EventKind, EventSink as _, Function};
 use hatf_lab::HeapTracker;
 
-/// Gives a sink a trace: modules at a base address, and blocks by stack.
+/// Builds a trace from modules at a base address, and blocks by stack.
 struct Trace(HeapTracker<Counting>);
 
 impl Trace {
@@ -46,7 +46,7 @@ impl Trace {
     }
 }
 
-/// The sites that differ in allocated bytes: names in the second trace or the first, and the change.
+/// Returns the sites that differ in allocated bytes: names from the second trace, or else the first, and the change.
 fn differing(before: &Summary, after: &Summary) -> Vec<(String, i128)> {
     let comparison = Comparison::new(before, after);
     let rows = hatf_lab::compare::ranked(&comparison.sites, hatf_lab::sites::Measure::Allocated, false);
@@ -61,7 +61,7 @@ fn pairs_of(rows: &[(&str, i128)]) -> Vec<(String, i128)> {
     rows.iter().map(|(name, change)| ((*name).to_owned(), *change)).collect()
 }
 
-/// A build of a program: at another address, of another name and build id, with other lines.
+/// Builds a trace for a build of a program, with its own address, name, build ID and line numbers.
 fn build(base: u64, name: &str, line: u64) -> Trace {
     Trace::new()
         .image(name)
@@ -101,16 +101,16 @@ fn functions_of_one_name_in_two_modules() {
     let libraries = ["/a/one.so", "/a/two.so"];
     let before = trace(libraries, [10, 20]);
     assert_eq!(differing(&before, &trace(libraries, [9, 110])), changed);
-    // In another folder they are the same.
+    // In another directory, the modules are considered the same.
     assert_eq!(differing(&before, &trace(["/b/one.so", "/b/c/two.so"], [9, 110])), changed);
-    // Two files of one name differ by their folders.
+    // Two files with one name are distinguished by their directories.
     let plugins = ["/a/plugin.so", "/b/plugin.so"];
     let before = trace(plugins, [10, 20]);
     assert_eq!(differing(&before, &trace(plugins, [9, 110])), changed);
     assert_eq!(differing(&before, &trace(["/b/plugin.so", "/a/plugin.so"], [110, 9])), changed);
 }
 
-/// A program that another replaces (exec) is matched by its name.
+/// A program that replaces another (exec) is matched by its name.
 #[test]
 fn two_programs_in_a_trace() {
     let trace = |last: &str| {
@@ -125,7 +125,7 @@ fn two_programs_in_a_trace() {
 fn traces_without_symbols_are_matched_by_offset() {
     let trace = |base: u64, build_id: &str, path: &str| {
         let trace = Trace::new().module(base, &format!("{build_id} {path}"));
-        // What is in no module has no name that another run shares.
+        // A frame in no module has no name that another run shares.
         trace.block(64, 10, &[base + 0x10]).block(128, 5, &[base + 0x2000, base + 0x20]).end()
     };
     let before = trace(0x1000, "ab", "/p");
@@ -133,12 +133,12 @@ fn traces_without_symbols_are_matched_by_offset() {
     assert_eq!(differing(&before, &trace(0x8000, "ab", "/q")), []);
     let other: Vec<i128> = differing(&before, &trace(0x8000, "cd", "/p")).into_iter().map(|row| row.1).collect();
     assert_eq!(other, [-10, 10, -5, 5]);
-    // A trace with symbols, and one without, of one build.
+    // A trace with symbols and one without, from the same build.
     let named = |end: Trace| end.symbol(0x8010, 3, "f").block(64, 10, &[0x8010]).block(128, 5, &[0xa000, 0x8020]).end();
     let after = named(Trace::new().module(0x8000, "ab /p"));
     assert_eq!(Comparison::new(&before, &after).matching, Matching::Offsets);
     assert_eq!(differing(&before, &after), []);
-    // Without build ids by the files' names.
+    // Without build IDs, modules are matched by file name.
     assert_eq!(differing(&trace(0x1000, "-", "/a/p"), &trace(0x8000, "-", "/b/p")), []);
 }
 
@@ -149,7 +149,7 @@ fn empty_traces_and_those_without_stacks() {
     assert_eq!(differing(&full, &empty), pairs_of(&[("f <- main", -100), ("main", -10)]));
     assert_eq!(differing(&empty, &empty), []);
     let without = Trace::new().block(64, 100, &[]).end();
-    // Addresses alone mean nothing in another run.
+    // Addresses alone cannot be matched with another run.
     let addresses = Trace::new().block(64, 100, &[0x1000]).end();
     for (before, after) in [(&full, &without), (&without, &empty), (&addresses, &addresses)] {
         let comparison = Comparison::new(before, after);

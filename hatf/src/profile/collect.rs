@@ -1,4 +1,4 @@
-//! What a profile has of a trace beside its blocks: the memory map, and what program it is of.
+//! The data of a trace that its profile contains in addition to blocks: the memory map and the program.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,7 @@ use hatf_lab::{Heap, Observer};
 use crate::event::{Event, EventKind, UserMetadata};
 use crate::stacks::{Module, Modules};
 
-/// An [`Observer`] that keeps each module that was loaded.
+/// An [`Observer`] that collects every loaded module.
 #[derive(Debug, Default)]
 pub struct Collect {
     modules: Modules,
@@ -18,14 +18,14 @@ pub struct Collect {
     duration: u64,
 }
 
-/// The user metadata of a trace that its profile has, too.
+/// The user metadata keys that a profile copies from its trace.
 const ABOUT: [&str; 4] = ["program", "command", "sampling", "start"];
 
-/// The member of a profile's user metadata with the nanoseconds from the trace's start to its last record.
+/// The user metadata key of a profile for the nanoseconds from the start of the trace to its last record.
 pub(super) const DURATION: &str = "duration_ns";
 
 impl Collect {
-    /// Starts with nothing.
+    /// Creates an empty collector.
     #[must_use]
     pub fn new() -> Self {
         Self::default()

@@ -1,7 +1,7 @@
 //! Profiles for the viewer of valgrind's DHAT.
 //!
-//! It wants, of each stack, also the most that it had live at once. That is not known, so it is the more of the two moments that are:
-//! the peak of all stacks, and the end.
+//! The viewer expects the maximum live memory of each stack. This is unknown, so the profile contains the larger of two
+//! known values: that at the overall peak, and that at the end.
 
 use std::collections::HashMap;
 use std::io::{BufWriter, Write as _};
@@ -19,7 +19,7 @@ pub(super) static FORM: ProfileForm = ProfileForm {
     open: None,
     create: Some(|profile, _, note, output| {
         if profile.infos.iter().any(|info| info.lifetimes.is_none()) {
-            note("lifetimes are not known: the viewer shows 0");
+            note("lifetimes are unknown: the viewer shows 0");
         }
         let mut out = BufWriter::new(output);
         serde_json::to_writer(&mut out, &document(profile))
@@ -59,7 +59,7 @@ fn document(profile: &HeapProfile) -> Value {
         let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
         words.join(" ")
     });
-    // The viewer prints "null" for units that are not there, and wants a process. When the peak was is not known.
+    // The viewer prints "null" for missing units and requires a process. The time of the peak is unknown.
     json!({
         "dhatFileVersion": 2, "mode": "heap", "verb": "Allocated", "bklt": true, "bkacc": false,
         "bu": "byte", "bsu": "bytes", "bksu": "blocks",

@@ -1,4 +1,4 @@
-//! Profiles as folded lines, which tools for flame graphs read.
+//! Profiles as folded lines, which flame graph tools read.
 
 use std::io::{BufWriter, Write as _};
 
@@ -10,7 +10,7 @@ use crate::stacks::Location;
 
 pub(super) static FORM: ProfileForm = ProfileForm {
     name: "folded",
-    about: "Lines for flame graphs: each stack, and the bytes that it allocated",
+    about: "Lines for flame graphs: each stack with its allocated bytes",
     ending: "folded",
     sniff: |_| false,
     open: None,

@@ -1,4 +1,4 @@
-//! What a form of a heap profile is.
+//! The definition of a heap profile format.
 
 use metatf::container::Sink;
 
@@ -7,19 +7,20 @@ use crate::Result;
 use crate::forms::{Head, Input};
 use crate::symbolize::Files;
 
-/// A form of a heap profile.
+/// A heap profile format.
 pub struct ProfileForm {
-    /// Its name on the command line.
+    /// The name on the command line.
     pub name: &'static str,
-    /// What it is, in a line of help.
+    /// A description of one line, for help.
     pub about: &'static str,
-    /// The ending of the names of its files.
+    /// The file extension.
     pub ending: &'static str,
     /// Recognizes a file by its beginning.
     pub sniff: fn(&Head<'_>) -> bool,
-    /// Reads all profiles of a file, and calls the function for each record; `None`: the form is only written.
+    /// Reads all profiles in a file and calls the function for each record. `None` if the format is write-only.
     pub open: Option<OpenProfile>,
-    /// Writes a merged profile, and passes notes on; returns how many contexts it wrote. `None`: the form is only read.
+    /// Writes a merged profile and reports notes about it. Returns the number of contexts written. `None` if the format
+    /// is read-only.
     pub create: Option<CreateProfile>,
 }
 
@@ -28,13 +29,13 @@ pub type OpenProfile = fn(Input, &mut dyn FnMut()) -> Result<Vec<HeapProfile>>;
 /// Writes a merged profile.
 pub type CreateProfile = fn(&HeapProfile, &ProfileOptions, &mut dyn FnMut(&str), &mut dyn Sink) -> Result<usize>;
 
-/// How a profile is written. A form ignores what it does not have.
+/// Options for writing a profile. A format ignores options that do not apply to it.
 #[derive(Debug, Default)]
 pub struct ProfileOptions {
-    /// Where files of programs are looked for.
+    /// The locations in which to search for program files.
     pub files: Files,
-    /// Contexts whose accesses are not known are written as if they had none.
+    /// Whether contexts with unknown accesses are written as if they had no accesses.
     pub unknown_is_unused: bool,
-    /// Frames of shared objects are written, too.
+    /// Whether frames of shared objects are written, too.
     pub shared_objects: bool,
 }

@@ -1,11 +1,11 @@
-//! The forms of a heap profile, which has sums for each context: a row of [`PROFILES`] for each.
+//! The heap profile formats: each has totals per context and a row in [`PROFILES`].
 
 use super::form::ProfileForm;
 use super::{HeapProfile, dhat, folded, jemalloc, massif, memprof, pprof, raw, speedscope, write};
 use crate::forms::Input;
 use crate::{Error, Result};
 
-/// All forms. A file is recognized in this order.
+/// All formats, in the order in which they try to recognize a file.
 pub static PROFILES: [&ProfileForm; 9] = [
     &write::FORM,
     &raw::FORM,
@@ -19,23 +19,23 @@ pub static PROFILES: [&ProfileForm; 9] = [
 ];
 
 impl ProfileForm {
-    /// Returns the form of a name; `None`: there is none.
+    /// Returns the format with this name, or `None` if there is none.
     #[must_use]
     pub fn of(name: &str) -> Option<&'static Self> {
         PROFILES.into_iter().find(|form| form.name == name)
     }
 }
 
-/// Reads the profiles of a file in any form that can be read; `step` is called for each record.
+/// Reads the profiles in a file of any readable format. Calls `step` for each record.
 ///
 /// # Errors
-/// It is not a profile, or damaged.
+/// The file is not a profile, or it is corrupt.
 pub fn open_profiles(mut input: Input, step: &mut dyn FnMut()) -> Result<Vec<HeapProfile>> {
     let readable = || PROFILES.into_iter().filter(|form| form.open.is_some());
     let form = input.recognized(|head| readable().find(|form| (form.sniff)(head)))?;
     let Some(open) = form.and_then(|form| form.open) else {
         let forms = readable().map(|form| form.about).collect::<Vec<_>>().join("; ");
-        return Err(Error::Trace(format!("{}: not a heap profile, which is one of: {forms}", input.name()).into()));
+        return Err(Error::Trace(format!("{}: not a heap profile; expected one of: {forms}", input.name()).into()));
     };
     open(input, step)
 }

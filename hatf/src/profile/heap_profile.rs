@@ -1,4 +1,4 @@
-//! A heap profile in memory, and how several become one.
+//! Heap profiles in memory, and merging them.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -10,14 +10,14 @@ use crate::event::UserMetadata;
 use crate::stacks::{Function, Location, Module};
 use crate::{Error, Result};
 
-/// What blocks of one context have in common.
+/// The property shared by all blocks of a context.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ProfileContext {
-    /// The stack that allocated them, innermost frame first: places in [`HeapProfile::locations`].
+    /// The stack that allocated the blocks, innermost frame first, as indices into [`HeapProfile::locations`].
     Stack(Vec<u32>),
-    /// The thread that allocated them, and the power of two that their size rounds up to, by its exponent.
+    /// The thread that allocated the blocks, and their size rounded up to a power of two.
     Size {
-        /// The exponent.
+        /// The exponent of the power of two.
         exponent: u64,
         /// The thread.
         thread: u64,
@@ -29,20 +29,20 @@ pub enum ProfileContext {
 pub struct HeapProfile {
     /// The memory map.
     pub modules: Vec<Module>,
-    /// Where frames are.
+    /// The locations of frames.
     pub locations: Vec<Location>,
-    /// By number.
+    /// Contexts by number.
     pub contexts: BTreeMap<u64, ProfileContext>,
-    /// In the order in which they were written.
+    /// Heap info blocks in the order in which they were written.
     pub infos: Vec<HeapInfo>,
-    /// Nanoseconds of a tick.
+    /// Nanoseconds per tick.
     pub tick: u64,
-    /// What the profile was made of: the value of `trace` in its user metadata.
+    /// The source of the profile: the value of `trace` in its user metadata.
     pub about: UserMetadata,
 }
 
 impl Default for HeapProfile {
-    /// Has nothing, and the document's ticks.
+    /// Returns an empty profile with the tick length of the document.
     fn default() -> Self {
         Self {
             modules: Vec::new(),
@@ -56,39 +56,41 @@ impl Default for HeapProfile {
 }
 
 impl HeapProfile {
-    /// Returns when the recording started, in seconds since 1970, if the profile says so.
+    /// Returns the start time of the recording in seconds since 1970, if the profile contains it.
     #[must_use]
     pub fn start(&self) -> Option<u64> {
         calendar::seconds(self.about.get("start")?.as_str()?)
     }
 
-    /// Returns the nanoseconds that the recording took, if the profile says so. For merged profiles this is a sum.
+    /// Returns the duration of the recording in nanoseconds, if the profile contains it. For a merged profile, this is
+    /// the sum of all durations.
     #[must_use]
     pub fn duration(&self) -> Option<u64> {
         self.about.get(DURATION)?.as_u64()
     }
 
-    /// Sets [`start`](Self::start) and [`duration`](Self::duration), where they are known.
+    /// Sets [`start`](Self::start) and [`duration`](Self::duration) if they are known.
     pub(super) fn set_times(&mut self, start: Option<u64>, duration: Option<u64>) {
         let start = start.map(|start| ("start".to_owned(), calendar::utc(start).into()));
         self.about.extend(start.into_iter().chain(duration.map(|duration| (DURATION.to_owned(), duration.into()))));
     }
 
-    /// Merges heap info blocks of one context in the order in which they were written: exact where they have their first stamps.
+    /// Merges the heap info blocks of each context in the order in which they were written. The result is exact if the
+    /// blocks contain their first stamps.
     #[must_use]
     pub fn merged(self) -> Self {
         let infos = self.infos.into_iter().collect::<Merged>().finish();
         Self { infos, ..self }
     }
 
-    /// Returns whether a context has more than one heap info block.
+    /// Returns whether each context has at most one heap info block.
     #[must_use]
     pub fn is_merged(&self) -> bool {
         let mut seen = HashSet::new();
         self.infos.iter().all(|info| seen.insert(info.context))
     }
 
-    /// Returns the frames of a context's stack as places in [`locations`](Self::locations), innermost first.
+    /// Returns the frames of a context's stack as indices into [`locations`](Self::locations), innermost first.
     #[must_use]
     pub fn places(&self, context: u64) -> &[u32] {
         match self.contexts.get(&context) {
@@ -97,12 +99,12 @@ impl HeapProfile {
         }
     }
 
-    /// Returns where the frames of a context's stack are, innermost first.
+    /// Returns the locations of the frames in a context's stack, innermost first.
     pub fn stack(&self, context: u64) -> impl DoubleEndedIterator<Item = &Location> {
         self.places(context).iter().filter_map(|frame| self.locations.get(*frame as usize))
     }
 
-    /// Names a context in one line, by its innermost functions with the lines of the calls, at most this many.
+    /// Returns the name of a context in one line: its innermost functions with line numbers, at most `most` of them.
     #[must_use]
     pub fn name(&self, context: u64, most: usize) -> String {
         match self.contexts.get(&context) {
@@ -122,12 +124,13 @@ impl HeapProfile {
                 }
                 names.join(" <- ")
             }
-            _ => format!("context {context}, not known"),
+            _ => format!("unknown context {context}"),
         }
     }
 }
 
-/// A frame of one run, in the words of all: addresses differ from run to run where modules are loaded elsewhere.
+/// A frame in a form that is comparable between runs. Addresses differ between runs if modules are loaded at other
+/// addresses.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Frame {
     module: String,
@@ -149,14 +152,15 @@ impl Frame {
     }
 }
 
-/// Merges profiles of several runs. Contexts are the same if their stacks are, by module, address in the module's file and
-/// functions, or their size class and thread.
+/// Merges the profiles of several runs. Two contexts are the same if their stacks have the same modules, file addresses
+/// and functions, or if their size class and thread are the same.
 ///
-/// The last block of one run and the first of the next are not compared: the three counts that compare neighbours are sums.
-/// Time stamps are those of the last run. The start is that of the earliest run, and the duration is the sum over all runs.
+/// The last block of one run and the first block of the next are not compared, so the three counts that compare
+/// neighbors are sums. Time stamps are those of the last run. The start is that of the earliest run, and the duration
+/// is the sum over all runs.
 ///
 /// # Errors
-/// Their ticks have different lengths.
+/// The profiles have different tick lengths.
 pub fn merge(profiles: impl IntoIterator<Item = HeapProfile>) -> Result<HeapProfile> {
     let mut all: Option<HeapProfile> = None;
     let mut loaded = HashSet::new();

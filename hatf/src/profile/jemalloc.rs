@@ -1,7 +1,8 @@
-//! Heap profiles of jemalloc as text (`heap_v2`): stacks of addresses, what of each is live, and the program's memory map.
+//! jemalloc heap profiles in text format (`heap_v2`): stacks of addresses with their live memory, and the program's
+//! memory map.
 //!
-//! jemalloc samples: a block is in the profile with a probability that grows with its size. What it stands for is computed as jemalloc's own
-//! `jeprof` does it, so that sums are estimates.
+//! jemalloc samples: the probability that a profile contains a block grows with the size of the block. Totals are
+//! extrapolated as in jemalloc's own `jeprof`, so they are estimates.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{BufRead, Read as _};
@@ -30,11 +31,11 @@ pub(super) static FORM: ProfileForm = ProfileForm {
     create: None,
 };
 
-/// The longest line, in bytes.
+/// Maximum line length in bytes.
 const LINE: usize = 1 << 16;
-/// The most bytes of a profile.
+/// Maximum size of a profile in bytes.
 const LONGEST: u64 = 1 << 30;
-/// The most that is counted of one stack: sums of them fit.
+/// Maximum count of a single stack, small enough that sums do not overflow.
 const MOST: f64 = (1_u64 << 62) as f64;
 
 enum Problem {
@@ -54,22 +55,22 @@ fn read_jemalloc(read: Box<dyn BufRead + Send>, step: &mut dyn FnMut()) -> std::
             break;
         }
         if line.len() > LINE {
-            return Err(Problem::Line(number, "a line of over 64 KiB"));
+            return Err(Problem::Line(number, "the line exceeds 64 KiB"));
         }
         let text = String::from_utf8_lossy(&line);
         file.line(text.trim_ascii_end()).map_err(|why| Problem::Line(number, why))?;
         step();
     }
     if file.interval.is_none() || read.limit() == 0 {
-        return Err(Problem::Line(number, "it is empty, or has over 1 GiB"));
+        return Err(Problem::Line(number, "the file is empty or exceeds 1 GiB"));
     }
     Ok(file.finish())
 }
 
-/// What was read.
+/// A parsed profile.
 #[derive(Default)]
 struct JemallocProfile {
-    /// The mean number of bytes from one sample to the next.
+    /// The mean number of bytes between samples.
     interval: Option<u64>,
     /// The stack whose counts follow.
     stack: Option<Vec<u64>>,
@@ -84,7 +85,7 @@ impl JemallocProfile {
         if self.interval.is_none() {
             let interval = line.strip_prefix("heap_v2/").and_then(|interval| interval.parse().ok());
             self.interval =
-                Some(interval.filter(|interval| *interval > 0).ok_or("it does not begin with heap_v2/INTERVAL")?);
+                Some(interval.filter(|interval| *interval > 0).ok_or("expected heap_v2/INTERVAL at the start")?);
             return Ok(());
         }
         if line == "MAPPED_LIBRARIES:" {
@@ -94,20 +95,20 @@ impl JemallocProfile {
         } else if let Some(stack) = line.strip_prefix('@') {
             let address = |word: &str| u64::from_str_radix(word.strip_prefix("0x")?, 16).ok();
             let stack: Option<Vec<u64>> = stack.split_ascii_whitespace().map(address).collect();
-            self.stack = Some(stack.ok_or("a stack has hexadecimal addresses")?);
+            self.stack = Some(stack.ok_or("expected hexadecimal addresses")?);
         } else if let Some(counts) = line.trim_ascii_start().strip_prefix("t*:") {
             let counts = counts.replace(['[', ']', ':'], " ");
             let counts: Option<Vec<u64>> = counts.split_ascii_whitespace().map(|word| word.parse().ok()).collect();
             let counts: Option<[u64; 4]> = counts.and_then(|counts| counts.try_into().ok());
-            let counts = counts.ok_or("counts are `t*: BLOCKS: BYTES [BLOCKS: BYTES]`")?;
-            // Those before the first stack are of all.
+            let counts = counts.ok_or("expected counts of the form `t*: BLOCKS: BYTES [BLOCKS: BYTES]`")?;
+            // The counts before the first stack are totals.
             self.stacks.extend(self.stack.take().map(|stack| (stack, counts)));
         }
-        // Counts of one thread, of which `t*` has the sum.
+        // Counts of one thread are skipped, because `t*` contains their sum.
         Ok(())
     }
 
-    /// Learns from a line of the memory map; one that is not understood is not a module.
+    /// Parses a line of the memory map. Ignores lines that do not describe a module.
     fn mapping(&mut self, line: &str) {
         let mut words = line.split_ascii_whitespace();
         let Some((start, end)) = words.next().and_then(|range| range.split_once('-')) else { return };
@@ -164,7 +165,7 @@ impl JemallocProfile {
     }
 }
 
-/// Returns what sampled blocks stand for.
+/// Returns the estimated memory that sampled blocks stand for.
 #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 fn estimate(blocks: u64, bytes: u64, interval: u64) -> Amount {
     if blocks == 0 || bytes == 0 {

@@ -1,4 +1,4 @@
-//! Profiles as valgrind's massif has them: two snapshots, of which the peak has a tree of stacks.
+//! Profiles in the format of valgrind's massif: two snapshots, of which the peak contains a tree of stacks.
 
 use std::collections::BTreeMap;
 use std::io::{BufWriter, Write as _};
@@ -11,7 +11,7 @@ use crate::{Error, Result};
 
 pub(super) static FORM: ProfileForm = ProfileForm {
     name: "massif",
-    about: "valgrind's massif, for ms_print: what was live at the peak, as a tree",
+    about: "valgrind's massif, for ms_print: live memory at the peak, as a tree",
     ending: "massif",
     sniff: |_| false,
     open: None,
@@ -23,12 +23,13 @@ pub(super) static FORM: ProfileForm = ProfileForm {
     }),
 };
 
-/// Nodes with less than a hundredth of all are summed, as massif does it.
+/// Nodes with less than a hundredth of the total are combined, as in massif.
 const THRESHOLD: u64 = 100;
-/// Frames that are kept of a stack, from the innermost: massif's most, and the bound of recursion here.
+/// Maximum number of frames per stack, counted from the innermost. This is massif's maximum and bounds the recursion
+/// here.
 const DEPTH: usize = 200;
 
-/// A frame, with those that called it.
+/// A frame with its callers.
 #[derive(Default)]
 struct Node {
     bytes: u64,
@@ -56,10 +57,10 @@ fn write(profile: &HeapProfile, out: &mut dyn std::io::Write) -> Result<()> {
         }
     }
     if !known {
-        return Err(Error::Trace("it does not say what was live: make the profile of its trace again".into()));
+        return Err(Error::Trace("the profile contains no live memory: create it from its trace again".into()));
     }
     let command = profile.about.get("program").and_then(Value::as_str).unwrap_or("a program");
-    writeln!(out, "desc: written by hatf; the time of the peak is not known\ncmd: {}", command.replace('\n', " "))?;
+    writeln!(out, "desc: written by hatf; the time of the peak is unknown\ncmd: {}", command.replace('\n', " "))?;
     writeln!(out, "time_unit: ms")?;
     let tick = profile.tick;
     let time = u64::try_from(u128::from(last) * u128::from(tick) / 1_000_000).unwrap_or(u64::MAX);
@@ -75,7 +76,7 @@ fn write(profile: &HeapProfile, out: &mut dyn std::io::Write) -> Result<()> {
     Ok(())
 }
 
-/// Writes a node, and those below it: the largest first.
+/// Writes a node and its descendants, largest first.
 fn node(of: &Node, name: &str, depth: usize, least: u64, out: &mut dyn std::io::Write) -> Result<()> {
     let (mut large, small): (Vec<_>, Vec<_>) = of.callers.iter().partition(|(_, node)| node.bytes >= least);
     large.sort_by_key(|(_, node)| std::cmp::Reverse(node.bytes));

@@ -1,7 +1,7 @@
-//! Profiles in the YAML form of LLVM's memory profiles, which its `llvm-profdata merge` reads from LLVM 21 on.
+//! Profiles in the YAML format of LLVM's memory profiles, which `llvm-profdata merge` reads from LLVM 21 on.
 //!
-//! LLVM keeps a record for each function: the allocations in it with their call stacks, and the calls in it that lead to
-//! allocations. It takes 0 for what a record does not say.
+//! LLVM keeps a record for each function: the allocations in it with their call stacks, and the calls in it that lead
+//! to allocations. A field missing in a record counts as 0.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufWriter, Write};
@@ -27,7 +27,7 @@ pub(super) static FORM: ProfileForm = ProfileForm {
         frames.problems.iter().for_each(|problem| note(&problem.to_string()));
         let memprof = Memprof::new(profile, &frames, unknown_is_unused);
         if memprof.contexts() == 0 {
-            let why = "no context has a frame with debug information; compile the program with -g, and record it with --stacks";
+            let why = "no context has a frame with debug information: compile the program with -g and record it with --stacks";
             return Err(Error::Trace(why.into()));
         }
         let mut out = BufWriter::new(output);
@@ -35,38 +35,38 @@ pub(super) static FORM: ProfileForm = ProfileForm {
         out.flush()?;
         if !frames.without.is_empty() {
             let names: Vec<_> = frames.without.iter().map(|path| path.rsplit('/').next().unwrap_or_default()).collect();
-            note(&format!("without debug information, so their frames are left out: {}", names.join(", ")));
+            note(&format!("modules without debug information, whose frames are omitted: {}", names.join(", ")));
         }
         if memprof.unplaced > 0 {
             note(&format!("{} contexts have no other frames", count(memprof.unplaced as u64)));
         }
         if memprof.unknown > 0 {
-            let taken = if unknown_is_unused { "taken for such as have none" } else { "neither hot nor cold to LLVM" };
-            note(&format!("accesses of {} contexts are not all known: {taken}", count(memprof.unknown as u64)));
+            let taken = if unknown_is_unused { "treated as never accessed" } else { "neither hot nor cold to LLVM" };
+            note(&format!("the accesses of {} contexts are partly unknown: {taken}", count(memprof.unknown as u64)));
         }
         Ok(memprof.contexts())
     }),
 };
 
-/// A call in a function's source.
+/// A call in the source of a function.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CompilerFrame {
-    /// The name of the function as the linker has it: mangled.
+    /// The mangled name of the function.
     pub function: String,
-    /// The line of the call, from the line on which the function begins.
+    /// The line of the call, relative to the first line of the function.
     pub line_offset: u32,
-    /// The column of the call, from 1; 0: not known.
+    /// The column of the call, from 1, or 0 if unknown.
     pub column: u32,
-    /// Whether the function was put into the next one.
+    /// Whether the function was inlined into the next one.
     pub inlined: bool,
 }
 
 impl CompilerFrame {
-    /// Makes it of a frame whose function and line are known.
+    /// Converts a frame. Returns `None` if its function or its line is unknown.
     fn new(frame: Frame) -> Option<Self> {
         let Frame { symbol: function, line, first_line, column, inlined, .. } = frame;
-        // A line of another file, such as one that a macro's file gave, wraps as in LLVM, which takes 0 for a first line that it
-        // does not know.
+        // For a line in another file, for example from a macro, the subtraction wraps as in LLVM, which uses 0 for an
+        // unknown first line.
         let line_offset = line.wrapping_sub(first_line);
         (!function.is_empty() && line > 0).then_some(Self { function, line_offset, column, inlined })
     }
@@ -75,20 +75,21 @@ impl CompilerFrame {
 /// A stack, innermost call first.
 type Stack = Vec<CompilerFrame>;
 
-/// Where the frames of a profile are in the terms of LLVM.
+/// The frames of a profile in LLVM's terms.
 #[derive(Clone, Debug, Default)]
 pub struct CompilerFrames {
-    /// Those of each of [`HeapProfile::locations`]; none: not known.
+    /// The frames of each location in [`HeapProfile::locations`], empty if unknown.
     pub by_location: Vec<Stack>,
-    /// Modules of which no frame is known, as they have no debug information.
+    /// Modules without any known frame, because they contain no debug information.
     pub without: Vec<String>,
     /// Modules whose file could not be used.
     pub problems: Vec<Problem>,
 }
 
 impl CompilerFrames {
-    /// Looks the frames of a profile up in the files of their modules: of the program, as LLVM's own profiles have it, or also of
-    /// its `shared_objects`. A profile that does not say which the program is has all its modules looked up.
+    /// Symbolizes the frames of a profile with the files of their modules. As in LLVM's own profiles, this covers the
+    /// program only, unless `shared_objects` is set. If the profile does not identify the program, all modules are
+    /// symbolized.
     #[must_use]
     pub fn find(profile: &HeapProfile, shared_objects: bool, files: &Files) -> Self {
         let mut found = Self { by_location: vec![Stack::new(); profile.locations.len()], ..Self::default() };
@@ -104,7 +105,7 @@ impl CompilerFrames {
             let offsets: Vec<u64> = locations.iter().map(|(_, location)| location.offset).collect();
             let image = Image { path, build_id };
             let Answer { frames, missing } = symbolizer.symbolize(&image, &offsets);
-            // All of an address or none.
+            // An address is used only if all of its frames are known.
             let frames =
                 frames.into_iter().map(|frames| frames.into_iter().map(CompilerFrame::new).collect::<Option<Stack>>());
             let frames: Vec<Stack> = frames.map(Option::unwrap_or_default).collect();
@@ -134,41 +135,42 @@ impl CompilerFrames {
     }
 }
 
-/// Returns whether a name is taken for one: LLVM takes numbers for hashes of names.
+/// Returns whether LLVM accepts a string as a name. LLVM interprets numbers as hashes of names.
 fn can_be_written(name: &str) -> bool {
     let is_number = name.starts_with("0x") || name.starts_with("0X") || name.bytes().all(|byte| byte.is_ascii_digit());
     !is_number && !name.contains(char::is_control)
 }
 
-/// Returns whether a function is C++'s `new`: the allocation is the call of it, where it is not the program's own.
+/// Returns whether a function is C++'s `operator new`. The allocation is then the call to it, unless the program
+/// defines its own.
 fn is_operator_new(name: &str) -> bool {
     name.starts_with("_Znw") || name.starts_with("_Zna")
 }
 
-/// What LLVM keeps of a function.
+/// The record that LLVM keeps for a function.
 #[derive(Clone, Debug, Default)]
 struct Record<'p> {
     allocations: Vec<(&'p Stack, &'p HeapInfo)>,
     calls: BTreeSet<&'p [CompilerFrame]>,
 }
 
-/// A profile whose contexts are those of LLVM.
+/// A profile with the contexts that LLVM uses.
 #[derive(Clone, Debug)]
 pub struct Memprof {
     contexts: BTreeMap<Stack, HeapInfo>,
-    /// Nanoseconds of a tick.
+    /// Nanoseconds per tick.
     tick: u64,
-    /// Contexts of the profile without a frame that LLVM could know.
+    /// The number of contexts in the profile without a frame that LLVM could know.
     pub unplaced: usize,
-    /// Contexts whose accesses are not known, or not all.
+    /// The number of contexts whose accesses are partly or entirely unknown.
     pub unknown: usize,
 }
 
 impl Memprof {
-    /// Makes it of a merged profile. Frames that are not known are left out, and contexts that are then the same are merged.
+    /// Converts a merged profile. Unknown frames are omitted, and contexts that become equal are merged.
     ///
-    /// A context whose accesses are not all known has no lifetimes in it, and so is neither hot nor cold to LLVM. If
-    /// `unknown_is_unused`, it is as if they had none, and long-lived ones are cold.
+    /// A context with unknown accesses is written without lifetimes, so LLVM considers it neither hot nor cold. If
+    /// `unknown_is_unused` is set, unknown accesses count as none, and long-lived contexts are cold.
     #[must_use]
     pub fn new(profile: &HeapProfile, frames: &CompilerFrames, unknown_is_unused: bool) -> Self {
         let mut memprof = Self { contexts: BTreeMap::new(), tick: profile.tick, unplaced: 0, unknown: 0 };
@@ -199,7 +201,7 @@ impl Memprof {
         memprof
     }
 
-    /// Returns how many contexts it has.
+    /// Returns the number of contexts.
     #[must_use]
     pub fn contexts(&self) -> usize {
         self.contexts.len()
@@ -208,7 +210,7 @@ impl Memprof {
     fn records(&self) -> BTreeMap<&str, Record<'_>> {
         let mut records = BTreeMap::<&str, Record<'_>>::new();
         for (stack, info) in &self.contexts {
-            // The functions that were put into the one that allocates have the allocation, too.
+            // Functions inlined into the allocating function contain the allocation, too.
             for frame in stack.chunk_by(|frame, _| frame.inlined).next().unwrap_or_default() {
                 let allocations = &mut records.entry(&frame.function).or_default().allocations;
                 // A function may be inlined into itself.
@@ -216,7 +218,7 @@ impl Memprof {
                     allocations.push((stack, info));
                 }
             }
-            // Each function of a frame has the whole frame. The first call is the allocation.
+            // Each function of a frame contains the entire frame. The first call is the allocation.
             for (number, call) in stack.chunk_by(|frame, _| frame.inlined).enumerate() {
                 for frame in call.iter().skip(usize::from(number == 0)) {
                     records.entry(&frame.function).or_default().calls.insert(call);
@@ -226,10 +228,10 @@ impl Memprof {
         records
     }
 
-    /// Prints it, functions in the order of their names.
+    /// Writes the profile as YAML, with functions sorted by name.
     ///
     /// # Errors
-    /// The output's.
+    /// The output failed.
     pub fn yaml(&self, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "---\nHeapProfileRecords:")?;
         for (function, record) in self.records() {
@@ -262,7 +264,7 @@ fn frame_line(frame: &CompilerFrame, out: &mut dyn Write) -> io::Result<()> {
     )
 }
 
-/// Returns a name as YAML has it.
+/// Returns a name as a YAML scalar.
 fn scalar(name: &str) -> String {
     let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.$".contains(&byte));
     if plain && name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_') {
@@ -271,7 +273,7 @@ fn scalar(name: &str) -> String {
     format!("'{}'", name.replace('\'', "''"))
 }
 
-/// Returns the fields of a block that are known, by LLVM's names. Times are in milliseconds; numbers of 32 bits end at the largest.
+/// Returns the known fields of a block by their names in LLVM. Times are in milliseconds, and 32-bit numbers saturate.
 fn fields(info: &HeapInfo, tick: u64) -> Vec<(&'static str, u64)> {
     let small = |value: u64| value.min(u32::MAX.into());
     let milliseconds = |ticks: u64| u64::try_from(u128::from(ticks) * u128::from(tick) / 1_000_000).unwrap_or(u64::MAX);

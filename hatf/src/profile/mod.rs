@@ -1,6 +1,7 @@
-//! Heap profiles: files of `dtds/heapprof.dtd`, and other [forms](PROFILES) that they are read from and written in.
+//! Heap profiles: files of `dtds/heapprof.dtd`, and the other [formats](PROFILES) in which profiles are read and
+//! written.
 //!
-//! `hatf_lab::profile` makes the heap info blocks of a trace.
+//! `hatf_lab::profile` computes the heap info blocks of a trace.
 
 mod collect;
 mod dhat;
@@ -32,7 +33,7 @@ pub use raw::import;
 pub use read::read_profile;
 pub use write::{ProfileWriter, write_profile};
 
-/// The generated code of `dtds/heapprof.dtd`.
+/// Code generated from `dtds/heapprof.dtd`.
 mod format {
     include!(concat!(env!("OUT_DIR"), "/heapprof.rs"));
 }

@@ -1,4 +1,4 @@
-//! Functions of frames whose module's file is given.
+//! Symbolization of frames with a module file supplied by the user.
 
 use std::path::Path;
 
@@ -7,10 +7,11 @@ use crate::stacks::Location;
 use crate::symbolize::{Answer, Files, Image, Missing, Symbolizer, build_id, functions};
 use crate::{Error, Result};
 
-/// Looks up the functions of a profile's frames that lie in a program or shared object, which it knows by its build id alone.
+/// Symbolizes the frames of a profile that are in a program or shared object of which the profile contains only the
+/// build ID.
 ///
 /// # Errors
-/// The file has no build id, or none that the profile knows, or cannot be used.
+/// The file has no build ID, its build ID does not occur in the profile, or the file cannot be used.
 pub fn name_frames(profile: &mut HeapProfile, file: &Path, files: &Files) -> Result<()> {
     let about = |why: &str| Error::Trace(format!("{}: {why}", file.display()).into());
     let path = file.canonicalize().map_err(Error::system(file.display().to_string()))?;
@@ -18,7 +19,7 @@ pub fn name_frames(profile: &mut HeapProfile, file: &Path, files: &Files) -> Res
     let path = path.display().to_string();
     let known = profile.modules.iter_mut().filter(|module| module.build_id == id);
     if known.map(|module| module.path.clone_from(&path)).count() == 0 {
-        return Err(about(&format!("no module of the profile has its build id, {id}")));
+        return Err(about(&format!("no module in the profile has the build id {id}")));
     }
     let mut places: Vec<&mut Location> =
         profile.locations.iter_mut().filter(|location| location.build_id == id).collect();

@@ -1,6 +1,7 @@
-//! LLVM's raw memory profiles (`*.memprofraw`), versions 3 to 5: what a program writes that clang built with `-fmemory-profile`.
+//! LLVM's raw memory profiles (`*.memprofraw`), versions 3 to 5, written by programs that clang built with
+//! `-fmemory-profile`.
 //!
-//! Every number is checked against the bytes that are there before it is used, so memory is bounded by the file's length.
+//! Every number is validated against the available bytes before it is used, so memory use is bounded by the file size.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read as _;
@@ -25,19 +26,19 @@ pub(super) static FORM: ProfileForm = ProfileForm {
     create: None,
 };
 
-/// How a profile begins.
+/// The magic number at the start of a profile.
 const MAGIC: u64 = u64::from_le_bytes([0x81, 0x72, 0x66, 0x6f, 0x72, 0x70, 0x6d, 0xff]);
 
-/// Bytes of a header.
+/// Size of a header in bytes.
 const HEADER: usize = 48;
 
-/// The most bytes of a build id.
+/// Maximum size of a build ID in bytes.
 const BUILD_ID: usize = 32;
 
-/// Reads the profiles of a file, one after the other. Each has heap info blocks without the first stamps, and without utilization.
+/// Reads the consecutive profiles in a file. Their heap info blocks lack first stamps and utilization.
 ///
 /// # Errors
-/// The file is not such a profile, is damaged or cut off; the error gives the offset.
+/// The file is not such a profile, is corrupt, or is truncated. The error contains the offset.
 pub fn import(file: &[u8]) -> Result<Vec<HeapProfile>> {
     let mut profiles = Vec::new();
     let mut at = 0;
@@ -52,7 +53,7 @@ pub fn import(file: &[u8]) -> Result<Vec<HeapProfile>> {
     }
 }
 
-/// A place in a part of the file.
+/// A position in a part of the file.
 #[derive(Clone, Copy)]
 struct Bytes<'f> {
     file: &'f [u8],
@@ -91,7 +92,7 @@ impl<'f> Bytes<'f> {
         Ok(bytes.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte)))
     }
 
-    /// Reads how many items follow, each of at least this many bytes.
+    /// Reads the number of items that follow, each of at least `least` bytes.
     fn count(&mut self, least: usize, what: &str) -> Result<usize> {
         let start = *self;
         let count = self.u64(what)?;
@@ -99,25 +100,26 @@ impl<'f> Bytes<'f> {
             let bytes = count.checked_mul(least);
             bytes.is_some_and(|bytes| bytes <= self.end - self.at)
         });
-        fits.ok_or(()).or_else(|()| start.error(&format!("{count} as {what} is more than fits into its section")))
+        fits.ok_or(()).or_else(|()| start.error(&format!("{count} as {what} does not fit in its section")))
     }
 }
 
-/// Reads a profile; returns where it ends.
+/// Reads a profile. Returns its end.
 fn profile(start: Bytes<'_>) -> Result<(HeapProfile, usize)> {
     let mut header = start;
     if header.u64("the magic number").ok() != Some(MAGIC) {
-        return start.error("not a raw memory profile of LLVM: it does not begin with its magic number");
+        return start.error("not a raw memory profile of LLVM: the magic number is missing");
     }
     let version = header.u64("the version")?;
     if !(3..=5).contains(&version) {
-        return start.error(&format!("version {version}: known are 3 to 5"));
+        return start.error(&format!("unsupported version {version}: expected 3 to 5"));
     }
     let total = header.u64("the size")?;
     let left = start.end - start.at;
     let total = usize::try_from(total).ok().filter(|total| (HEADER..=left).contains(total) && total.is_multiple_of(8));
     let Some(total) = total else {
-        return start.error(&format!("a wrong size of the profile, or it is cut off: {left} bytes are there"));
+        return start
+            .error(&format!("the size of the profile is invalid, or the profile is truncated to {left} bytes"));
     };
     let end = start.at + total;
     let mut section = |what| {
@@ -134,7 +136,7 @@ fn profile(start: Bytes<'_>) -> Result<(HeapProfile, usize)> {
         section("the offset of the stacks")?,
     ];
     if !offsets.is_sorted() {
-        return start.error("the sections are in a wrong order");
+        return start.error("the sections are in the wrong order");
     }
     let [segments, infos, stacks] = offsets;
     let part = |at, end| Bytes { end, at, file: start.file };
@@ -157,14 +159,14 @@ fn read_segments(mut bytes: Bytes<'_>) -> Result<Vec<Module>> {
             return place.error(&format!("the build id of segment {number} has more than {BUILD_ID} bytes"));
         };
         let build_id = build_id.iter().map(|byte| format!("{byte:02x}")).collect();
-        // What the layout calls an offset is where the module was loaded: the runtime stores its base address.
+        // The field that the layout calls an offset is the base address at which the module was loaded.
         let bias = offset;
         modules.push(Module { number, bias, start, end, build_id, path: String::new(), is_program: false });
     }
     Ok(modules)
 }
 
-/// Stacks by id: addresses of calls, innermost first.
+/// Stacks by ID: call addresses, innermost first.
 type Stacks = HashMap<u64, Vec<u64>>;
 
 fn read_stacks(mut bytes: Bytes<'_>) -> Result<Stacks> {
@@ -176,7 +178,7 @@ fn read_stacks(mut bytes: Bytes<'_>) -> Result<Stacks> {
         let depth = bytes.count(8, "the depth of a stack")?;
         let frames = (0..depth).map(|_| bytes.u64("a frame")).collect::<Result<_>>()?;
         if stacks.insert(id, frames).is_some() {
-            return place.error(&format!("stack {id:#x} is there twice"));
+            return place.error(&format!("stack {id:#x} is defined twice"));
         }
     }
     Ok(stacks)
@@ -217,7 +219,8 @@ fn read_infos(mut bytes: Bytes<'_>, version: u64, stacks: &Stacks, profile: &mut
 }
 
 fn location(call: u64, segments: &BTreeMap<u64, Module>) -> Location {
-    // The runtime stores addresses of calls, one byte before those that they return to; elsewhere a frame is the latter.
+    // The runtime stores the addresses of calls, one byte before their return addresses. Elsewhere, a frame is a return
+    // address.
     let address = call.wrapping_add(1);
     let segment = segments.range(..=call).next_back().map(|(_, module)| module);
     let segment = segment.filter(|module| call < module.end);
@@ -228,7 +231,7 @@ fn location(call: u64, segments: &BTreeMap<u64, Module>) -> Location {
 
 fn read_info(bytes: &mut Bytes<'_>, version: u64, context: u64) -> Result<HeapInfo> {
     const WHAT: &str = "a memory info block";
-    /// Numbers of 4 and of 8 bytes.
+    /// Numbers of 4 and 8 bytes.
     macro_rules! read {
         ($($name:ident: $kind:ident),+ $(,)?) => { $(let $name = bytes.$kind(WHAT)?;)+ };
     }
@@ -271,8 +274,8 @@ fn read_info(bytes: &mut Bytes<'_>, version: u64, context: u64) -> Result<HeapIn
     })
 }
 
-/// Reads the number of entries, a pointer that means nothing any more, and the entries: of version 5 they are small floating-point
-/// numbers. Without entries there is no histogram.
+/// Reads the number of entries, a stale pointer, and the entries, which are small floating-point numbers in version 5.
+/// Without entries, there is no histogram.
 fn read_histogram(bytes: &mut Bytes<'_>, version: u64) -> Result<Option<Vec<u64>>> {
     let place = *bytes;
     let entries = bytes.u32("the number of entries of a histogram")?;
@@ -280,7 +283,7 @@ fn read_histogram(bytes: &mut Bytes<'_>, version: u64) -> Result<Option<Vec<u64>
     let width = if version == 4 { 8 } else { 2 };
     let length = usize::try_from(entries).ok().and_then(|entries| entries.checked_mul(width));
     if length.is_none_or(|length| length > bytes.end - bytes.at) {
-        return place.error(&format!("{entries} entries of a histogram are more than fit into its section"));
+        return place.error(&format!("{entries} entries of a histogram do not fit in its section"));
     }
     let entry = |bytes: &mut Bytes<'_>| match version {
         4 => bytes.u64("a histogram"),

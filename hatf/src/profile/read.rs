@@ -1,4 +1,4 @@
-//! Reads profiles.
+//! Reader for heap profiles.
 
 use std::collections::HashMap;
 
@@ -12,10 +12,10 @@ use super::heap_profile::{HeapProfile, ProfileContext};
 use crate::stacks::{Function, Location, Module};
 use crate::{Error, Result};
 
-/// Reads a profile; `step` is called for each record. Memory is bounded by the content of the file.
+/// Reads a profile. Calls `step` for each record. Memory use is bounded by the content of the file.
 ///
 /// # Errors
-/// The profile is damaged or of another kind; the error gives the offset.
+/// The profile is corrupt or of another kind. The error contains the offset.
 pub fn read_profile(container: Reader<'_>, mut step: impl FnMut()) -> Result<HeapProfile> {
     let text = container.dtd_text().unwrap_or_default();
     let word = b"heap_info";
@@ -55,7 +55,7 @@ pub fn read_profile(container: Reader<'_>, mut step: impl FnMut()) -> Result<Hea
         let Ok(Value::Object(mut object)) = serde_json::from_slice(text) else { continue };
         if let Some(tick) = object.get("tick_ns") {
             let tick = tick.as_u64().filter(|tick| *tick > 0);
-            profile.tick = tick.ok_or_else(|| Error::Trace("tick_ns is not a number of nanoseconds".into()))?;
+            profile.tick = tick.ok_or_else(|| Error::Trace("`tick_ns` must be a positive integer".into()))?;
         }
         if let Some(Value::Object(about)) = object.remove("trace") {
             profile.about.extend(about);
@@ -72,12 +72,12 @@ fn describe(profile: &mut HeapProfile, number: u64, context: ProfileContext) -> 
     }
 }
 
-/// The tables of a profile. Locations are read once each.
+/// The tables of a profile. Each location is read once.
 struct Tables<'t> {
     strings: Elements<'t, Protocol, format::String>,
     locations: Elements<'t, Protocol, format::Location>,
     stacks: Elements<'t, Protocol, format::Stack>,
-    /// Places in `read`, by offset.
+    /// Indices into `read`, by offset.
     known: HashMap<u64, u32>,
     read: Vec<Location>,
 }

@@ -1,4 +1,4 @@
-//! Profiles for [speedscope](https://www.speedscope.app): a profile for each measure, whose samples are weighted by bytes.
+//! Profiles for [speedscope](https://www.speedscope.app): one profile per measure, with samples weighted by bytes.
 
 use std::collections::HashMap;
 use std::io::{BufWriter, Write as _};
@@ -11,7 +11,7 @@ use crate::Error;
 
 pub(super) static FORM: ProfileForm = ProfileForm {
     name: "speedscope",
-    about: "speedscope's JSON: bytes that were allocated, live at the peak, and live at the end",
+    about: "speedscope's JSON: bytes allocated, live at the peak and live at the end",
     ending: "speedscope.json",
     sniff: |_| false,
     open: None,
@@ -24,7 +24,7 @@ pub(super) static FORM: ProfileForm = ProfileForm {
     }),
 };
 
-/// A measure of what a context has.
+/// A measure of a context.
 type Measure = fn(&HeapInfo) -> Option<u64>;
 
 const MEASURES: [(&str, Measure); 3] = [
@@ -59,7 +59,7 @@ fn document(profile: &HeapProfile) -> Value {
     })
 }
 
-/// Frames by function, file and line, each once.
+/// Distinct frames by function, file and line.
 #[derive(Default)]
 struct Frames {
     places: HashMap<(String, String, u64), usize>,

@@ -1,4 +1,4 @@
-//! Profiles are read as they were written; raw ones of LLVM as their layout has it.
+//! Tests that written profiles are read back unchanged, and that raw LLVM profiles are read according to their layout.
 
 use hatf_lab::profile::{Amount, Cpus, FirstCpus, HeapInfo, Lifetimes, Live, Loads, Spread};
 use metatf::container::Reader;
@@ -71,7 +71,8 @@ fn info() -> impl Strategy<Value = HeapInfo> {
     )
 }
 
-/// Two modules, three locations, three contexts, one of them a size class; context 0 is described nowhere.
+/// Returns a profile of two modules, three locations and three contexts, one of which is a size class. Context 0 is not
+/// described.
 fn profile(infos: Vec<HeapInfo>) -> HeapProfile {
     let module = |number: usize, path: &str| {
         let start = 0x1000 * (number as u64 + 1);
@@ -138,12 +139,12 @@ fn block(context: u64, first: u64, last: u64) -> HeapInfo {
     HeapInfo::new(&ended(first, last), 1000)
 }
 
-/// Runs are not neighbours; contexts are the same if their stacks are, wherever modules were loaded.
+/// Blocks of different runs are not neighbors. Contexts are the same if their stacks are, wherever modules were loaded.
 #[test]
 fn profiles_of_two_runs() {
     let first = profile(vec![block(1, 0, 10), block(3, 0, 5), block(1, 5, 12)]);
     let mut second = profile(vec![block(2, 0, 3), block(1, 0, 4), block(3, 1, 2)]);
-    // The program is loaded elsewhere, and contexts have other numbers.
+    // The program is loaded at another address, and contexts have other numbers.
     for location in &mut second.locations {
         location.address += 0x10_0000;
     }
@@ -159,7 +160,7 @@ fn profiles_of_two_runs() {
         (merged.name(info.context, 1), info.alloc_count, overlaps, info.cpus.unwrap().num_same_alloc_cpu)
     };
     let infos: Vec<_> = merged.infos.iter().map(counts).collect();
-    // Of the first run two blocks overlap, and of neither run does the last with another's first.
+    // In the first run, two blocks overlap. The last block of a run never overlaps with the first of the other run.
     let expected =
         [("f4112:4112 <- ..", 3, 1, 1), ("up to 64 bytes, thread 2", 2, 0, 0), ("f8240:8240 <- ..", 1, 0, 0)];
     assert_eq!(infos, expected.map(|(name, blocks, overlaps, same)| (name.to_owned(), blocks, overlaps, same)));
@@ -182,7 +183,7 @@ fn a_context_that_is_described_twice() {
     assert_eq!(read(&bytes).unwrap_err().to_string(), "context 7 is described twice");
 }
 
-/// A raw profile made by its layout: two segments, three blocks of two stacks.
+/// Builds a raw profile according to the layout: two segments, and three blocks of two stacks.
 fn raw(version: u64, histogram: &[u64]) -> Vec<u8> {
     let mut sections = [Vec::new(), Vec::new(), Vec::new()];
     let put = |out: &mut Vec<u8>, numbers: &[u64]| numbers.iter().for_each(|n| out.extend(n.to_le_bytes()));
@@ -194,7 +195,7 @@ fn raw(version: u64, histogram: &[u64]) -> Vec<u8> {
     put(&mut sections[1], &[3]);
     for (n, stack) in [(1, 0xaa), (2, 0xbb), (3, 0xaa)] {
         put(&mut sections[1], &[stack]);
-        // Each number says which field it is, and of which block.
+        // Each number identifies its field and its block.
         let field = |field: u64| 100 * n + field;
         let small = |out: &mut Vec<u8>, fields: std::ops::Range<u64>| {
             fields.for_each(|number| out.extend(u32::try_from(field(number)).unwrap().to_le_bytes()));
@@ -241,7 +242,7 @@ fn raw(version: u64, histogram: &[u64]) -> Vec<u8> {
     file
 }
 
-/// The block of the layout's test whose fields are `100 n` and their places in it.
+/// Returns the block that the layout test expects. Its fields are `100 n` plus their positions.
 fn expected(n: u64, context: u64, access_histogram: Option<Vec<u64>>) -> HeapInfo {
     let field = |number: u64| 100 * n + number;
     let spread = |at| Spread { total: field(at), min: field(at + 1), max: field(at + 2) };
@@ -290,12 +291,12 @@ fn raw_profiles_of_each_version() {
         let stack =
             |context| profile.stack(context).map(|l| (l.address, l.offset, &l.build_id[..])).collect::<Vec<_>>();
         let id = "0102030405060708090a0b0c0d0e0f1011121314";
-        // Where the calls return to.
+        // The return addresses of the calls.
         assert_eq!(stack(1), [(0x5011, 0x1011, id), (0x7800, 0x800, "01020304"), (0x7801, 0x7801, "")]);
         assert_eq!(stack(2), [(0x9001, 0x9001, "")]);
         let modules: Vec<_> = profile.modules.iter().map(|module| (module.start, module.end, module.bias)).collect();
         assert_eq!(modules, [(0x5000, 0x6000, 0x4000), (0x7000, 0x7800, 0x7000)]);
-        // What it has not is absent in the profile that is written of it, too.
+        // Absent data is also absent from the written profile.
         assert_eq!(read(&written(profile)).unwrap().infos, profile.infos);
     }
 }
@@ -307,7 +308,7 @@ fn several_raw_profiles_in_one_file() {
     assert_eq!(profiles.iter().map(|profile| profile.infos.len()).collect::<Vec<_>>(), [3, 3]);
     let merged = merge(profiles).unwrap();
     assert_eq!((merged.infos.len(), merged.infos[0].alloc_count), (2, 100 + 300 + 100 + 300));
-    // One of them has no histogram: that of both is not known.
+    // One of the blocks has no histogram, so the merged histogram is unknown.
     assert_eq!(merged.infos[0].access_histogram, None);
 }
 
@@ -327,21 +328,21 @@ fn damaged_raw_profiles() {
     let [infos, stacks] = [32, 40].map(|at| usize::try_from(number(at)).unwrap());
     let wrong = [
         (0, 1, "offset 0: not a raw memory profile"),
-        (8, 2, "offset 0: version 2: known are 3 to 5"),
-        (8, 6, "offset 0: version 6"),
-        (16, 47, "offset 0: a wrong size"),
-        (16, u64::MAX, "offset 0: a wrong size"),
+        (8, 2, "offset 0: unsupported version 2: expected 3 to 5"),
+        (8, 6, "offset 0: unsupported version 6"),
+        (16, 47, "offset 0: the size of the profile is invalid"),
+        (16, u64::MAX, "offset 0: the size of the profile is invalid"),
         (24, 47, "offset 0: the offset of the segments is outside"),
         (32, u64::MAX, "offset 0: the offset of the memory info blocks is outside"),
-        (40, 48, "offset 0: the sections are in a wrong order"),
-        (48, u64::MAX, "offset 48: 18446744073709551615 as the number of segments is more"),
+        (40, 48, "offset 0: the sections are in the wrong order"),
+        (48, u64::MAX, "offset 48: 18446744073709551615 as the number of segments does not fit"),
         (48 + 8 + 24, 33, "offset 56: the build id of segment 0"),
         (infos, 1 << 60, &format!("offset {infos}: 1152921504606846976 as the number of memory info blocks")),
         (infos + 8, 0xcc, &format!("offset {}: there is no stack 0xcc", infos + 8)),
-        // The number of entries of a histogram, and half of the pointer behind it.
+        // The number of histogram entries, and half of the pointer after it.
         (infos + 16 + 132, 0x7fff_ffff, &format!("offset {}: 2147483647 entries", infos + 16 + 132)),
         (stacks + 16, u64::MAX, &format!("offset {}: 18446744073709551615 as the depth", stacks + 16)),
-        (stacks + 32, 0xbb, &format!("offset {}: stack 0xbb is there twice", stacks + 32)),
+        (stacks + 32, 0xbb, &format!("offset {}: stack 0xbb is defined twice", stacks + 32)),
     ];
     for (at, value, message) in wrong {
         let error = broken(at, value);
@@ -352,7 +353,7 @@ fn damaged_raw_profiles() {
     assert!(import(&[]).is_err());
 }
 
-/// A profile of LLVM in all its parts: contexts that become one, names that are quoted, numbers that are too large, what is not known.
+/// Covers all parts of an LLVM profile: merged contexts, quoted names, numbers that are too large, and unknown data.
 #[test]
 fn memory_profiles_of_llvm() {
     let frame = |function: &str, line_offset, column, inlined| CompilerFrame {
@@ -397,12 +398,12 @@ fn memory_profiles_of_llvm() {
         String::from_utf8(out).unwrap()
     };
     insta::assert_snapshot!("memprof", yaml(&memprof));
-    // Both that are not known have lifetimes: in all functions that have the allocation.
+    // Both contexts with unknown accesses have lifetimes, in all functions that contain the allocation.
     let unused = yaml(&Memprof::new(&profile, &frames, true));
     assert_eq!(unused.matches("TotalLifetime:").count(), yaml(&memprof).matches("TotalLifetime:").count() + 2);
 }
 
-/// A profile of pprof of the profile of three contexts, not compressed.
+/// Returns an uncompressed pprof profile of the profile with three contexts.
 fn pprof() -> Vec<u8> {
     let amount = |blocks| Amount { blocks, bytes: 7 * blocks };
     let live = Some(Live { peak: amount(2), end: amount(1) });
@@ -443,11 +444,11 @@ fn pprof_is_read_as_it_was_written() {
     let modules: Vec<_> = read.modules.iter().map(|module| (module.start, module.bias, module.path.as_str())).collect();
     assert_eq!(modules, [(0x1000, 0x1000, "/bin/a"), (0x2000, 0x2000, "/lib/b.so")]);
     assert_eq!((read.start(), read.duration()), (Some(1_700_000_000), Some(1_234_567_890)));
-    // A context without a stack is a function.
+    // A context without a stack becomes a function.
     assert_eq!(read.name(3, 1), "up to 64 bytes, thread 2");
 }
 
-/// What is damaged is an error with its place, or another profile; nothing panics.
+/// Corrupt data results in an error with a position or in another profile; nothing panics.
 #[test]
 fn pprof_that_is_damaged() {
     let whole = pprof();
@@ -461,31 +462,31 @@ fn pprof_that_is_damaged() {
             let _ = read_pprof(&bytes, &mut || ());
         }
     }
-    // A field of bytes.
+    // Returns a field of bytes.
     let field = |number: u8, bytes: &[u8]| [&[number << 3 | 2, u8::try_from(bytes.len()).unwrap()], bytes].concat();
     let strings = [field(6, b""), field(6, b"inuse_space"), field(6, b"cpu")].concat();
     let (heap, cpu) = (field(1, &[8, 1]), field(1, &[8, 2]));
     let negative = field(2, &[0x12, 10, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1]);
     for (parts, why) in [
-        (vec![], "not a profile of a heap"),
-        (vec![&cpu[..], &strings], "pprof: not a profile of a heap: its values are cpu"),
-        (vec![&heap[..]], "string 1, where there are 0"),
+        (vec![], "not a heap profile"),
+        (vec![&cpu[..], &strings], "pprof: not a heap profile: its values are cpu"),
+        (vec![&heap[..]], "string 1 does not exist: there are 0"),
         (vec![&heap, &strings, &negative], "a value is negative"),
-        (vec![&heap, &strings, &field(2, &[0x12, 2, 1, 1])], "another number of values"),
+        (vec![&heap, &strings, &field(2, &[0x12, 2, 1, 1])], "a different number of values"),
         (vec![&heap, &strings, &field(2, &[8, 5, 16, 1])], "there is no location 5"),
         (vec![&heap, &strings, &field(4, &[8, 1, 16, 9])], "there is no mapping 9"),
         (vec![&heap, &strings, &field(4, &[8, 1, 34, 2, 8, 3])], "there is no function 3"),
-        (vec![&heap, &strings, &field(5, &[16, 1])], "function 0 is there twice, or has the number 0"),
-        (vec![&[0x0a, 9, 1]], "byte 2: 9 bytes, where its message has 1 more"),
-        (vec![&[0x0b]], "byte 0: a field of kind 3"),
-        (vec![&[0x80]], "byte 0: a number that is cut off"),
+        (vec![&heap, &strings, &field(5, &[16, 1])], "function 0 is defined twice or has the number 0"),
+        (vec![&[0x0a, 9, 1]], "byte 2: a field of 9 bytes, but only 1 remain in its message"),
+        (vec![&[0x0b]], "byte 0: invalid wire type 3"),
+        (vec![&[0x80]], "byte 0: a varint is truncated"),
     ] {
         let error = read_pprof(&parts.concat(), &mut || ()).unwrap_err().to_string();
         assert!(error.contains(why), "{why}: {error}");
     }
 }
 
-/// Forms that say what is live refuse, or say, that a profile does not.
+/// Formats that contain live memory reject a profile without it, or report a note.
 #[test]
 fn profiles_that_do_not_say_what_was_live() {
     let profile = profile(vec![HeapInfo::of_sums(1, Amount { blocks: 3, bytes: 8 }, None)]);
@@ -498,5 +499,5 @@ fn profiles_that_do_not_say_what_was_live() {
     assert_eq!(write("pprof"), (Ok(1), 1));
     assert_eq!(write("dhat"), (Ok(1), 1));
     assert_eq!(write("speedscope"), (Ok(1), 0));
-    assert!(write("massif").0.unwrap_err().contains("does not say what was live"));
+    assert!(write("massif").0.unwrap_err().contains("contains no live memory"));
 }

@@ -1,9 +1,9 @@
-//! Frames as valgrind prints them, for the files of its tools.
+//! Frames as valgrind prints them in the files of its tools.
 
 use super::HeapProfile;
 use crate::stacks::{Function, Location};
 
-/// Returns the frames of a context, innermost first: `0xADDRESS: FUNCTION (FILE:LINE)`.
+/// Returns the frames of a context as `0xADDRESS: FUNCTION (FILE:LINE)`, innermost first.
 pub(super) fn frames(profile: &HeapProfile, context: u64) -> Vec<String> {
     let mut frames: Vec<String> = profile.stack(context).flat_map(of_location).collect();
     if frames.is_empty() {
@@ -14,7 +14,7 @@ pub(super) fn frames(profile: &HeapProfile, context: u64) -> Vec<String> {
 
 fn of_location(location: &Location) -> impl Iterator<Item = String> {
     location.names().enumerate().map(|(number, name)| {
-        // It is one in the code of the call.
+        // An address inside the call instruction.
         let address = location.address.saturating_sub(1);
         let place = match location.functions.get(number) {
             Some(Function { file, line, .. }) if !file.is_empty() && *line > 0 => format!(" ({file}:{line})"),

@@ -1,4 +1,4 @@
-//! Writes profiles.
+//! Writer for heap profiles.
 
 use std::collections::HashMap;
 
@@ -14,28 +14,28 @@ use crate::{Error, Result};
 
 pub(super) static FORM: ProfileForm = ProfileForm {
     name: "heapprof",
-    about: "This project's own: heapprof.dtd",
+    about: "This project's own format: heapprof.dtd",
     ending: "prof.mtf",
-    // One of another DTD is an error that says so.
+    // A trace of another DTD is reported as an error when it is opened.
     sniff: |head| head.trace.is_some(),
     open: Some(|input, step| Ok(vec![read_profile(input.into_container()?, step)?])),
     create: Some(|profile, _, _, output| write_profile(profile, output).map(|()| profile.infos.len())),
 };
 
-/// Writes a profile, record by record.
+/// Writes a profile record by record.
 pub struct ProfileWriter<'w> {
     writer: format::Writer<&'w mut dyn Sink>,
-    /// Offsets of locations, by their places in the list that all stacks refer to.
+    /// Offsets of locations, by their indices in the list that all stacks refer to.
     locations: HashMap<u32, u64>,
-    /// Why the writer refused a heap info block that it was given as an [`InfoSink`].
+    /// The error that stopped the writer as an [`InfoSink`].
     error: Option<Error>,
 }
 
 impl<'w> ProfileWriter<'w> {
-    /// Begins a profile, whose ticks have this many nanoseconds.
+    /// Begins a profile with this many nanoseconds per tick.
     ///
     /// # Errors
-    /// The sink's.
+    /// The sink failed.
     pub fn new(sink: &'w mut dyn Sink, tick: u64) -> Result<Self> {
         let options = WriteOptions::default().flush_every(FlushEvery::NEVER);
         let mut writer = format::Writer::with_options(sink, &options).map_err(failed)?;
@@ -43,10 +43,10 @@ impl<'w> ProfileWriter<'w> {
         Ok(Self { writer, locations: HashMap::new(), error: None })
     }
 
-    /// Writes what is known of the profile as a whole.
+    /// Writes the facts about the entire profile.
     ///
     /// # Errors
-    /// The sink's.
+    /// The sink failed.
     pub fn about(&mut self, about: &UserMetadata, merged: bool) -> Result<()> {
         let about = json!({"trace": Value::Object(about.clone()), "merged": merged});
         self.writer.user_metadata(&about.to_string()).map_err(failed)
@@ -55,17 +55,17 @@ impl<'w> ProfileWriter<'w> {
     /// Writes a module of the memory map.
     ///
     /// # Errors
-    /// The sink's.
+    /// The sink failed.
     pub fn module(&mut self, module: &Module) -> Result<()> {
         let Module { start, end, bias, ref build_id, ref path, .. } = *module;
         let (build_id, path) = (self.string(build_id)?, self.string(path)?);
         self.writer.module(&format::Module { start, end, bias, build_id, path }).map_err(failed).map(drop)
     }
 
-    /// Writes what a context is; `locations` is the list that all stacks refer to.
+    /// Writes the description of a context. `locations` is the list that all stacks refer to.
     ///
     /// # Errors
-    /// The sink's; a frame is in no location.
+    /// The sink failed, or a frame has no location.
     pub fn context(&mut self, number: u64, context: &ProfileContext, locations: &[Location]) -> Result<()> {
         match context {
             ProfileContext::Size { exponent, thread } => {
@@ -85,7 +85,7 @@ impl<'w> ProfileWriter<'w> {
     /// Writes a heap info block.
     ///
     /// # Errors
-    /// The sink's.
+    /// The sink failed.
     pub fn heap_info(&mut self, info: &HeapInfo) -> Result<()> {
         let one = |spread: Option<Spread>| spread.map(|Spread { total, min, max }| (total, min, max));
         let HeapInfo { context, alloc_count, size: Spread { total, min, max }, .. } = *info;
@@ -164,7 +164,7 @@ impl<'w> ProfileWriter<'w> {
         self.writer.heap_info(&record).map_err(failed).map(drop)
     }
 
-    /// Returns the error that stopped it as an [`InfoSink`].
+    /// Returns the error that stopped the writer as an [`InfoSink`].
     pub fn take_error(&mut self) -> Option<Error> {
         self.error.take()
     }
@@ -172,12 +172,12 @@ impl<'w> ProfileWriter<'w> {
     /// Ends the profile.
     ///
     /// # Errors
-    /// The sink's.
+    /// The sink failed.
     pub fn finish(self) -> Result<()> {
         self.writer.finish().map_err(failed).map(drop)
     }
 
-    /// Gives the profile up: what is in the sink is not whole.
+    /// Abandons the profile. The sink contains an incomplete profile.
     pub fn abandon(self) {
         self.writer.abandon();
     }
@@ -190,8 +190,7 @@ impl<'w> ProfileWriter<'w> {
         if let Some(offset) = self.locations.get(&place) {
             return Ok(*offset);
         }
-        let location =
-            locations.get(place as usize).ok_or_else(|| Error::Trace("a frame without a location".into()))?;
+        let location = locations.get(place as usize).ok_or_else(|| Error::Trace("a frame has no location".into()))?;
         let mut functions_items = Vec::with_capacity(location.functions.len());
         for Function { name, file, line } in &location.functions {
             let (function, file) = (self.string(name)?, self.string(file)?);
@@ -220,10 +219,10 @@ impl InfoSink for ProfileWriter<'_> {
     }
 }
 
-/// Writes a profile that is in memory.
+/// Writes a profile from memory.
 ///
 /// # Errors
-/// The sink's; the profile refers to what it does not have.
+/// The sink failed, or the profile refers to data that it does not contain.
 pub fn write_profile(profile: &HeapProfile, sink: &mut dyn Sink) -> Result<()> {
     let mut writer = ProfileWriter::new(sink, profile.tick)?;
     let mut write = || {
@@ -242,7 +241,7 @@ pub fn write_profile(profile: &HeapProfile, sink: &mut dyn Sink) -> Result<()> {
     }
 }
 
-/// A group of fields, which is there once or not.
+/// Returns a group of fields that occurs once or not at all.
 fn group<T>(fields: Option<T>) -> Vec<T> {
     fields.into_iter().collect()
 }

@@ -1,5 +1,6 @@
-//! The drain of a spool that holds anything at all, in which others write meanwhile: for the fuzz target of that name. It is what
-//! `processes::drain` does for a program, without one: rounds of merging, or the last part alone, and chunks given back.
+//! Drains a spool with arbitrary content that other threads modify at the same time, for the fuzz target of this name.
+//! This is what `processes::drain` does for a program, but without a program: it merges in rounds or keeps the last
+//! part only, and returns chunks.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -9,16 +10,16 @@ use super::spool::{Keeper, Returned, SpoolFile};
 use crate::Result;
 use crate::event::EventSink;
 
-/// Rounds in which a part of the spool is drained, by stamps that grow, before the rest is.
+/// The number of rounds that drain a part of the spool, with increasing stamps, before the rest is drained.
 const ROUNDS: u64 = 4;
-/// Events of a round.
+/// Events per round.
 const ROUND: usize = 1_000;
 
-/// Drains the spool in a folder as [`super::record`] does while the program runs, `keep`: as where the last part is kept. Returns how many
-/// events the sink was given.
+/// Drains the spool in a directory as [`super::record`] does while the program runs. With `keep`, only the last part is
+/// kept. Returns the number of events passed to the sink.
 ///
 /// # Errors
-/// The folder has no spool, or the sink's.
+/// The directory contains no spool, or the sink failed.
 #[doc(hidden)]
 pub fn drain_any(folder: &Path, keep: Option<Keep>, sink: &mut dyn EventSink) -> Result<u64> {
     let file = SpoolFile::open(folder)?;

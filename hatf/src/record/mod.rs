@@ -1,17 +1,18 @@
-//! Recording a program: it is run with the recorder preloaded, or attached to while it runs, and what its heap does is given to a sink.
+//! Recording of a program, which is started with the recorder preloaded or attached to while it runs. Its heap events
+//! are passed to a sink.
 //!
-//! | folder | question |
+//! | directory | content |
 //! | --- | --- |
-//! | `program` | What of a program can be recorded? |
-//! | `spool` | Where do events lie until they are in a trace? |
-//! | `order` | In what order did it happen? |
-//! | `processes` | What becomes of each process that is recorded? |
-//! | `attach` | How is a process that runs made to load the recorder? |
-//! | `start` | How does a recording begin? |
-//! | `recover` | What is left where `hatf record` was killed? |
-//! | `ongoing` | How does another process see a recording? |
+//! | `program` | Checks of what can be recorded of a program |
+//! | `spool` | Storage of events until they are in a trace |
+//! | `order` | Ordering of the events of all threads |
+//! | `processes` | Recording of each process until it ends |
+//! | `attach` | Loading the recorder into a running process |
+//! | `start` | Start of a recording |
+//! | `recover` | Recovery after `hatf record` was killed |
+//! | `ongoing` | The view of a recording from another process |
 //!
-//! Each names those above it alone, and [`RecordOptions`].
+//! Each uses only those above it, and [`RecordOptions`].
 
 #[cfg(target_arch = "x86_64")]
 mod attach;
@@ -51,32 +52,34 @@ pub use start::{record, record_with};
 
 use crate::Result;
 
-/// The recorder's words and numbers that a trace, too, has.
+/// Constants of the recorder that traces use, too.
 const _: () = assert!(hatf_record::PYTHON_FRAMES == hatf_trace::stacks::PYTHON_FRAMES);
 const _: () = assert!(
     matches!(hatf_record::names::EVENTS.as_bytes(), b"events")
         && matches!(hatf_trace::trace::SPOOLED_EVENTS.as_bytes(), b"events")
 );
 
-/// Returns the arguments of a process that runs, if it can be recorded by [`record_process`].
+/// Returns the arguments of a running process, if [`record_process`] can record it.
 ///
 /// # Errors
-/// It cannot.
+/// The process cannot be recorded.
 #[cfg(target_arch = "x86_64")]
 pub fn command_of_process(process: u32) -> Result<Vec<OsString>> {
     attach::command(process)
 }
 
-/// Says that it cannot be recorded: nobody has made that for this machine yet.
+/// Reports that the process cannot be recorded, because attaching is not implemented for this machine.
 ///
 /// # Errors
 /// Always.
 #[cfg(not(target_arch = "x86_64"))]
 pub fn command_of_process(process: u32) -> Result<Vec<OsString>> {
-    Err(crate::Error::Trace(format!("process {process} can be recorded while it runs on x86-64 alone").into()))
+    Err(crate::Error::Trace(
+        format!("cannot attach to process {process}: attaching is only supported on x86-64").into(),
+    ))
 }
 
-/// As [`command_of_process`].
+/// Fails like [`command_of_process`].
 ///
 /// # Errors
 /// Always.
@@ -85,7 +88,7 @@ pub fn record_process(process: u32, _: &mut dyn crate::EventSink, _: RecordOptio
     command_of_process(process).map(|_| unreachable!())
 }
 
-/// Reads any bytes as what the kernel says of a process, which is looked at before it is recorded. For fuzzing.
+/// Parses arbitrary bytes as the kernel's data about a process, which is examined before recording. For fuzzing.
 #[doc(hidden)]
 pub fn read_process(bytes: &[u8]) {
     #[cfg(target_arch = "x86_64")]

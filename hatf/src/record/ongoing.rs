@@ -1,4 +1,4 @@
-//! A recording in progress, as another process sees it: what is in its spool, and what can be asked of it.
+//! A recording in progress as seen by another process: the content of its spool, and requests to the recording.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -11,36 +11,37 @@ use super::spool::{CONTROL, SpoolFile, WATCHED, left_behind};
 use crate::Result;
 use crate::event::UserMetadata;
 
-/// A recording in progress, by its spool.
+/// A recording in progress, found by its spool.
 #[derive(Debug)]
 pub struct Ongoing {
     /// The spool of the process.
     file: SpoolFile,
-    /// That of the program, which has the files by which the recording is controlled, where the process is not the first.
+    /// The spool of the program, which contains the files that control the recording, if the process is not the first.
     first: Option<SpoolFile>,
 }
 
-/// What a spool holds, and what its program has said of itself.
+/// The state of a spool, and what its program has reported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SpoolState {
-    /// The process that is recorded; 0: it has not loaded the recorder yet.
+    /// The recorded process, or 0 if it has not loaded the recorder yet.
     pub process: u32,
     /// Bytes of events that are not safe in the trace yet, in whole chunks.
     pub backlog: u64,
-    /// Bytes that there may be.
+    /// The capacity in bytes.
     pub room: u64,
     /// Events that the program had to drop.
     pub dropped: u64,
-    /// Times that a thread found no room.
+    /// The number of times that a thread found no room.
     pub waits: u64,
-    /// Recording is off.
+    /// Whether recording is off.
     pub is_off: bool,
-    /// Further processes that are recorded now.
+    /// The number of further processes being recorded.
     pub followed: u32,
 }
 
 impl Ongoing {
-    /// Finds the recording that writes a trace. `user_metadata` is what the trace says of itself, as far as that was read.
+    /// Finds the recording that writes a trace. `user_metadata` is the user metadata of the trace, as far as it has
+    /// been read.
     #[must_use]
     pub fn of_trace(trace: &Path, user_metadata: &UserMetadata) -> Option<Self> {
         let named = Spooled::of_recording(user_metadata);
@@ -55,7 +56,7 @@ impl Ongoing {
     /// Finds the recording of a process, and its trace.
     #[must_use]
     pub fn of_process(process: u32) -> Option<(Self, PathBuf)> {
-        // The process has its spool mapped.
+        // The process has mapped its spool.
         let maps = std::fs::read_to_string(format!("/proc/{process}/maps")).ok()?;
         let mut folders = maps.lines().filter_map(|line| {
             let path = Path::new(line.get(line.find('/')?..)?);
@@ -74,19 +75,19 @@ impl Ongoing {
         ongoing.is_recorded().then_some(ongoing)
     }
 
-    /// Returns whether it is still being recorded.
+    /// Returns whether the process is still being recorded.
     #[must_use]
     pub fn is_recorded(&self) -> bool {
         self.file.is_in_use()
     }
 
-    /// Returns the folder of the spool.
+    /// Returns the directory of the spool.
     #[must_use]
     pub fn folder(&self) -> &Path {
         self.file.folder().path()
     }
 
-    /// Returns what the spool holds at this moment.
+    /// Returns the current state of the spool.
     #[must_use]
     pub fn state(&self) -> SpoolState {
         let spool = self.file.spool();
@@ -104,18 +105,18 @@ impl Ongoing {
         }
     }
 
-    /// Says that somebody watches: for three seconds from now on the trace is flushed twice in a second.
+    /// Reports that somebody is watching: for the next three seconds, the trace is flushed twice per second.
     ///
     /// # Errors
-    /// The system's.
+    /// A system call failed.
     pub fn watch(&self) -> Result<()> {
         self.control().write(WATCHED, &[])
     }
 
-    /// Sets a mark in the traces of all processes, at this moment. `number` has to be another than that of the last mark.
+    /// Sets a mark in the traces of all processes. `number` must differ from that of the previous mark.
     ///
     /// # Errors
-    /// The system's.
+    /// A system call failed.
     pub fn mark(&self, name: &str, number: u64) -> Result<()> {
         self.control().write(CONTROL, format!("mark {name}\n{}.{number}\n", std::process::id()).as_bytes())
     }
@@ -125,12 +126,12 @@ impl Ongoing {
     }
 }
 
-/// Returns the trace that is made of a folder's spool.
+/// Returns the path of the trace that is made from a directory's spool.
 fn output_of(folder: &Path) -> Option<PathBuf> {
     path_from_json(&SpoolFile::origin_of(folder).ok()?["about"]["output"])
 }
 
-/// Returns the folders of the processes in that of a program.
+/// Returns the process directories in the directory of a program.
 fn processes_in(folder: &Path) -> Vec<PathBuf> {
     SpoolFile::look(folder).and_then(|file| file.processes()).unwrap_or_default()
 }

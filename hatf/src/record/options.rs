@@ -1,4 +1,4 @@
-//! How to record.
+//! Options of a recording.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,77 +12,83 @@ use super::program::LinkedIn;
 use super::spool::SPOOL_BYTES;
 use crate::Result;
 
-/// Further processes that are recorded at once, at most, unless it is said otherwise.
+/// Default maximum number of further processes that are recorded at the same time.
 pub const FOLLOW_MOST: u32 = 128;
 
-/// What takes such a trace: the first, the second and so on.
+/// A function that writes a trace of the last part. Its number counts from 1.
 pub type TakeDump<'a> = &'a (dyn Fn(u32, DumpInto<'_>) + Sync);
 
-/// How to record.
+/// Options of a recording.
 pub struct RecordOptions<'a> {
-    /// How often the sink is flushed, if there is anything new.
+    /// The interval at which the sink is flushed if there are new events.
     pub flush: Option<Duration>,
-    /// Events after which the sink is flushed, so that the memory that holds them is free again.
+    /// The number of events after which the sink is flushed, so that their chunks can be reused.
     pub group: u64,
-    /// Whether what the program writes to its standard output goes to standard error.
+    /// Whether the program's standard output is redirected to standard error.
     pub output_to_error: bool,
-    /// What to do once the program runs, before its first event is given. An error is as one of the sink.
+    /// Called once the program runs, before its first event is passed on. An error is handled like one of the sink.
     pub started: Option<&'a mut dyn FnMut() -> Result<()>>,
-    /// The folder in which the spool is made; by default one in memory, or that of temporary files.
+    /// The directory for the spool; by default one in memory, or that of temporary files.
     pub spool: Option<PathBuf>,
-    /// Bytes that the spool has at most. It has less where there is less room.
+    /// Maximum size of the spool in bytes. The spool is smaller if there is less room.
     pub spool_bytes: u64,
-    /// What the program does where the spool is full.
+    /// The behavior of the program when the spool is full.
     pub when_full: WhenFull,
-    /// How long a thread of the program waits for space.
+    /// The time for which a thread of the program waits for space.
     pub patience: Duration,
-    /// The clock that stamps events; by default the processor's, where the kernel goes by it.
+    /// The clock that stamps events; by default the CPU's cycle counter, if the kernel relies on it.
     pub stamps: Option<Clock>,
-    /// Of all blocks one is recorded for this many bytes, on average; 0: every block.
+    /// The mean number of bytes between recorded blocks; 0 records every block.
     pub sample: u64,
-    /// The names of threads whose blocks alone are recorded, with a `*` at the end for any ending; where there are none, those of all.
+    /// The names of the threads whose blocks are recorded. A trailing `*` matches any suffix. If there are no names,
+    /// the blocks of all threads are recorded.
     pub only_threads: Vec<String>,
-    /// The names of modules (the program and its libraries, by their files) whose blocks alone are recorded, too.
+    /// The file names of the modules (the program and its libraries) whose blocks are recorded. If there are no names,
+    /// the blocks of all modules are recorded.
     pub only_modules: Vec<String>,
-    /// What was asked for is recorded, and not where blocks are, nor their ends.
+    /// Whether only requested sizes are recorded, without addresses and ends of blocks.
     pub sizes_only: bool,
-    /// Recording is off until somebody turns it on.
+    /// Whether recording is off until it is turned on.
     pub start_off: bool,
-    /// The signal that turns recording off and on: sent to a process, of that, sent to this one, of all.
+    /// The signal that turns recording off and on: for a single process if it is sent to that process, and for all
+    /// processes if it is sent to this one.
     pub toggle_signal: Option<i32>,
     /// A file whose first line turns recording of all processes `on` or `off`, or sets a `mark` in their traces.
     pub control: Option<PathBuf>,
-    /// Only the last part is kept, and given when the program ends.
+    /// The size of the last part, if only the last part is kept and passed on when the program ends.
     pub keep: Option<Keep>,
-    /// Takes the last part when it is asked for while the program runs: the first time, the second and so on.
+    /// Writes a trace of the last part each time one is requested while the program runs.
     pub dump: Option<TakeDump<'a>>,
-    /// The signal that asks for it: sent to a process, of that, sent to this one, of all.
+    /// The signal that requests such a trace: of a single process if it is sent to that process, and of all processes
+    /// if it is sent to this one.
     pub dump_signal: Option<i32>,
-    /// Whether arguments of programs and the name of the machine are left out of the trace.
+    /// Whether the trace omits program arguments and the name of the machine.
     pub private: bool,
-    /// What tells the trace from others: text by keys.
+    /// Labels that identify the trace: strings by key.
     pub labels: BTreeMap<String, String>,
-    /// The most frames of a call's stack that are recorded; 0: no stacks.
+    /// Maximum number of recorded stack frames per call; 0 records no stacks.
     pub stacks: usize,
-    /// It is recorded how many bytes blocks really have.
+    /// Whether the usable sizes of blocks are recorded.
     pub usable: bool,
-    /// Calls for pages are recorded, and what the kernel says of the process's memory.
+    /// Whether calls for pages and frequent samples of the process's memory use are recorded.
     pub pages: bool,
-    /// The kernel is asked what memory the process has, seldom enough that it costs nothing: see [`Self::pages`] for often.
+    /// Whether the process's memory use is sampled, rarely enough to cost nothing. For frequent samples, see
+    /// [`Self::pages`].
     pub resident: bool,
-    /// It is recorded on which processor each thread runs.
+    /// Whether the CPU that each thread runs on is recorded.
     pub processors: bool,
-    /// Stacks have the frames of Python code, and Python is to take each object from `malloc`, unless the environment says otherwise.
+    /// Whether stacks contain the frames of Python code. Python then allocates each object by `malloc`, unless the
+    /// environment says otherwise.
     pub python: bool,
-    /// The allocator that the program has linked in, to record its calls, too.
+    /// The program's statically linked allocator whose calls are recorded, too.
     pub linked_in: Option<&'a LinkedIn>,
-    /// What is kept beside the spool, to make a trace of it later: see [`Spooled::about`](super::Spooled::about).
+    /// Data kept next to the spool for making a trace later: see [`Spooled::about`](super::Spooled::about).
     pub about: serde_json::Value,
-    /// Who takes the events of processes that the program makes; without, they are not recorded.
+    /// The receiver of events from processes that the program creates. Without it, these processes are not recorded.
     pub follower: Option<&'a dyn Follower>,
-    /// The most of them that are recorded at once.
+    /// Maximum number of further processes recorded at the same time.
     pub follow_most: u32,
-    /// The names of programs that are followed; all are where there are none.
+    /// The names of programs to follow. If there are none, all programs are followed.
     pub follow_programs: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Paths in JSON: a string, or the bytes of a path that is not UTF-8.
+//! Paths in JSON: a string, or an array of bytes if the path is not UTF-8.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-/// Returns a path as JSON.
+/// Converts a path to JSON.
 #[must_use]
 pub fn path_to_json(path: &Path) -> Value {
     path.to_str().map_or_else(|| path.as_os_str().as_bytes().into(), Value::from)
 }
 
-/// Returns the path that [`path_to_json`] has made JSON of; `None` of other JSON.
+/// Converts JSON written by [`path_to_json`] to a path. Returns `None` for other JSON.
 #[must_use]
 pub fn path_from_json(json: &Value) -> Option<PathBuf> {
     match json {

@@ -3,7 +3,7 @@
 use std::ffi::{CStr, OsString, c_void};
 use std::os::unix::ffi::OsStringExt as _;
 
-/// An allocator under test. A block is its address; 0 is none.
+/// An allocator under test. A block is represented by its address; 0 means that there is none.
 pub(super) trait Allocator: Copy + Send + Sync {
     /// Whether blocks are memory that can be touched.
     const REAL: bool;
@@ -13,11 +13,11 @@ pub(super) trait Allocator: Copy + Send + Sync {
     fn realloc(self, block: u64, size: usize) -> u64;
     fn aligned(self, alignment: usize, size: usize) -> u64;
     fn free(self, block: u64);
-    /// Bytes that a block really has.
+    /// Returns the usable size of a block.
     fn usable(self, block: u64) -> usize;
 }
 
-/// The functions of the process: the system's, or those of a preloaded library.
+/// The functions of the process: those of the system or of a preloaded library.
 #[derive(Clone, Copy)]
 pub(super) struct Process;
 
@@ -26,33 +26,33 @@ impl Allocator for Process {
 
     #[inline]
     fn malloc(self, size: usize) -> u64 {
-        // SAFETY: any size may be asked for.
+        // SAFETY: malloc accepts any size.
         unsafe { libc::malloc(size) as u64 }
     }
 
     #[inline]
     fn calloc(self, size: usize) -> u64 {
-        // SAFETY: any size may be asked for.
+        // SAFETY: calloc accepts any size.
         unsafe { libc::calloc(1, size) as u64 }
     }
 
     #[inline]
     fn realloc(self, block: u64, size: usize) -> u64 {
-        // SAFETY: the block came from this allocator, and the replay gives it to nobody else.
+        // SAFETY: the block came from this allocator, and the replay passes it to no other code.
         unsafe { libc::realloc(block as *mut c_void, size) as u64 }
     }
 
     #[inline]
     fn aligned(self, alignment: usize, size: usize) -> u64 {
         let mut block = std::ptr::null_mut();
-        // SAFETY: `block` outlives the call, which refuses alignments that it does not like.
+        // SAFETY: `block` outlives the call, which rejects invalid alignments.
         let failed = unsafe { libc::posix_memalign(&raw mut block, alignment, size) };
         if failed == 0 { block as u64 } else { 0 }
     }
 
     #[inline]
     fn free(self, block: u64) {
-        // SAFETY: the block came from this allocator, and the replay has forgotten it.
+        // SAFETY: the block came from this allocator, and the replay no longer uses it.
         unsafe { libc::free(block as *mut c_void) }
     }
 
@@ -63,7 +63,7 @@ impl Allocator for Process {
     }
 }
 
-/// Does nothing: what a replay with it takes is the replay's own cost.
+/// Does nothing. The time of a replay with it is the cost of the replay itself.
 #[derive(Clone, Copy)]
 pub(super) struct Nothing;
 
@@ -104,13 +104,13 @@ impl Allocator for Nothing {
 /// Touches a block as the program might have, so that the system gives it memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Touch {
-    /// No byte of a block
+    /// No memory
     None,
     /// The first byte of each block
     First,
-    /// A byte of each page of each block
+    /// One byte in each page of each block
     Pages,
-    /// A byte of each page, up to the size that malloc_usable_size gives
+    /// One byte in each page, up to the usable size (malloc_usable_size)
     Usable,
 }
 
@@ -127,24 +127,24 @@ impl Touch {
         let end = if self == Self::First { size.min(1) } else { size };
         let mut at = 0;
         while at < end {
-            // SAFETY: `at` is less than the block's size.
+            // SAFETY: `at` is less than the size of the block.
             unsafe { block.add(at).write_volatile(1) };
             at += PAGE;
         }
     }
 }
 
-/// Returns the file that the process's `malloc` is in.
+/// Returns the file that contains the process's `malloc`.
 pub(super) fn file_of_malloc() -> Option<OsString> {
     let malloc: unsafe extern "C" fn(usize) -> *mut c_void = libc::malloc;
-    // SAFETY: a structure of pointers, for which zero is a value.
+    // SAFETY: all zeros is a valid value of this struct of pointers.
     let mut found: libc::Dl_info = unsafe { std::mem::zeroed() };
     // SAFETY: `found` outlives the call, which reads the lists of the loader.
     let known = unsafe { libc::dladdr(malloc as *const c_void, &raw mut found) };
     if known == 0 || found.dli_fname.is_null() {
         return None;
     }
-    // SAFETY: the name of a file that stays loaded.
+    // SAFETY: the pointer is to the name of a file that remains loaded.
     let name = unsafe { CStr::from_ptr(found.dli_fname) };
     Some(OsString::from_vec(name.to_bytes().to_vec()))
 }

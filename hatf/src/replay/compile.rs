@@ -1,9 +1,10 @@
-//! Turns a trace into operations, which lie in a file so that reading the trace is not part of a replay.
+//! Compiles a trace into operations in a file, so that a replay does not include the time for reading the trace.
 //!
-//! It follows live blocks by itself and not by `hatf_lab::Objects`: each has a slot and turns here, and calls that no correct program makes are
-//! mended or refused, where the laboratory counts them.
+//! The compiler tracks live blocks itself instead of using `hatf_lab::Objects`, because each block has a slot and turns
+//! here. Calls that no correct program makes are repaired or rejected, whereas the laboratory counts them.
 //!
-//! It is long because one pass keeps live blocks, threads, turns and repairs together, and each event touches most of them.
+//! The file is long because one pass handles live blocks, threads, turns and repairs, and each event affects most of
+//! them.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -20,86 +21,88 @@ use super::operation::{BLOCK, Kind, MOST, Operation};
 use crate::event::{Call, Event, EventKind, EventSink, Function, UNKNOWN_SIZE, UserMetadata, has_sizes_only};
 use crate::{Error, Result};
 
-/// What is replayed, and how.
+/// The part of a trace to replay, and options for the replay.
 #[derive(Clone, Debug, Default)]
 pub struct Cut {
-    /// The first event; blocks that are live there are set up before the replay begins. Events are numbered from 1.
+    /// The first event, numbered from 1. Blocks that are live at this event are set up before the replay begins.
     pub from: Option<u64>,
     /// The last event.
     pub to: Option<u64>,
-    /// All on one thread, in the order of the trace.
+    /// Whether to replay all events on one thread, in trace order.
     pub one_thread: bool,
-    /// Wait as the program did, times this; `None`: do not wait.
+    /// A factor for the program's waiting times, or `None` to replay without waiting.
     pub think: Option<f64>,
-    /// Mend calls that no correct program makes, and count them, where they would else be errors.
+    /// Whether to repair and count calls that no correct program makes, instead of failing.
     pub repair: bool,
 }
 
-/// What was mended, or left out.
+/// Counts of repaired and omitted calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Repairs {
-    /// Frees of blocks that were not live: left out.
+    /// Frees of blocks that were not live; they are omitted.
     pub unknown_frees: u64,
-    /// Reallocations of blocks that were not live: they allocate.
+    /// Reallocations of blocks that were not live; they become allocations.
     pub unknown_reallocs: u64,
-    /// Allocations at the address of a live block: that one is freed before.
+    /// Allocations at the address of a live block, which is freed first.
     pub addresses_twice: u64,
-    /// Calls without a size: 0 bytes, or those of the old block.
+    /// Calls without a size, for which 0 bytes or the size of the old block is used.
     pub unknown_sizes: u64,
 }
 
-/// A trace as operations.
+/// A trace compiled into operations.
 #[derive(Debug)]
 pub struct Operations {
-    /// The file. It has no name.
+    /// The unnamed file.
     file: File,
-    /// What is in it, and more.
+    /// A summary of the file.
     pub summary: Summary,
 }
 
 impl Operations {
-    /// Returns a path by which other processes open the file while this one has it.
+    /// Returns a path through which other processes can open the file while this process has it open.
     #[must_use]
     pub fn path(&self) -> PathBuf {
         format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd()).into()
     }
 }
 
-/// For each thread its blocks of operations: the number of the first, and how many.
+/// For each thread, its blocks of operations: the number of the first operation, and their count.
 pub(super) type Blocks = Vec<Vec<(u64, u64)>>;
 
-/// What is in a file of operations. The worker finds it behind them, as JSON, with the blocks that are set up before.
+/// The content of an operations file. The worker finds it as JSON after the operations, along with the list of blocks
+/// of operations.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Summary {
-    /// Calls that are replayed.
+    /// The number of replayed calls.
     pub operations: u64,
-    /// Blocks that are set up before.
+    /// The number of blocks that are set up before the replay begins.
     pub set_up: u64,
-    /// Most blocks live at once.
+    /// The maximum number of live blocks.
     pub most_live: u64,
-    /// Most bytes live at once.
+    /// The maximum of live bytes.
     pub most_live_bytes: u64,
-    /// Bytes live at the end.
+    /// The live bytes at the end.
     pub live_bytes_at_end: u64,
-    /// Calls that failed in the program. They are not replayed.
+    /// Calls that failed in the program, which are not replayed.
     pub failed: u64,
-    /// Blocks that ended as another program took the place of theirs (exec), or with their heap: they are freed there.
+    /// Blocks that ended with their heap or because another program replaced theirs (exec); they are freed at that
+    /// point.
     pub ended_with_heap: u64,
-    /// Events that the recording lost.
+    /// Events lost during recording.
     pub lost: u64,
-    /// What was mended.
+    /// Counts of repairs.
     pub repairs: Repairs,
-    /// Names of phases that ended.
+    /// The names of phases that ended.
     pub phases: Vec<String>,
-    /// Operations in a step of `live_bytes`.
+    /// The number of operations per step of `live_bytes`.
     pub step: u64,
-    /// The most bytes live in each step.
+    /// The maximum of live bytes in each step.
     pub live_bytes: Vec<u64>,
-    /// How many threads there are.
+    /// The number of threads.
     pub threads: u64,
 }
 
-/// A block of the program.
+/// A live block of the program.
 #[derive(Clone, Copy)]
 struct LiveBlock {
     number: u64,
@@ -109,25 +112,25 @@ struct LiveBlock {
     heap: u64,
 }
 
-/// What a thread will do.
+/// The operations of a thread.
 #[derive(Default)]
 struct Stream {
     waiting: Vec<[u64; 2]>,
     blocks: Vec<(u64, u64)>,
 }
 
-/// An [`EventSink`] that makes operations.
+/// An [`EventSink`] that compiles events into operations.
 pub struct Compiler {
     cut: Cut,
     out: BufWriter<File>,
     written: u64,
     streams: Vec<Stream>,
-    /// By the trace's number of the thread.
+    /// Stream indices by thread number in the trace.
     threads: HashMap<u64, usize>,
     /// The stream of the last event.
     last: usize,
     live: AddressMap<LiveBlock>,
-    /// Blocks within a realloc that has not returned, by thread.
+    /// Blocks in a realloc that has not returned yet, by thread.
     moving: HashMap<u64, LiveBlock>,
     turns: Vec<u32>,
     spare: Vec<u32>,
@@ -135,17 +138,17 @@ pub struct Compiler {
     live_bytes: u64,
     curve: Curve<1>,
     events: u64,
-    /// The time at which the replay began.
+    /// The time at which the replayed part began.
     began: Option<u64>,
     ended: bool,
     summary: Summary,
 }
 
 impl Compiler {
-    /// Starts; operations go to an unnamed temporary file.
+    /// Creates a compiler that writes operations to an unnamed temporary file.
     ///
     /// # Errors
-    /// The file could not be made; a cut without events.
+    /// The file could not be created, or the cut contains no events.
     pub fn new(cut: Cut) -> Result<Self> {
         if let (Some(from), Some(to)) = (cut.from, cut.to)
             && from > to
@@ -174,15 +177,15 @@ impl Compiler {
         })
     }
 
-    /// Ends the file.
+    /// Completes the file.
     ///
     /// # Errors
-    /// It could not be written; nothing is to be replayed.
+    /// The file could not be written, or there is nothing to replay.
     pub fn finish(mut self) -> Result<Operations> {
         if self.began.is_none() {
             let events = self.events;
             return Err(Error::Usage(match self.cut.from {
-                Some(from) => format!("the trace has {events} records, and record {from} is none of them"),
+                Some(from) => format!("the trace has {events} records: record {from} does not exist"),
                 None => "the trace has no records to replay".to_owned(),
             }));
         }
@@ -226,7 +229,7 @@ impl Compiler {
         if waiting.len() == BLOCK { self.write_block(stream) } else { Ok(()) }
     }
 
-    /// The stream of a thread. One that is new is started by the thread that did the last event.
+    /// Returns the stream of a thread. A new thread is started by the thread of the last event.
     #[inline]
     fn stream(&mut self, thread: u64) -> Result<usize> {
         if self.cut.one_thread {
@@ -248,12 +251,13 @@ impl Compiler {
         Ok(stream)
     }
 
-    /// Whether the event under way is replayed; else it only tells what is live.
+    /// Returns whether the current event is replayed. Events before the replayed part only determine which blocks are
+    /// live.
     fn replays(&self) -> bool {
         self.began.is_some()
     }
 
-    /// Sets up what is live, and begins.
+    /// Sets up the live blocks and begins the replay.
     fn begin(&mut self, time: u64) -> Result<()> {
         let mut blocks: Vec<LiveBlock> = self.live.values().chain(self.moving.values()).copied().collect();
         blocks.sort_unstable_by_key(|block| block.number);
@@ -275,14 +279,14 @@ impl Compiler {
         now
     }
 
-    /// Puts an operation on a slot into the stream of the event's thread.
+    /// Appends an operation on a slot to the stream of the event's thread.
     fn operate(&mut self, event: &Event<'_>, operation: Operation) -> Result<()> {
         if !self.replays() {
             return Ok(());
         }
         let stream = self.stream(event.thread)?;
         if let (Some(factor), Some(began)) = (self.cut.think, self.began) {
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "nanoseconds, not negative")]
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "nonnegative nanoseconds")]
             let size = ((event.time.saturating_sub(began) as f64 * factor) as u64).min(MOST);
             self.put(stream, Operation { size, ..Operation::new(Kind::Wait) })?;
         }
@@ -312,23 +316,23 @@ impl Compiler {
         }
     }
 
-    /// What no correct program does is an error, unless it is to be mended.
+    /// Fails because of a call that no correct program makes, unless such calls are repaired.
     fn odd(&self, what: impl FnOnce() -> String) -> Result<()> {
         if self.cut.repair {
             return Ok(());
         }
         let event = self.events;
-        Err(Error::Trace(format!("event {event}: {}; --repair replays the trace all the same", what()).into()))
+        Err(Error::Trace(format!("event {event}: {}; --repair replays the trace anyway", what()).into()))
     }
 
-    /// Begins a block; `old` is the one that a realloc was given.
+    /// Handles an allocation. `old` is the block passed to a realloc.
     fn allocate(&mut self, event: &Event<'_>, call: &Call, old: Option<LiveBlock>) -> Result<()> {
         let mut size = call.size;
         if size == UNKNOWN_SIZE {
             size = old.map_or(0, |old| old.size);
             if old.is_none() {
                 self.summary.repairs.unknown_sizes += 1;
-                self.odd(|| format!("{} of a size that is not known", call.function.name()))?;
+                self.odd(|| format!("{} of unknown size", call.function.name()))?;
             }
         }
         if size > MOST {
@@ -455,7 +459,7 @@ impl EventSink for Compiler {
     }
 }
 
-/// The power of two to which a call aligns its block; 0: not more than `malloc` does.
+/// Returns the exponent of the alignment that a call requests, or 0 for the default alignment of `malloc`.
 fn alignment(call: &Call) -> u8 {
     const PAGE: u8 = 12;
     match call.function {

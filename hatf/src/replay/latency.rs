@@ -1,4 +1,4 @@
-//! How long single calls take.
+//! Latencies of single calls.
 
 use std::time::Instant;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::operation::Kind;
 use crate::analysis::Histogram;
 
-/// The largest size of each class but the last.
+/// The maximum sizes of all classes but the last.
 const CLASSES: [u64; 6] = [64, 256, 1 << 10, 8 << 10, 64 << 10, 1 << 20];
 
 const CALLS: [(Kind, &str); 5] = [
@@ -18,33 +18,33 @@ const CALLS: [(Kind, &str); 5] = [
     (Kind::Free, "free"),
 ];
 
-/// Times of the calls of one function, for blocks of like size.
+/// Latencies of calls to one function for blocks in one size class.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Latency {
     /// The function.
     pub function: String,
-    /// The largest size of the class; `None`: larger than all others.
+    /// The maximum size of the class, or `None` for the class of the largest blocks.
     pub largest: Option<u64>,
-    /// How many calls.
+    /// The number of calls.
     pub calls: u64,
-    /// Nanoseconds that half of the calls do not exceed. As with all these, what the clock takes is in it.
+    /// The median in nanoseconds. Like all the following values, it includes the cost of reading the clock.
     pub p50: u64,
-    /// That 90 % of the calls do not exceed.
+    /// The 90th percentile.
     pub p90: u64,
-    /// That 99 % do not exceed.
+    /// The 99th percentile.
     pub p99: u64,
-    /// That 99.9 % do not exceed.
+    /// The 99.9th percentile.
     pub p999: u64,
-    /// The longest.
+    /// The maximum.
     pub most: u64,
 }
 
-/// Counts of times, by function and size.
+/// Histograms of latencies by function and size.
 #[derive(Default)]
 pub(super) struct Latencies(Vec<Option<Histogram>>);
 
 impl Latencies {
-    /// Notes how long a call took.
+    /// Records the latency of a call.
     #[inline]
     pub(super) fn add(&mut self, kind: Kind, size: u64, from: Instant, to: Instant) {
         let class = CLASSES.iter().position(|largest| size <= *largest).unwrap_or(CLASSES.len());
@@ -69,7 +69,7 @@ impl Latencies {
         }
     }
 
-    /// Quantiles of what was noted.
+    /// Returns the quantiles of the recorded latencies.
     pub(super) fn finish(&self) -> Vec<Latency> {
         let classes = CLASSES.iter().copied().map(Some).chain([None]);
         let rows = CALLS.iter().flat_map(|(_, name)| classes.clone().map(move |largest| (*name, largest)));

@@ -1,4 +1,4 @@
-//! Memory that the allocator under test knows nothing of.
+//! Memory mapped independently of the allocator under test.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
@@ -14,7 +14,7 @@ use crate::{Error, Result};
 pub(super) struct Words(Mmap);
 
 impl Words {
-    /// Maps a file, and reads what is in it.
+    /// Maps a file and reads its summary.
     pub(super) fn open(path: &Path) -> Result<(Self, Summary, Blocks)> {
         let failed = || Error::system(path.display().to_string());
         let file = File::open(path).map_err(failed())?;
@@ -27,12 +27,12 @@ impl Words {
         let mut summary = vec![0; usize::try_from(u64::from_le_bytes(end)).map_err(|_| bad())?];
         file.read_exact_at(&mut summary, at).map_err(failed())?;
         let (summary, blocks) = serde_json::from_slice(&summary).map_err(|_| bad())?;
-        // SAFETY: the file has no name, or is one that a test made: nobody writes to it.
+        // SAFETY: the file has no name or was created by a test, so nobody writes to it.
         let map = unsafe { MmapOptions::new().populate().map(&file) }.map_err(failed())?;
         Ok((Self(map), summary, blocks))
     }
 
-    /// The words of operations `first..first + count`, as many as there are.
+    /// Returns the words of operations `first..first + count`, as far as they exist.
     pub(super) fn block(&self, (first, count): (u64, u64)) -> impl Iterator<Item = [u64; 2]> {
         let at = |operation: u64| usize::try_from(operation.saturating_mul(16)).ok();
         let range = at(first).zip(at(first.saturating_add(count)));
@@ -45,20 +45,20 @@ impl Words {
     }
 }
 
-/// The blocks' addresses, and whose turn it is.
+/// The addresses of blocks, and the turns of their slots.
 pub(super) struct Places(MmapRaw);
 
-/// Where one block's address is kept.
+/// The slot of a block.
 #[repr(C)]
 pub(super) struct Place {
-    /// The block's address; 0: none.
+    /// The address of the block, or 0 if there is none.
     pub(super) address: AtomicU64,
-    /// How many operations were done on it.
+    /// The number of operations done on the slot.
     pub(super) turns: AtomicU64,
 }
 
 impl Places {
-    /// Makes empty places; they have memory at once, so that a replay sees none of it.
+    /// Creates empty slots. Their memory is populated immediately, so that the replay causes no page faults for them.
     pub(super) fn new(count: u64) -> Result<Self> {
         let bytes = usize::try_from(count).unwrap_or(usize::MAX).saturating_mul(size_of::<Place>()).max(1);
         let map = MmapOptions::new()
@@ -70,12 +70,12 @@ impl Places {
     }
 
     pub(super) fn all(&self) -> &[Place] {
-        // SAFETY: the mapping is aligned to pages, has this many bytes, lives as long as `self`, and is reached by these atomics
-        // alone. All zeros are a `Place`.
+        // SAFETY: the mapping is page-aligned, has this many bytes and lives as long as `self`. It is only accessed
+        // through these atomics, and all zeros is a valid `Place`.
         unsafe { std::slice::from_raw_parts(self.0.as_ptr().cast(), self.0.len() / size_of::<Place>()) }
     }
 
-    /// The addresses of the blocks that are there.
+    /// Returns the addresses of the live blocks.
     pub(super) fn addresses(&self) -> impl Iterator<Item = u64> {
         self.all().iter().map(|place| place.address.load(Ordering::Relaxed)).filter(|address| *address != 0)
     }

@@ -1,6 +1,7 @@
-//! Runs the requests of a trace on a real allocator.
+//! Replays the requests in a trace on a real allocator.
 //!
-//! A [`Compiler`] turns the trace into [`Operations`]. A process of its own, with the allocator preloaded, [`replay`]s them.
+//! A [`Compiler`] converts the trace into [`Operations`]. A separate process with the allocator preloaded [`replay`]s
+//! them.
 
 mod allocators;
 mod compile;

@@ -1,12 +1,12 @@
-//! Operations: what one thread of a replay does, in 16 bytes each.
+//! Operations of a replay, 16 bytes each.
 
-/// Operations are given out in blocks of at most this many.
+/// Maximum number of operations in a block of operations.
 pub(super) const BLOCK: usize = 4096;
 
-/// The largest size that an operation holds: 2^48 - 1 bytes.
+/// Maximum size in an operation: 2^48 - 1 bytes.
 pub(super) const MOST: u64 = (1 << 48) - 1;
 
-/// What an operation does.
+/// The kind of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Kind {
@@ -18,15 +18,15 @@ pub(super) enum Kind {
     Realloc,
     /// `posix_memalign(2^alignment, size)`
     Aligned,
-    /// `free(block)`; the size is that of the block.
+    /// `free(block)`; `size` is the size of the block.
     Free,
     /// Starts the thread whose number is in `slot`.
     Start,
     /// Waits until `size` nanoseconds after the beginning.
     Wait,
-    /// What was set up is there, and the replay begins.
+    /// Begins the replay after the initial blocks were set up.
     Begin,
-    /// The phase whose number is in `slot` ended.
+    /// Marks the end of the phase whose number is in `slot`.
     PhaseEnd,
 }
 
@@ -43,25 +43,25 @@ impl Kind {
         Self::PhaseEnd,
     ];
 
-    /// Whether it calls the allocator.
+    /// Returns whether the operation calls the allocator.
     #[inline]
     pub(super) fn is_call(self) -> bool {
         (self as u8) <= Self::Free as u8
     }
 }
 
-/// An operation. Those of one slot carry ascending turns over all threads: one waits until it is its turn, which is the order
-/// in which the trace has them.
+/// An operation. The operations on a slot have ascending turns across all threads. Each operation waits for its turn,
+/// which preserves the order in the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Operation {
     pub(super) kind: Kind,
-    /// The power of two to which a block is aligned.
+    /// The exponent of the block's alignment.
     pub(super) alignment: u8,
-    /// Bytes; at most [`MOST`].
+    /// The size in bytes, at most [`MOST`].
     pub(super) size: u64,
-    /// Where the block's address is kept.
+    /// The slot that contains the block's address.
     pub(super) slot: u32,
-    /// How many operations on this slot came before.
+    /// The number of earlier operations on this slot.
     pub(super) turn: u32,
 }
 
@@ -76,9 +76,9 @@ impl Operation {
         [head, u64::from(self.slot) | u64::from(self.turn) << 32]
     }
 
-    /// `None`: no operation has this kind.
+    /// Decodes an operation. Returns `None` if the kind is invalid.
     #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "parts of the words")]
+    #[expect(clippy::cast_possible_truncation, reason = "extracts parts of the words")]
     pub(super) fn from_words([head, place]: [u64; 2]) -> Option<Self> {
         let kind = *Kind::ALL.get((head & 0xff) as usize)?;
         let (slot, turn) = (place as u32, (place >> 32) as u32);

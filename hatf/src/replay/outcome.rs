@@ -1,4 +1,4 @@
-//! What replays on several allocators gave, beside each other.
+//! Results of replays on several allocators, for comparison.
 
 use hatf_lab::model::evaluate::{Interval, interval};
 use serde::Serialize;
@@ -9,57 +9,57 @@ use super::process::{Allocator, Worker};
 use super::worker::{Look, Run, Task};
 use crate::Result;
 
-/// A trace on several allocators.
+/// A comparison of several allocators on one trace.
 #[derive(Debug, Serialize)]
 pub struct Comparison {
-    /// What was replayed.
+    /// The replayed operations.
     pub trace: Summary,
-    /// Nanoseconds of processor time an operation that the replay itself takes. They are not in the outcomes.
+    /// Nanoseconds of CPU time per operation for the replay itself, which are not included in the outcomes.
     pub own_ns: Interval,
-    /// Times of calls that do nothing: what the clock takes.
+    /// Latencies of calls that do nothing, which measure the clock.
     pub own_latencies: Vec<Latency>,
-    /// In the order asked for.
+    /// Outcomes in the requested order.
     pub outcomes: Vec<Outcome>,
 }
 
-/// A trace on one allocator. Times are nanoseconds an operation, net of the replay's own.
+/// The outcome of a trace on one allocator. Times are nanoseconds per operation, excluding those for the replay itself.
 #[derive(Debug, Serialize)]
 pub struct Outcome {
-    /// The allocator, as the user named it.
+    /// The allocator, as named by the user.
     pub name: String,
-    /// The file that it is in.
+    /// The file that contains the allocator.
     pub library: String,
-    /// Processor time, of all threads and of the system.
+    /// CPU time of all threads in user and kernel mode.
     pub processor_ns: Interval,
-    /// Time from beginning to end.
+    /// Elapsed time from beginning to end.
     pub elapsed_ns: Interval,
-    /// The part of the processor time that the system took, before the replay's own was taken off; 0 to 1.
+    /// The fraction of CPU time spent in the kernel, from 0 to 1, before the cost of the replay itself was subtracted.
     pub system: f64,
-    /// Page faults of the whole replay.
+    /// Page faults of the entire replay.
     pub faults: Interval,
-    /// The most bytes resident, over those before the replay; looked at 512 times.
+    /// The maximum increase in resident bytes since before the replay, sampled 512 times.
     pub peak_resident: u64,
-    /// The mean of them.
+    /// The mean of the sampled increases.
     pub mean_resident: u64,
-    /// `peak_resident` to the most bytes live.
+    /// The ratio of `peak_resident` to the maximum of live bytes.
     pub peak_to_live: Option<f64>,
-    /// Bytes resident after the last operation.
+    /// Resident bytes after the last operation.
     pub resident_at_end: u64,
-    /// And after all blocks were freed.
+    /// Resident bytes after all blocks were freed.
     pub after_all_freed: u64,
-    /// Where phases ended: their names, and bytes resident.
+    /// The names of ended phases, and the resident bytes at their ends.
     pub phases: Vec<(String, u64)>,
-    /// The most bytes resident in each of the steps that `trace.live_bytes` has.
+    /// The maximum of resident bytes in each step of `trace.live_bytes`.
     pub resident: Vec<u64>,
-    /// Times of calls, by function and size; what the clock takes is in them.
+    /// Latencies of calls by function and size, including the cost of reading the clock.
     pub latencies: Vec<Latency>,
 }
 
-/// Replays on each allocator `runs` times for times, in turn, and once each for memory and for single calls. `step` is called
-/// after each replay.
+/// Measures the time of `runs` replays on each allocator in turn, then memory and single calls in one replay each.
+/// Calls `step` after each replay.
 ///
 /// # Errors
-/// One of the replays failed.
+/// A replay failed.
 pub fn compare(
     worker: &Worker,
     operations: &Operations,
@@ -120,7 +120,7 @@ pub fn compare(
     Ok(Comparison { trace: summary.clone(), own_ns, own_latencies, outcomes })
 }
 
-/// The most resident in each step of the trace's curve.
+/// Returns the maximum of resident bytes in each step of the trace's curve.
 fn steps(run: &Run, summary: &Summary) -> Vec<u64> {
     let mut most = vec![0; summary.live_bytes.len()];
     for sample in &run.memory {
@@ -129,7 +129,7 @@ fn steps(run: &Run, summary: &Summary) -> Vec<u64> {
             *most = sample.resident.max(*most);
         }
     }
-    // A step without a sample is like the one before.
+    // A step without a sample takes the value of the previous step.
     let mut last = 0;
     for most in &mut most {
         last = if *most == 0 { last } else { *most };
@@ -138,7 +138,7 @@ fn steps(run: &Run, summary: &Summary) -> Vec<u64> {
     most
 }
 
-#[expect(clippy::cast_precision_loss, reason = "nanoseconds, and counts, to be shown")]
+#[expect(clippy::cast_precision_loss, reason = "nanoseconds and counts are only displayed")]
 fn float(value: u64) -> f64 {
     value as f64
 }

@@ -1,4 +1,4 @@
-//! The page of a comparison.
+//! The report on a comparison.
 
 use hatf_lab::curve::{Curves, Line};
 use hatf_lab::model::evaluate::Interval;
@@ -9,22 +9,23 @@ use super::compile::{Repairs, Summary};
 use super::latency::Latency;
 use super::outcome::{Comparison, Outcome};
 
-/// Calls of a function and a size that are less than one in this many are not printed.
+/// Classes with less than one in this many calls are not printed.
 const SELDOM: u64 = 200;
 
-/// What real allocators made of a trace.
+/// Measurements of real allocators on a trace.
 #[derive(Debug, Serialize)]
 pub struct ReplayReport {
     /// The name of the trace.
     #[serde(skip)]
     pub name: String,
-    /// The allocators.
+    /// The comparison of allocators.
     #[serde(flatten)]
     pub comparison: Comparison,
 }
 
 impl Report for ReplayReport {
-    /// What was replayed; then time, memory and single calls, for each allocator. Tables begin with the best.
+    /// Returns a summary of the replayed trace, followed by time, memory and single calls for each allocator. Each
+    /// table begins with the best allocator.
     fn page(&self) -> Page {
         let comparison = &self.comparison;
         let mut page = Page::new(self.name.clone());
@@ -39,14 +40,14 @@ impl Report for ReplayReport {
 }
 
 impl ReplayReport {
-    /// Returns live bytes, and for each allocator bytes resident, over operations.
+    /// Returns a chart of live bytes, and of resident bytes for each allocator, by operations.
     #[must_use]
     pub fn chart(&self) -> Chart {
         let Comparison { trace, outcomes, .. } = &self.comparison;
         let live = Line { name: "live".to_owned(), most: trace.live_bytes.clone() };
         let lines = outcomes.iter().map(|outcome| Line { name: outcome.name.clone(), most: outcome.resident.clone() });
         let curves = Curves { step: trace.step, lines: std::iter::once(live).chain(lines).collect() };
-        let title = format!("{}: live bytes, and bytes resident, over operations", self.name);
+        let title = format!("{}: live and resident bytes by operations", self.name);
         Chart { x_name: "operations".into(), ..curves.chart(title, Unit::Bytes) }
     }
 }
@@ -63,12 +64,12 @@ fn replayed(trace: &Summary, page: &mut Page) {
     let notes = [
         (trace.set_up, "{} blocks were set up before the replay began"),
         (trace.failed, "{} calls that failed or returned nothing are not replayed"),
-        (trace.ended_with_heap, "{} blocks are freed where their program or heap ended"),
-        (trace.lost, "{} events were lost in the recording"),
-        (unknown_frees, "{} repairs: frees of blocks that were not live are left out"),
-        (unknown_reallocs, "{} repairs: reallocations of blocks that were not live allocate"),
-        (addresses_twice, "{} repairs: blocks are freed where another has their address"),
-        (unknown_sizes, "{} repairs: calls without a size ask for 0 bytes"),
+        (trace.ended_with_heap, "{} blocks are freed when their program or heap ended"),
+        (trace.lost, "{} events were lost during recording"),
+        (unknown_frees, "{} repairs: frees of blocks that were not live, omitted"),
+        (unknown_reallocs, "{} repairs: reallocations of blocks that were not live, replayed as allocations"),
+        (addresses_twice, "{} repairs: live blocks at the address of a new block, freed first"),
+        (unknown_sizes, "{} repairs: calls without a size, replayed with 0 bytes"),
     ];
     for (number, what) in notes.into_iter().filter(|(number, _)| *number > 0) {
         page.push(Note::new(what).with([Value::Count(number)]));
@@ -76,7 +77,7 @@ fn replayed(trace: &Summary, page: &mut Page) {
 }
 
 fn time(comparison: &Comparison, page: &mut Page) {
-    let title = "TIME (nanoseconds an operation, 90 % intervals; the replay's own {} are taken off)";
+    let title = "TIME (nanoseconds per operation, 90% confidence intervals; the replay's own {} are subtracted)";
     page.heading(Note::new(title).with([interval(comparison.own_ns)]));
     let mut table = table(["processor", "elapsed", "system", "page faults"]);
     for outcome in sorted(comparison, |outcome| outcome.processor_ns.mean) {
@@ -93,7 +94,7 @@ fn time(comparison: &Comparison, page: &mut Page) {
 
 fn memory(comparison: &Comparison, page: &mut Page) {
     let live = Value::Bytes(comparison.trace.most_live_bytes);
-    page.heading(Note::new("MEMORY (bytes resident; most live: {})").with([live]));
+    page.heading(Note::new("MEMORY (resident bytes; peak of live bytes: {})").with([live]));
     let mut table = table(["peak", "peak/live", "mean", "at the end", "after all freed"]);
     for outcome in sorted(comparison, |outcome| outcome.peak_to_live.unwrap_or(0.0)) {
         table.row([
@@ -116,17 +117,17 @@ fn phases(comparison: &Comparison, page: &mut Page) {
         }
     }
     if !table.is_empty() {
-        page.heading("PHASES (bytes resident where they end)");
+        page.heading("PHASES (resident bytes at the end of each)");
         page.push(table);
     }
 }
 
 fn calls(comparison: &Comparison, page: &mut Page) {
     let seldom = comparison.trace.operations / SELDOM;
-    let title = "CALLS (nanoseconds that so many do not exceed; `nothing` is what the clock takes; less than {} calls: see JSON)";
+    let title = "CALLS (latency percentiles in nanoseconds; `nothing` measures the clock; for rows with fewer than {} calls, see JSON)";
     page.heading(Note::new(title).with([Value::Count(seldom.max(1))]));
     let keys = ["function", "size", "allocator"].map(Column::key);
-    let columns = ["calls", "50 %", "90 %", "99 %", "99.9 %", "longest"].map(Column::new);
+    let columns = ["calls", "50%", "90%", "99%", "99.9%", "longest"].map(Column::new);
     let mut table = Table::new(keys.into_iter().chain(columns));
     for own in comparison.own_latencies.iter().filter(|own| own.calls >= seldom) {
         let same = |latency: &&Latency| latency.function == own.function && latency.largest == own.largest;
@@ -153,7 +154,7 @@ fn latency(name: &str, of: &Latency) -> [Value; 9] {
     ]
 }
 
-/// A table with a row for each allocator.
+/// Returns a table with a row for each allocator.
 fn table<const N: usize>(columns: [&'static str; N]) -> Table {
     Table::new([Column::key("allocator")].into_iter().chain(columns.map(Column::new)))
 }
@@ -166,7 +167,7 @@ fn interval(interval: Interval) -> Value {
     Value::Interval(interval.mean, interval.half, 1)
 }
 
-/// The outcomes, the least first.
+/// Returns the outcomes in ascending order.
 fn sorted(comparison: &Comparison, by: impl Fn(&Outcome) -> f64) -> Vec<&Outcome> {
     let mut outcomes: Vec<&Outcome> = comparison.outcomes.iter().collect();
     outcomes.sort_by(|a, b| by(a).total_cmp(&by(b)));

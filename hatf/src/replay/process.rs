@@ -1,4 +1,4 @@
-//! Replays in processes of their own.
+//! Replays in separate processes.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -11,32 +11,31 @@ use super::compile::Operations;
 use super::worker::{Run, Task};
 use crate::{Error, Result};
 
-/// Allocators by name, and the files that their packages install.
+/// Known allocators, and the files that their packages install.
 const KNOWN: [(&str, &[&str]); 3] = [
     ("jemalloc", &["libjemalloc.so.2", "libjemalloc.so"]),
     ("mimalloc", &["libmimalloc.so.3", "libmimalloc.so.2", "libmimalloc.so.2.0", "libmimalloc.so"]),
     ("tcmalloc", &["libtcmalloc_minimal.so.4", "libtcmalloc.so.4", "libtcmalloc_minimal.so", "libtcmalloc.so"]),
 ];
 
-/// Where the system has libraries.
+/// The system's library directories.
 const FOLDERS: [&str; 5] = ["/usr/local/lib", "/usr/lib64", "/usr/lib", "/lib64", "/lib"];
 
-/// An allocator to replay on: the system's, or a library that is preloaded; and its settings.
+/// An allocator to test: the system's or a preloaded library, with its settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Allocator {
-    /// As the user named it.
+    /// The name given by the user.
     pub name: String,
-    /// The library; `None`: the system's own.
+    /// The library, or `None` for the system's allocator.
     pub library: Option<PathBuf>,
-    /// Variables of the environment.
+    /// Environment variables.
     pub environment: Vec<(String, String)>,
 }
 
 impl FromStr for Allocator {
     type Err = String;
 
-    /// Parses `NAME` or `VARIABLE=VALUE .. NAME`, as a shell has it. A name is `system`, one of a known allocator, or a
-    /// path.
+    /// Parses `NAME` or `VARIABLE=VALUE .. NAME`, as in a shell. The name is `system`, a known allocator, or a path.
     fn from_str(text: &str) -> std::result::Result<Self, String> {
         let mut words: Vec<&str> = text.split_whitespace().collect();
         let last = words.pop().ok_or("expected an allocator, such as jemalloc")?;
@@ -57,12 +56,12 @@ fn library(name: &str) -> std::result::Result<PathBuf, String> {
     }
     let names = || KNOWN.map(|(name, _)| name).join(", ");
     let known = KNOWN.iter().find(|(known, _)| *known == name);
-    let (_, files) = known.ok_or_else(|| format!("`{name}` is none of system, {} and no path", names()))?;
+    let (_, files) = known.ok_or_else(|| format!("expected system, {} or a path, found `{name}`", names()))?;
     let mut folders: Vec<PathBuf> =
         std::env::var_os("LD_LIBRARY_PATH").iter().flat_map(std::env::split_paths).collect();
     for folder in FOLDERS {
         folders.push(folder.into());
-        // Debian has a folder for each machine.
+        // Debian has a directory for each architecture.
         folders.push(Path::new(folder).join(format!("{}-linux-gnu", std::env::consts::ARCH)));
     }
     let mut paths = files.iter().flat_map(|file| folders.iter().map(move |folder| folder.join(file)));
@@ -71,7 +70,7 @@ fn library(name: &str) -> std::result::Result<PathBuf, String> {
     })
 }
 
-/// The program that replays, with the arguments that make it do so.
+/// The program that runs replays, with its arguments.
 #[derive(Clone, Debug)]
 pub struct Worker {
     program: PathBuf,
@@ -79,17 +78,17 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Makes a worker of a program that gives its options to [`replay`](super::replay): those of [`Task`], and then the path
-    /// of the operations.
+    /// Creates a worker from a program that passes its options to [`replay`](super::replay): those of [`Task`],
+    /// followed by the path of the operations.
     #[must_use]
     pub fn new(program: PathBuf, arguments: Vec<OsString>) -> Self {
         Self { program, arguments }
     }
 
-    /// Replays once.
+    /// Runs one replay.
     ///
     /// # Errors
-    /// The process could not be run, or failed; the allocator could not be preloaded.
+    /// The process could not be run or failed, or the allocator could not be preloaded.
     pub fn run(&self, operations: &Operations, allocator: &Allocator, task: Task) -> Result<Run> {
         let failed = || Error::system("a process that replays");
         let mut command = Command::new(&self.program);
@@ -108,7 +107,7 @@ impl Worker {
             return Err(wrong(if said.is_empty() { output.status.to_string() } else { said.to_owned() }));
         }
         let run: Run =
-            serde_json::from_slice(&output.stdout).map_err(|error| wrong(format!("no outcome ({error})")))?;
+            serde_json::from_slice(&output.stdout).map_err(|error| wrong(format!("invalid output ({error})")))?;
         if let Some(library) = &allocator.library
             && std::fs::canonicalize(&run.allocator).ok().as_ref() != Some(library)
         {

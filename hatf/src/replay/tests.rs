@@ -1,4 +1,4 @@
-//! Operations, as any trace gives them.
+//! Tests of operations compiled from arbitrary traces.
 
 use proptest::prelude::*;
 
@@ -13,7 +13,7 @@ fn compiled(cut: Cut, events: &[Event<'_>]) -> crate::Result<Operations> {
     compiler.finish()
 }
 
-/// The operations of each thread.
+/// Returns the operations of each thread.
 fn streams(operations: &Operations) -> Vec<Vec<Operation>> {
     let (words, _, blocks) = Words::open(&operations.path()).unwrap();
     let stream = |blocks: &Vec<(u64, u64)>| {
@@ -74,7 +74,7 @@ fn a_cut_sets_up_what_is_live() {
     assert_eq!(seen, expected);
     assert_eq!((operations.summary.set_up, operations.summary.live_bytes_at_end), (1, 7));
     let none = compiled(Cut { from: Some(7), ..Cut::default() }, &events).unwrap_err();
-    assert_eq!(none.to_string(), "the trace has 6 records, and record 7 is none of them");
+    assert_eq!(none.to_string(), "the trace has 6 records: record 7 does not exist");
 }
 
 #[test]
@@ -83,12 +83,12 @@ fn what_no_correct_program_does() {
         (&[malloc(16, 1), free(32)], "event 2: free of 0x20, which is not live"),
         (&[realloc(16, 32, 4)], "event 1: realloc of 0x10, which is not live"),
         (&[malloc(16, 1), malloc(16, 2)], "event 2: malloc returns 0x10, which is live"),
-        (&[malloc(16, u64::MAX)], "event 1: malloc of a size that is not known"),
+        (&[malloc(16, u64::MAX)], "event 1: malloc of unknown size"),
     ];
     let mut repairs = Repairs::default();
     for (events, says) in odd {
         let error = compiled(Cut::default(), events).unwrap_err().to_string();
-        assert_eq!(error, format!("{says}; --repair replays the trace all the same"));
+        assert_eq!(error, format!("{says}; --repair replays the trace anyway"));
         let mended = compiled(Cut { repair: true, ..Cut::default() }, events).unwrap().summary.repairs;
         repairs.unknown_frees += mended.unknown_frees;
         repairs.unknown_reallocs += mended.unknown_reallocs;
@@ -123,8 +123,8 @@ fn heaps_phases_and_waits() {
 }
 
 proptest! {
-    /// Whatever a trace has, once mended: each slot has its turns from 0 on, in an order in which every thread can make
-    /// them; a block is there when it is freed or reallocated, and not when it is made.
+    /// Any repaired trace can be replayed. The turns of each slot start at 0, in an order in which every thread can
+    /// proceed. A block is live when it is freed or reallocated, and not live when it is allocated.
     #[test]
     fn any_trace_can_be_replayed(
         calls in proptest::collection::vec((0_u8..8, 0_u64..12, 0_u64..12, 0_u64..3), 0..200),
@@ -143,7 +143,7 @@ proptest! {
         let mut streams: Vec<_> = streams(&operations).into_iter().map(|stream| stream.into_iter().peekable()).collect();
         let mut slots = vec![(false, 0); usize::try_from(operations.summary.most_live).unwrap()];
         let (mut started, mut calls) = (1, 0);
-        // Threads are tried round about; where none can go on, they would wait for each other for ever.
+        // Runs the threads in turn. If no thread can proceed, they would wait for each other forever.
         loop {
             let mut went_on = false;
             for stream in &mut streams[..started] {

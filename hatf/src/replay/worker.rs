@@ -19,36 +19,36 @@ use super::mapped::{Place, Places, Words};
 use super::operation::{Kind, Operation};
 use crate::{Error, Result};
 
-/// Memory is looked at this many times in a replay.
+/// The number of memory samples in a replay.
 const SAMPLES: u64 = 512;
 
-/// What a replay looks at. Each costs time, so that each has a replay of its own.
+/// The measurement of a replay. Each costs time, so each has its own replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Look {
-    /// How long all takes
+    /// Total time
     Total,
-    /// How much memory the process has
+    /// Memory of the process
     Memory,
-    /// How long each call takes
+    /// Latency of each call
     Latency,
 }
 
-/// What a process is to replay.
+/// The options of a replay in one process.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct Task {
-    /// What to look at.
+    /// Measurement to take.
     #[arg(long, value_enum, default_value_t = Look::Total)]
     pub look: Look,
     /// What to touch of each block.
     #[arg(long, value_enum, default_value_t = Touch::Pages)]
     pub touch: Touch,
-    /// Call no allocator: what this takes is the replay's own cost.
+    /// Call no allocator, to measure the cost of the replay itself.
     #[arg(long)]
     pub nothing: bool,
 }
 
 impl Task {
-    /// The options that a worker is given.
+    /// Returns the options for a worker.
     pub(super) fn arguments(&self) -> Vec<OsString> {
         let name = |value: Option<clap::builder::PossibleValue>| value.map(|value| value.get_name().to_owned());
         let look = name(self.look.to_possible_value()).unwrap_or_default();
@@ -59,41 +59,41 @@ impl Task {
     }
 }
 
-/// The outcome of one replay. Times are of the process: all its threads, and the system on its behalf.
+/// The outcome of one replay. Times cover the entire process: all of its threads in user and kernel mode.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Run {
-    /// The file that has the allocator.
+    /// The file that contains the allocator.
     pub allocator: String,
-    /// Nanoseconds from beginning to end.
+    /// Elapsed nanoseconds from beginning to end.
     pub elapsed_ns: u64,
-    /// Nanoseconds of processor time.
+    /// Nanoseconds of CPU time.
     pub processor_ns: u64,
-    /// Those of them that the system took.
+    /// Nanoseconds of CPU time in kernel mode.
     pub system_ns: u64,
-    /// Page faults that needed no disk.
+    /// Page faults that did not access the disk.
     pub minor_faults: u64,
-    /// Page faults that did.
+    /// Page faults that accessed the disk.
     pub major_faults: u64,
-    /// Memory over time.
+    /// Memory samples over time.
     pub memory: Vec<Sample>,
-    /// Memory where a phase ended, with the number of its name.
+    /// Memory at the end of each phase, with the number of the phase's name.
     pub phases: Vec<(u32, Sample)>,
-    /// Bytes of memory after all blocks were freed.
+    /// Resident bytes after all blocks were freed.
     pub after_all_freed: u64,
-    /// Times of calls.
+    /// Latencies of calls.
     pub latencies: Vec<Latency>,
 }
 
-/// How much memory the process had.
+/// A sample of the process's memory.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Sample {
-    /// After this many operations.
+    /// The number of operations before the sample.
     pub operations: u64,
-    /// Bytes resident, without files, over those before the replay began.
+    /// The increase in resident bytes since before the replay, excluding file pages.
     pub resident: u64,
 }
 
-/// What all threads share.
+/// The state shared by all threads.
 struct Replay<'r, A> {
     allocator: A,
     task: Task,
@@ -104,20 +104,20 @@ struct Replay<'r, A> {
     every: u64,
     began: Mutex<Option<Began>>,
     measured: Mutex<Measured>,
-    /// Operations that were sampled.
+    /// The number of operations accounted for in samples.
     done: AtomicU64,
     failed: Mutex<Option<Error>>,
     stop: AtomicBool,
 }
 
-/// Where the replay began.
+/// The state when the replay began.
 struct Began {
     at: Instant,
     usage: libc::rusage,
     resident: u64,
 }
 
-/// What was measured on the way.
+/// Measurements taken during the replay.
 #[derive(Default)]
 struct Measured {
     memory: Vec<Sample>,
@@ -125,10 +125,10 @@ struct Measured {
     latencies: Latencies,
 }
 
-/// Replays the operations of a file in this process.
+/// Replays the operations in a file in this process.
 ///
 /// # Errors
-/// The file has none; the allocator returned no block.
+/// The file contains no operations, or the allocator returned no block.
 pub fn replay(operations: &Path, task: Task) -> Result<Run> {
     let (words, summary, blocks) = Words::open(operations)?;
     let places = Places::new(summary.most_live)?;
@@ -170,7 +170,7 @@ fn run<A: Allocator>(
     }
     let (usage, now) = (usage(), Instant::now());
     let began = lock(&replay.began).take();
-    let began = began.ok_or_else(|| Error::Trace("the operations have no beginning".into()))?;
+    let began = began.ok_or_else(|| Error::Trace("the operations file has no begin operation".into()))?;
     places.addresses().for_each(|block| allocator.free(block));
     let measured = std::mem::take(&mut *lock(&replay.measured));
     let since = |now: libc::timeval, before: libc::timeval| nanoseconds(now).saturating_sub(nanoseconds(before));
@@ -191,7 +191,7 @@ fn run<A: Allocator>(
 }
 
 impl<A: Allocator> Replay<'_, A> {
-    /// Replays the operations of a thread, which may start others.
+    /// Replays the operations of a thread, which may start other threads.
     fn thread<'s>(&'s self, number: usize, scope: &'s Scope<'s, '_>) {
         let mut latencies = Latencies::default();
         let done = match self.task.look {
@@ -231,7 +231,7 @@ impl<A: Allocator> Replay<'_, A> {
                 let from = TIMED.then(Instant::now);
                 let new = match kind {
                     Kind::Calloc => allocator.calloc(bytes),
-                    // Of 0 bytes it would be a free.
+                    // With 0 bytes, the call would be a free.
                     Kind::Realloc => allocator.realloc(old, bytes.max(1)),
                     Kind::Aligned => allocator.aligned(1_usize << operation.alignment.min(40), bytes),
                     Kind::Free => {
@@ -245,7 +245,7 @@ impl<A: Allocator> Replay<'_, A> {
                 }
                 if kind != Kind::Free {
                     if new == 0 && bytes > 0 {
-                        return Err(Error::Trace(format!("the allocator has no block of {size} bytes").into()));
+                        return Err(Error::Trace(format!("the allocator could not allocate {size} bytes").into()));
                     }
                     self.task.touch.touch(allocator, new, bytes);
                 }
@@ -261,7 +261,7 @@ impl<A: Allocator> Replay<'_, A> {
         Ok(())
     }
 
-    /// Waits until it is an operation's turn. `false`: another thread failed, and its turn never comes.
+    /// Waits for an operation's turn. Returns false if another thread failed, because the turn then never comes.
     #[inline]
     fn wait_for(&self, operation: Operation, place: &Place) -> bool {
         let is_turn = || place.turns.load(Ordering::Acquire) == u64::from(operation.turn);
@@ -277,7 +277,7 @@ impl<A: Allocator> Replay<'_, A> {
             if self.stop.load(Ordering::Relaxed) {
                 return false;
             }
-            // The other thread may need this processor.
+            // The other thread may need this CPU.
             match tries {
                 0..64 => std::hint::spin_loop(),
                 64..256 => thread::yield_now(),
@@ -287,7 +287,7 @@ impl<A: Allocator> Replay<'_, A> {
         false
     }
 
-    /// Does what is not a call of the allocator.
+    /// Performs an operation that is not a call to the allocator.
     #[cold]
     fn beside<'s>(&'s self, operation: Operation, scope: &'s Scope<'s, '_>) -> Result<()> {
         match operation.kind {
@@ -329,7 +329,7 @@ impl<A: Allocator> Replay<'_, A> {
 }
 
 fn wait_until(until: Option<Instant>) {
-    /// A thread that sleeps wakes up to so much later.
+    /// The maximum delay with which a sleeping thread wakes up.
     const LATE: Duration = Duration::from_micros(60);
     let Some(until) = until else { return };
     let now = Instant::now();
@@ -341,7 +341,7 @@ fn wait_until(until: Option<Instant>) {
     }
 }
 
-/// Bytes of memory that the process has, without those of files.
+/// Returns the resident bytes of the process, excluding file pages.
 fn resident() -> Result<u64> {
     let statm = || -> std::io::Result<u64> {
         let mut text = [0; 128];
@@ -349,7 +349,7 @@ fn resident() -> Result<u64> {
         let text = str::from_utf8(text.get(..length).unwrap_or_default()).unwrap_or_default();
         let mut pages = text.split(' ').skip(1).map(|pages| pages.parse::<u64>().unwrap_or(0));
         let (resident, shared) = (pages.next().unwrap_or(0), pages.next().unwrap_or(0));
-        // SAFETY: a question without conditions.
+        // SAFETY: the call has no preconditions.
         let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
         Ok(resident.saturating_sub(shared) * u64::try_from(page).unwrap_or(4096))
     };
@@ -357,7 +357,7 @@ fn resident() -> Result<u64> {
 }
 
 fn usage() -> libc::rusage {
-    // SAFETY: a structure of numbers, for which zero is a value.
+    // SAFETY: all zeros is a valid value of this struct of integers.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     // SAFETY: `usage` outlives the call.
     unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) };
@@ -368,7 +368,7 @@ fn nanoseconds(time: libc::timeval) -> u64 {
     u64::try_from(time.tv_sec * 1_000_000_000 + time.tv_usec * 1000).unwrap_or(0)
 }
 
-/// A thread that panicked has ended the process.
+/// Locks a mutex, ignoring poisoning: a thread that panicked has ended the process.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! How much of a trace is covered by functions, by phases and by stacks, and so which of them to go by.
+//! The fractions of a trace covered by functions, by phases and by stacks, to choose which of them to use.
 
 use std::collections::HashMap;
 
@@ -8,25 +8,25 @@ use super::phases::{PhaseChange, Phases};
 use super::scope_events::ScopeKind;
 use crate::event::{Event, EventKind};
 
-/// How many objects of a trace have something that encloses them.
+/// The number of objects in a trace that are allocated in each kind of scope.
 #[derive(Clone, Debug, Default)]
 pub struct ScopeCoverage {
-    /// Objects.
+    /// All objects.
     pub objects: u64,
-    /// Objects that were allocated with a stack.
+    /// Objects allocated with a stack.
     pub with_stacks: u64,
-    /// Functions that were entered.
+    /// Functions entered.
     pub functions: u64,
-    /// Objects that were allocated in a function.
+    /// Objects allocated in a function.
     pub in_functions: u64,
     /// Phases that began, and marks.
     pub phases: u64,
-    /// Objects whose innermost phase or mark ended: the phase by its name, or the mark by the next.
+    /// Objects whose innermost phase or mark ended: a phase by its end event, and a mark by the next mark.
     pub in_phases: u64,
-    /// Events that are missing.
+    /// Missing events.
     pub lost: u64,
     inside: Phases,
-    /// ScopeKind thread: how many functions it is in, and the objects of each phase or mark that it is in.
+    /// For each thread, the number of functions it is in, and the number of objects in each phase or mark it is in.
     depths: HashMap<u64, u64>,
     counts: HashMap<u64, Vec<u64>>,
 }
@@ -77,9 +77,10 @@ impl Observer for ScopeCoverage {
 }
 
 impl ScopeCoverage {
-    /// Returns what says most exactly what encloses the objects, of what encloses half of them; `None`: their stacks.
+    /// Returns the most precise kind of scope that encloses at least half of the objects, or `None` to use their
+    /// stacks.
     ///
-    /// Without stacks it is what encloses most of them.
+    /// In a trace without stacks, returns the kind that encloses most objects.
     #[must_use]
     pub fn best(&self) -> Option<ScopeKind> {
         let half = |objects: u64| objects > 0 && objects >= self.objects.div_ceil(2);

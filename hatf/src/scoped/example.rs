@@ -1,23 +1,23 @@
-//! The document's example (Figure 1 and Table 2), in Rust.
+//! The example in the paper (Figure 1 and Table 2), in Rust.
 
 use metatf::Result;
 use metatf::container::Sink;
 
 use super::memory::ScopedMemory;
 
-/// What differs between Figure 1 and Table 2, which should be the same program.
+/// The variants of the program in Figure 1 and Table 2, which should be the same but differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Variant {
-    /// The control flow of Figure 1: `m2_8` where j is not a multiple of 3, `h` is made at `m0_1`, arrays by newAInstance
+    /// The control flow of Figure 1: `m2_8` unless j is a multiple of 3, `h` created at `m0_1`, arrays created by newAInstance
     Figure1,
-    /// Table 2, literally: `m2_8` in each turn, `h` is made at `m0_3`, all by newInstance
+    /// Table 2, literally: `m2_8` in each iteration, `h` created at `m0_3`, everything created by newInstance
     Table2,
 }
 
 /// Paths of labels.
 type Paths = &'static [&'static [&'static str]];
 
-/// Returns what a method captures (Example 3.1): paths of labels.
+/// Returns the label paths that a method captures (Example 3.1).
 #[must_use]
 pub fn captures(method: &str) -> Paths {
     match method {
@@ -36,26 +36,26 @@ pub fn captures(method: &str) -> Paths {
     }
 }
 
-/// Bytes of an object.
+/// Size of an object in bytes.
 const OBJECT: u64 = 16;
 
-/// Bytes of an array.
+/// Returns the size of an array in bytes.
 fn array(elements: u64) -> u64 {
     16 + 8 * elements
 }
 
-/// Runs the example, and writes its trace.
+/// Runs the example and writes its trace.
 struct Run<S: Sink> {
     memory: ScopedMemory<S>,
     variant: Variant,
 }
 
-/// Runs the document's example with `m0(mc)`; returns the sink with its trace.
+/// Runs the paper's example with `m0(mc)`. Returns the sink with its trace.
 ///
-/// The document gives no sizes. An object has 16 bytes, an array of n elements 16 + 8n.
+/// The paper does not specify sizes. Here, an object has 16 bytes, and an array of n elements has 16 + 8n.
 ///
 /// # Errors
-/// The sink's.
+/// The sink failed.
 pub fn example<S: Sink>(variant: Variant, mc: u64, sink: S) -> Result<S> {
     let mut run = Run { memory: ScopedMemory::new(sink)?, variant };
     run.m0(mc)?;

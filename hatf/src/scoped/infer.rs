@@ -1,4 +1,5 @@
-//! The calls of a heap trace's stacks, for [`hatf_lab::regions::infer`], the names of what it finds, and its regions as a trace.
+//! The calls in a heap trace's stacks as input for [`hatf_lab::regions::infer`], the names of the inferred regions, and
+//! the regions as a trace.
 
 use std::collections::HashMap;
 
@@ -13,12 +14,12 @@ use crate::stacks::{Location, Stacks};
 /// Returns the contexts of a trace's stacks.
 ///
 /// # Errors
-/// There are 2^32 of them.
+/// There are 2^32 or more contexts.
 pub fn contexts(stacks: &Stacks) -> Result<Contexts> {
     let mut known = HashMap::new();
     let mut functions = Vec::new();
     for location in stacks.locations() {
-        // Inlined functions have no call of their own.
+        // Inlined functions have no separate call.
         let function = location.functions.last().map(|function| (&location.module, &function.name));
         let next = known.len() as u64 + 1;
         functions.push(function.map_or(0, |function| *known.entry(function).or_insert(next)));
@@ -34,15 +35,15 @@ pub fn contexts(stacks: &Stacks) -> Result<Contexts> {
     Ok(Contexts::new((0..stacks.count()).map(steps))?)
 }
 
-/// What contexts and sites are called.
+/// The names of contexts and sites.
 pub struct Names {
     stacks: Stacks,
-    /// Where the trace says itself what encloses allocations.
+    /// The scopes of allocations, if the trace itself contains them.
     scopes: Option<(ScopeTable, HashMap<u64, String>)>,
 }
 
 impl Names {
-    /// Contexts are calls of stacks.
+    /// Creates names for contexts that are calls in stacks.
     #[must_use]
     pub fn of_stacks(stacks: Stacks) -> Self {
         Self { stacks, scopes: None }
@@ -52,7 +53,7 @@ impl Names {
         Self { stacks, scopes: Some((table, names)) }
     }
 
-    /// Returns the scopes, where the trace has them.
+    /// Returns the scopes if the trace contains them.
     #[must_use]
     pub fn scopes(&self) -> Option<&ScopeTable> {
         self.scopes.as_ref().map(|(table, _)| table)
@@ -66,7 +67,7 @@ impl Names {
         }
         let Some(&site) = candidate.sites.first() else { return Vec::new() };
         let inner = self.stacks.frames(site).len().saturating_sub(contexts.depth(candidate.context));
-        // The sites of a call are at several lines of its function, but it is called at one.
+        // The sites of a call are on several lines of its function, but the function is called from one line.
         let outermost = |(outer, location): (usize, &Location)| match outer {
             0 => location.names().last(),
             _ => location.names_with_lines().last(),
@@ -74,7 +75,7 @@ impl Names {
         self.stacks.get(site).skip(inner).enumerate().map(|named| outermost(named).unwrap_or_default()).collect()
     }
 
-    /// Returns the sites whose stack lacks a function that was entered and not left. What has no name is not looked at.
+    /// Returns the sites whose stack lacks a function that was entered but not left. Scopes without a name are ignored.
     pub fn contradictions(&self) -> impl Iterator<Item = u64> {
         let tables = self.scopes.iter();
         tables
@@ -82,7 +83,7 @@ impl Names {
             .map(|(number, _)| number)
     }
 
-    /// Scopes are some of the functions of the stack, in their order.
+    /// Returns whether a site contradicts its scopes. The scopes must be a subsequence of the functions in its stack.
     fn contradicts(&self, table: &ScopeTable, names: &HashMap<u64, String>, (stack, context): (u64, Context)) -> bool {
         let mut functions = self.stacks.get(stack).flat_map(|location| &location.functions).peekable();
         let known = |name: &&String| !name.contains("+0x");
@@ -90,29 +91,30 @@ impl Names {
         functions.peek().is_some() && !scopes.all(|name| functions.any(|function| function.name == *name))
     }
 
-    /// Sites have their numbers in their names: many stacks end in functions of the same names.
+    /// Returns the name of a site. It includes the site number, because many stacks end in functions with the same
+    /// names.
     fn site(&self, site: u64) -> String {
         let stack = self.scopes().map_or(site, |table| table.stack(site));
         format!("{} ({site})", self.stacks.name(stack, 1))
     }
 }
 
-/// Simulates blocks of regions, and writes a trace of `dtds/scoped.dtd` if it has a sink for one.
+/// Simulates the blocks of regions. Writes a trace of `dtds/scoped.dtd` if there is a sink for it.
 pub struct RegionWriter<'a> {
     simulation: Simulation,
     memory: Option<ScopedMemory<&'a mut dyn Sink>>,
-    /// By candidate: the name of its region, and its sites.
+    /// For each candidate, the name of its region and its sites.
     regions: Vec<(String, Vec<u64>)>,
-    /// By site.
+    /// Names by site.
     names: HashMap<u64, String>,
     error: Option<metatf::Error>,
 }
 
 impl<'a> RegionWriter<'a> {
-    /// Begins with no region entered.
+    /// Creates a writer with no region entered.
     ///
     /// # Errors
-    /// The sink's.
+    /// The sink failed.
     pub fn new(
         simulation: Simulation,
         sink: Option<&'a mut dyn Sink>,
@@ -129,15 +131,15 @@ impl<'a> RegionWriter<'a> {
         Ok(Self { simulation, memory, regions, names, error: None })
     }
 
-    /// Returns the sink's own error, where it stopped the regions.
+    /// Returns the sink's own error if it stopped the regions.
     pub fn error(&mut self) -> Option<crate::Error> {
         self.error.take().map(|error| crate::Error::Trace(error.to_string().into()))
     }
 
-    /// Ends the trace, and returns the simulation.
+    /// Ends the trace and returns the simulation.
     ///
     /// # Errors
-    /// The sink's.
+    /// The sink failed.
     pub fn finish(self) -> Result<Simulation> {
         if let Some(memory) = self.memory {
             memory.finish().map_err(|error| crate::Error::Trace(error.to_string().into()))?;
@@ -145,7 +147,7 @@ impl<'a> RegionWriter<'a> {
         Ok(self.simulation)
     }
 
-    /// Keeps an error of the sink.
+    /// Stores an error of the sink.
     fn keep_error<T>(&mut self, written: metatf::Result<T>) -> hatf_lab::Result<()> {
         written.map(drop).map_err(|error| {
             self.error = Some(error);

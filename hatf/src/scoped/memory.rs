@@ -1,4 +1,4 @@
-//! Scoped memory as a program uses it: each operation goes into a trace.
+//! Scoped memory for programs: each operation is written to a trace.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -7,19 +7,19 @@ use metatf::container::{Sink, WriteOptions};
 
 use super::format::{DetermineAllocationSite, Enter, Exit, NewAInstance, NewInstance, Writer};
 
-/// A region that was entered: a number, used once.
+/// A region that was entered, identified by a unique number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Region(u64);
 
-/// An object, and the region that captures it.
+/// An object and the region that captures it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Object {
-    /// `None`: the heap.
+    /// The region, or `None` if the object is in the heap.
     region: Option<Region>,
     thread: u64,
 }
 
-/// The stacks of regions of a program's threads. What is done with them is written to a trace.
+/// The region stacks of a program's threads. Operations on them are written to a trace.
 ///
 /// ```
 /// # fn main() -> metatf::Result<()> {
@@ -42,7 +42,7 @@ pub struct Object {
 /// ```
 pub struct ScopedMemory<S: Sink> {
     writer: Writer<S>,
-    /// By thread, outermost first.
+    /// Region stacks by thread, outermost region first.
     stacks: HashMap<u64, Vec<Active>>,
     entered: u64,
 }
@@ -50,15 +50,15 @@ pub struct ScopedMemory<S: Sink> {
 /// A region on a stack.
 struct Active {
     region: Region,
-    /// The creation sites that it captures.
+    /// The creation sites that the region captures.
     captured: BTreeSet<String>,
 }
 
 impl<S: Sink> ScopedMemory<S> {
-    /// Begins a trace, with no region entered.
+    /// Begins a trace with no region entered.
     ///
     /// # Errors
-    /// The sink's.
+    /// The sink failed.
     pub fn new(sink: S) -> Result<Self> {
         let writer = Writer::with_options(sink, &WriteOptions::default())?;
         Ok(Self { writer, stacks: HashMap::new(), entered: 0 })
@@ -67,7 +67,7 @@ impl<S: Sink> ScopedMemory<S> {
     /// Pushes a region onto a thread's stack.
     ///
     /// # Errors
-    /// The sink's.
+    /// The sink failed.
     pub fn enter(&mut self, thread: u64, name: &str) -> Result<Region> {
         let region = Region(self.entered);
         self.entered += 1;
@@ -77,10 +77,10 @@ impl<S: Sink> ScopedMemory<S> {
         Ok(region)
     }
 
-    /// Collects the objects of the region on top, and pops it. Without a region nothing happens.
+    /// Collects the objects of the top region and pops it. Without a region, nothing happens.
     ///
     /// # Errors
-    /// The sink's.
+    /// The sink failed.
     pub fn exit(&mut self, thread: u64) -> Result<()> {
         if self.stacks.get_mut(&thread).and_then(Vec::pop).is_some() {
             self.writer.exit(&Exit { thread })?;
@@ -88,17 +88,17 @@ impl<S: Sink> ScopedMemory<S> {
         Ok(())
     }
 
-    /// Returns the region on top.
+    /// Returns the top region.
     #[must_use]
     pub fn current(&self, thread: u64) -> Option<Region> {
         self.stack(thread).last().map(|active| active.region)
     }
 
-    /// Registers creation sites that the region on top captures from now on, in place of those before: what the method about
-    /// to be called at `call_site` creates there.
+    /// Registers the creation sites that the top region captures from now on, replacing the previous ones. These are
+    /// the sites in the method about to be called at `call_site`.
     ///
     /// # Errors
-    /// The sink's.
+    /// The sink failed.
     pub fn determine_allocation_site(&mut self, thread: u64, call_site: &str, sites: &[&str]) -> Result<()> {
         let Some(top) = self.stacks.get_mut(&thread).and_then(|stack| stack.last_mut()) else { return Ok(()) };
         top.captured = sites.iter().map(|site| (*site).to_owned()).collect();
@@ -112,7 +112,7 @@ impl<S: Sink> ScopedMemory<S> {
     /// Creates an object of a class.
     ///
     /// # Errors
-    /// The sink's.
+    /// The sink failed.
     pub fn new_instance(&mut self, thread: u64, site: &str, class: &str, size: u64) -> Result<Object> {
         let object = self.object(thread, site);
         let mut names = self.writer.names();
@@ -124,7 +124,7 @@ impl<S: Sink> ScopedMemory<S> {
     /// Creates an array.
     ///
     /// # Errors
-    /// The sink's.
+    /// The sink failed.
     pub fn new_a_instance(&mut self, thread: u64, site: &str, class: &str, elements: u64, size: u64) -> Result<Object> {
         let object = self.object(thread, site);
         let mut names = self.writer.names();
@@ -133,8 +133,8 @@ impl<S: Sink> ScopedMemory<S> {
         Ok(object)
     }
 
-    /// Returns the regions that an object created at this site may be in, outermost first (section 3.2): up to the innermost
-    /// that registered the site, or all if none did.
+    /// Returns the regions that an object created at this site may be in, outermost first (section 3.2): all regions up
+    /// to the innermost one that registered the site, or all regions if none did.
     #[must_use]
     pub fn reclaim(&self, thread: u64, site: &str) -> Vec<Region> {
         let stack = self.stack(thread);
@@ -142,14 +142,14 @@ impl<S: Sink> ScopedMemory<S> {
         stack.iter().take(captor.map_or(stack.len(), |captor| captor + 1)).map(|active| active.region).collect()
     }
 
-    /// Returns the region that captures an object; `None`: it is in the heap.
+    /// Returns the region that captures an object, or `None` if the object is in the heap.
     #[must_use]
     pub fn region_of(&self, object: Object) -> Option<Region> {
         object.region
     }
 
-    /// Returns whether an object may refer to another (section 3): to one of its own region, of a region that is active as long
-    /// as its own, or of the heap.
+    /// Returns whether an object may refer to another (section 3). It may refer to objects of its own region, of a
+    /// region that is active at least as long as its own, or of the heap.
     #[must_use]
     pub fn may_refer(&self, from: Object, to: Object) -> bool {
         let place = |region| self.stack(from.thread).iter().position(|active| active.region == region);
@@ -162,10 +162,10 @@ impl<S: Sink> ScopedMemory<S> {
         }
     }
 
-    /// Ends the trace; returns the sink.
+    /// Ends the trace and returns the sink.
     ///
     /// # Errors
-    /// The sink's.
+    /// The sink failed.
     pub fn finish(self) -> Result<S> {
         self.writer.finish()
     }
@@ -179,8 +179,8 @@ impl<S: Sink> ScopedMemory<S> {
     }
 }
 
-/// Returns `register(l)` of section 3.1: the creation sites at the ends of the captured paths that begin with the call site.
-/// `captured` are the paths that the method of the call site captures.
+/// Returns `register(l)` of section 3.1: the creation sites at the ends of the captured paths that begin with the call
+/// site. `captured` are the paths captured by the method that contains the call site.
 #[must_use]
 pub fn register<'p>(captured: &[&[&'p str]], call_site: &str) -> BTreeSet<&'p str> {
     let begin = captured.iter().filter(|path| path.first() == Some(&call_site));

@@ -1,7 +1,8 @@
-//! Scoped memory: traces of `dtds/scoped.dtd`, as a program writes them, and as `hatf_lab::regions` simulates them.
+//! Scoped memory: traces of `dtds/scoped.dtd` as programs write them, and input for the simulation in
+//! `hatf_lab::regions`.
 //!
-//! The operations are those of Garbervetsky, Nakhli, Yovine and Zorgati: "Program Instrumentation and Run-Time Analysis of Scoped
-//! Memory in Java", Table 1.
+//! The operations are those of Table 1 in Garbervetsky, Nakhli, Yovine and Zorgati: "Program Instrumentation and
+//! Run-Time Analysis of Scoped Memory in Java".
 
 mod coverage;
 mod example;
@@ -22,12 +23,12 @@ pub use memory::{Object, Region, ScopedMemory, register};
 pub use read::simulate;
 pub use scope_events::{ScopeEvents, ScopeKind};
 
-/// The generated code of `dtds/scoped.dtd`.
+/// Code generated from `dtds/scoped.dtd`.
 mod format {
     include!(concat!(env!("OUT_DIR"), "/scoped.rs"));
 }
 
-/// The generated code of `dtds/scoped-log.dtd`.
+/// Code generated from `dtds/scoped-log.dtd`.
 mod log_format {
     include!(concat!(env!("OUT_DIR"), "/scoped-log.rs"));
 }

@@ -1,10 +1,10 @@
-//! Numbers of the names in a trace.
+//! Numbers for the names in a trace.
 
 use std::collections::HashMap;
 
 use crate::Result;
 
-/// Numbers of names: equal ones have one, wherever they stand.
+/// A mapping from names to numbers. Equal names share a number, even at different offsets.
 #[derive(Default)]
 pub(super) struct NameNumbers {
     by_offset: HashMap<u64, u64>,
@@ -13,17 +13,17 @@ pub(super) struct NameNumbers {
 }
 
 impl NameNumbers {
-    /// Returns the names, each at its number.
+    /// Returns the names, indexed by number.
     pub(super) fn into_names(self) -> Vec<String> {
         self.names
     }
 
-    /// Returns the number of a name that was met before, by how the trace names it.
+    /// Returns the number of the name at an offset in the trace, if the name was seen before.
     pub(super) fn known(&self, offset: u64) -> Option<u64> {
         self.by_offset.get(&offset).copied()
     }
 
-    /// Returns the number of a name, by how the trace names it.
+    /// Returns the number of the name at an offset in the trace, assigning one if necessary.
     pub(super) fn number(&mut self, offset: u64, name: impl FnOnce() -> Result<Vec<u8>>) -> Result<u64> {
         if let Some(number) = self.by_offset.get(&offset) {
             return Ok(*number);

@@ -1,4 +1,4 @@
-//! The phases and marks that the threads of a program are in.
+//! The current phases and marks of a program's threads.
 
 use std::collections::HashMap;
 
@@ -6,27 +6,27 @@ use hatf_lab::regions::infer::MOST_DEPTH;
 
 use crate::event::EventKind;
 
-/// Follows phases and marks. A phase's scope is an even number, and a mark's an odd one.
+/// Tracks phases and marks. The scope of a phase is an even number, and that of a mark an odd one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Phases {
-    /// Numbers of names, and the other way.
+    /// Numbers by name, and names by number.
     numbers: HashMap<Vec<u8>, u64>,
     names: Vec<String>,
-    /// Scopes that a thread is in.
+    /// The current scopes of each thread.
     inside: HashMap<u64, Vec<u64>>,
 }
 
-/// What an event does to the scopes of its thread.
+/// The effect of an event on the scopes of its thread.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PhaseChange {
-    /// How many end: the innermost ones.
+    /// The number of scopes that end, innermost first.
     pub(super) ended: usize,
-    /// Then this one begins.
+    /// The scope that begins after that.
     pub(super) begun: Option<u64>,
 }
 
 impl Phases {
-    /// Learns from an event of a thread.
+    /// Processes an event of a thread.
     pub(super) fn note(&mut self, thread: u64, kind: &EventKind<'_>) -> PhaseChange {
         match *kind {
             EventKind::PhaseBegin { name } => {
@@ -56,7 +56,7 @@ impl Phases {
         }
     }
 
-    /// Returns what a scope is called.
+    /// Returns the name of a scope.
     pub(super) fn name(&self, scope: u64) -> String {
         let kind = if scope.is_multiple_of(2) { "phase" } else { "mark" };
         let name = usize::try_from(scope / 2).ok().and_then(|number| self.names.get(number));
@@ -81,7 +81,7 @@ impl Phases {
         })
     }
 
-    /// A phase ends, and with it those that began in it.
+    /// Ends a phase and the scopes that began in it. Returns the number of ended scopes.
     fn end(&mut self, thread: u64, scope: u64) -> usize {
         let Some(inside) = self.inside.get_mut(&thread) else { return 0 };
         let place = inside.iter().rposition(|inner| *inner == scope);

@@ -1,4 +1,4 @@
-//! Gives the operations of a trace to a simulation.
+//! Passes the operations of a trace to a simulation.
 
 use std::path::Path;
 
@@ -11,15 +11,16 @@ use super::name_numbers::NameNumbers;
 use crate::forms::Input;
 use crate::{Error, Result};
 
-/// What the DTD of `dtds/scoped-log.dtd` has, and no other.
+/// A string that only the DTD `dtds/scoped-log.dtd` contains.
 const LOG: &[u8] = b"capture: (tag, thread, site)";
 
-/// Runs the operations of a trace through a simulation; `step` is called for each. Returns the names that it knows by their numbers.
+/// Runs the operations of a trace through a simulation and calls `step` for each. Returns the names for the numbers
+/// used in the simulation.
 ///
-/// The trace is of scoped.dtd, or of scoped-log.dtd.
+/// The DTD of the trace must be scoped.dtd or scoped-log.dtd.
 ///
 /// # Errors
-/// The trace is damaged or of another kind; the simulation's.
+/// The trace is corrupt or has another DTD, or the simulation failed.
 pub fn simulate(path: &Path, simulation: &mut Simulation, mut step: impl FnMut()) -> Result<Vec<String>> {
     let about = |error: &dyn std::fmt::Display| Error::Trace(format!("{}: {error}", path.display()).into());
     let container = Input::open(path)?.into_container()?;

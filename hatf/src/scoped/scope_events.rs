@@ -1,4 +1,4 @@
-//! The functions or phases that a trace says the beginnings and ends of, for [`hatf_lab::regions::infer`].
+//! The functions or phases whose beginnings and ends a trace contains, as input for [`hatf_lab::regions::infer`].
 
 use std::collections::HashMap;
 
@@ -10,18 +10,19 @@ use super::phases::{PhaseChange, Phases};
 use crate::event::{Event, EventKind};
 use crate::stacks::Stacks;
 
-/// What encloses allocations.
+/// The kind of scope that encloses allocations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScopeKind {
-    /// Functions of a program that `hatf cc --functions` built.
+    /// Functions of a program built by `hatf cc --functions`.
     Functions,
-    /// Phases, and what follows a mark up to the next or to the end of the phase that it is in; each for its own thread.
+    /// Phases, and the time from each mark to the next mark or the end of the enclosing phase; separately for each
+    /// thread.
     Phases,
 }
 
-/// Gives an observer events of objects, and when the scopes that they are allocated in begin and end.
+/// Passes object events to an observer, along with the beginnings and ends of the scopes they are allocated in.
 ///
-/// A function's scope is its address.
+/// The scope of a function is its address.
 pub struct ScopeEvents<O> {
     scoped: Scoped<O>,
     scopes: ScopeKind,
@@ -29,13 +30,13 @@ pub struct ScopeEvents<O> {
 }
 
 impl ScopeEvents<Nobody> {
-    /// Starts the first pass.
+    /// Starts the first pass, which builds the table of scopes.
     #[must_use]
     pub fn learn(scopes: ScopeKind) -> Self {
         Self::of(Scoped::learn(), scopes)
     }
 
-    /// Ends the first pass, with the stacks of the trace.
+    /// Ends the first pass, using the stacks of the trace.
     #[must_use]
     pub fn finish(self, mut stacks: Stacks) -> Names {
         let Self { scoped, scopes, phases } = self;
@@ -56,7 +57,7 @@ impl ScopeEvents<Nobody> {
 }
 
 impl<O: ScopeObserver> ScopeEvents<O> {
-    /// Starts a pass over the trace that the table was learnt from.
+    /// Starts a pass over the trace from which the table was built.
     pub fn new(table: ScopeTable, scopes: ScopeKind, observer: O) -> Self {
         Self::of(Scoped::new(table, observer), scopes)
     }
@@ -70,7 +71,7 @@ impl<O: ScopeObserver> ScopeEvents<O> {
         self.scoped.observer_mut()
     }
 
-    /// Ends the pass: returns the sites of live objects, and the observer.
+    /// Ends the pass. Returns the sites of live objects, and the observer.
     #[must_use]
     pub fn into_parts(self, heap: &Heap) -> (Vec<u64>, O) {
         (heap.objects.live().map(|object| self.scoped.site(&object)).collect(), self.scoped.into_inner())
@@ -82,7 +83,7 @@ impl<O: ScopeObserver> Observer for ScopeEvents<O> {
         self.scoped.event(event)
     }
 
-    /// What ends with an image has ended before its scopes do.
+    /// Objects that end with an image have ended before its scopes do.
     fn record(&mut self, record: &Event<'_>, _: &Heap) -> Result<()> {
         let Event { thread, kind, .. } = record;
         let thread = *thread;

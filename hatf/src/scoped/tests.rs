@@ -1,11 +1,11 @@
-//! The document's example.
+//! Tests with the example in the paper.
 
 use std::collections::BTreeSet;
 
 use super::format::{Record, Scoped, Trace};
 use super::{Variant, captures, example, register};
 
-/// What a trace registers, by call site.
+/// Returns the registered sites of a trace by call site.
 fn registered(trace: &[u8]) -> metatf::Result<Vec<(String, BTreeSet<String>)>> {
     let mut trace = Trace::from_slice(trace)?;
     let names = trace.names();
@@ -20,7 +20,8 @@ fn registered(trace: &[u8]) -> metatf::Result<Vec<(String, BTreeSet<String>)>> {
     Ok(all)
 }
 
-/// Example 3.2: the sites registered at each call site, as computed from Example 3.1, and as the program registers them.
+/// Example 3.2: the sites registered at each call site, computed from Example 3.1 and compared with those the program
+/// registers.
 #[test]
 fn example_3_2() {
     let expected: [(&str, &str, &[&str]); 3] = [

@@ -1,7 +1,8 @@
-//! A trace without names: texts become tokens, addresses are moved, frames are numbered.
+//! Removes names from a trace: strings become tokens, addresses are moved, and frames are numbered.
 //!
-//! Blocks and pages are moved together, by whole GiB, so that what lies on which page stays as it is. Code is not: a frame becomes the number
-//! of its first use in its module, since offsets in a known library are as good as names.
+//! Blocks and pages are moved together by a multiple of 1 GiB, so that the assignment of blocks to pages does not
+//! change. Code is not moved this way, because offsets in a known library are as revealing as names. Instead, each
+//! frame becomes the number of its first use in its module.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,18 +14,18 @@ use crate::event::{Event, EventKind, EventSink, UserMetadata};
 use crate::stacks::is_python;
 use crate::{Error, Result};
 
-/// Blocks and pages are moved by a multiple of this: larger than any page.
+/// Blocks and pages are moved by a multiple of this, which exceeds any page size.
 const STEP: u64 = 1 << 30;
-/// By at most this many of them.
+/// Exclusive upper bound for the multiple.
 const STEPS: u64 = 1 << 16;
-/// Addresses of each module.
+/// Size of the address range of each module.
 const MODULE: u64 = 1 << 24;
-/// Where modules begin: frames below are in none.
+/// Start of the module range. Frames below it are in no module.
 const MODULES: u64 = 1 << 33;
-/// Where they end: frames of Python's code are above.
+/// End of the module range. Frames of Python code are above it.
 const MODULES_END: u64 = 1 << 47;
 
-/// Keys of user metadata that are of the format, not of the program.
+/// User metadata keys that are defined by the format, not by the program.
 pub(super) const KEYS: [&str; 44] = [
     "program",
     "command",
@@ -72,27 +73,29 @@ pub(super) const KEYS: [&str; 44] = [
     "anonymized",
 ];
 
-/// Clocks by which the recorder stamps events.
+/// Clocks with which the recorder stamps events.
 pub(super) const STAMPS: [&str; 3] = ["tsc", "cntvct", "CLOCK_MONOTONIC"];
 
-/// Which names stay.
+/// The names to keep.
 #[derive(Clone, Debug, Default)]
 pub struct Kept {
-    /// Patterns of functions, of names of files without their folders, and of texts of the user metadata; `*` stands for any text.
+    /// Patterns for functions, for file names without their directories, and for strings in the user metadata; `*`
+    /// matches any string.
     pub patterns: Vec<String>,
-    /// Names of marks and phases.
+    /// Whether to keep the names of marks and phases.
     pub marks: bool,
 }
 
 impl Kept {
-    /// Returns whether a name stays.
+    /// Returns whether a name is kept.
     #[must_use]
     pub fn has(&self, name: &[u8]) -> bool {
         self.patterns.iter().any(|pattern| matches(pattern.as_bytes(), name))
     }
 }
 
-/// Returns whether a pattern, in which `*` stands for any text, is the whole of a text. It takes as many steps as both are long, multiplied.
+/// Returns whether a pattern matches all of a text; `*` matches any string. The number of steps is at most the product
+/// of their lengths.
 fn matches(pattern: &[u8], text: &[u8]) -> bool {
     let (mut at, mut from, mut star) = (0, 0, None);
     loop {
@@ -114,25 +117,25 @@ fn matches(pattern: &[u8], text: &[u8]) -> bool {
     }
 }
 
-/// Returns the name of a file without its folders.
+/// Returns the file name of a path.
 pub(super) fn file_name(path: &[u8]) -> &[u8] {
     path.rsplit(|byte| *byte == b'/').next().unwrap_or_default()
 }
 
-/// A module that is loaded.
+/// A loaded module.
 struct Module {
     bias: u64,
     end: u64,
     name: Vec<u8>,
-    /// Where it is loaded in the new trace; none of those before is there.
+    /// The address in the new trace, which no previous module has used.
     start: u64,
 }
 
-/// Frames that were met, by their module's new address.
+/// Numbers of frames seen so far, by the new address of their module.
 #[derive(Default)]
 struct Frames {
     numbers: HashMap<(u64, u64), u64>,
-    /// How many there are of each module.
+    /// The number of frames in each module.
     counts: HashMap<u64, u64>,
 }
 
@@ -142,7 +145,7 @@ pub struct Anonymizer<'s> {
     kept: Kept,
     shift: u64,
     modules: BTreeMap<u64, Module>,
-    /// How many were loaded.
+    /// The number of modules loaded.
     loaded: u64,
     frames: Frames,
     processes: HashMap<u64, u64>,
@@ -151,7 +154,7 @@ pub struct Anonymizer<'s> {
 }
 
 impl<'s> Anonymizer<'s> {
-    /// Starts to pass on to a sink.
+    /// Creates an anonymizer that writes to a sink.
     pub fn new(tokens: Tokens, kept: Kept, sink: &'s mut dyn EventSink) -> Self {
         let shift = STEP * (1 + tokens.number(b"where blocks lie") % (STEPS - 1));
         Self {
@@ -167,7 +170,7 @@ impl<'s> Anonymizer<'s> {
         }
     }
 
-    /// Loads a module. What is loaded again at once, as it was, is the same.
+    /// Loads a module. A repeated load of an unchanged module is not counted again.
     fn load(&mut self, bias: u64, start: u64, end: u64, name: &[u8]) -> Result<u64> {
         let known = self.modules.get(&start).filter(|known| (known.bias, known.end, &*known.name) == (bias, end, name));
         if let Some(known) = known {
@@ -175,7 +178,7 @@ impl<'s> Anonymizer<'s> {
         }
         let new = MODULES + self.loaded * MODULE;
         if new + MODULE > MODULES_END {
-            return Err(Error::Trace("it has more modules than can be numbered".into()));
+            return Err(Error::Trace("it has too many modules".into()));
         }
         self.loaded += 1;
         self.modules.insert(start, Module { bias, end, name: name.to_vec(), start: new });
@@ -194,7 +197,7 @@ impl<'s> Anonymizer<'s> {
         self.tokens.token("/p", path).into_bytes()
     }
 
-    /// A build id in decimal digits, and the path.
+    /// Returns the build ID in decimal digits and the path.
     fn module(&self, name: &[u8]) -> Vec<u8> {
         let space = name.iter().position(|byte| *byte == b' ');
         let (id, path) = space.map_or((&b"-"[..], name), |at| {
@@ -208,13 +211,13 @@ impl<'s> Anonymizer<'s> {
         if self.kept.marks { name.to_vec() } else { self.tokens.token("m", name).into_bytes() }
     }
 
-    /// Numbers processes, and the system's threads, as they are met.
+    /// Numbers processes and kernel threads in order of appearance.
     fn process(&mut self, process: u64) -> u64 {
         let next = self.processes.len() as u64 + 1;
         *self.processes.entry(process).or_insert(next)
     }
 
-    /// Returns a value without texts. Numbers stay, but those of processes.
+    /// Returns a value without strings. Numbers are kept, except those of processes.
     fn value(&mut self, key: &str, value: &Value) -> Value {
         match value {
             Value::String(text) if key == "recorder" => text.split(' ').take(2).collect::<Vec<_>>().join(" ").into(),
@@ -232,7 +235,7 @@ impl<'s> Anonymizer<'s> {
         }
     }
 
-    /// Returns whether a text is one that may be known.
+    /// Returns whether a string may be kept.
     fn is_known(&self, key: &str, text: &str) -> bool {
         self.kept.has(text.as_bytes()) || key == "stamps" && STAMPS.contains(&text)
     }
@@ -241,9 +244,9 @@ impl<'s> Anonymizer<'s> {
         let mut without = Map::new();
         for (key, value) in object {
             match &**key {
-                // When and where it was.
+                // The time and the place of the recording.
                 "host" | "start" | "recording" | "spool" => {}
-                // What its writer is to say.
+                // The writer adds these itself.
                 "format" => {}
                 "clock" => {
                     let resolution = value.get("resolution_ns").filter(|resolution| resolution.is_u64());
@@ -266,7 +269,7 @@ impl Places for Anonymizer<'_> {
     fn address(&mut self, address: u64) -> Result<u64> {
         let moved = address.checked_add(self.shift);
         moved.ok_or_else(|| {
-            Error::Trace(format!("address 0x{address:x} is none of a program: it cannot be moved").into())
+            Error::Trace(format!("0x{address:x} is not a user-space address and cannot be moved").into())
         })
     }
 
@@ -285,7 +288,7 @@ impl Places for Anonymizer<'_> {
                 let count = counts.entry(start).or_default();
                 *count += 1;
                 if *count > most {
-                    return Err(Error::Trace("a module has more frames than can be numbered".into()));
+                    return Err(Error::Trace("a module has too many frames".into()));
                 }
                 numbers.insert((start, frame), *count);
                 *count
@@ -335,7 +338,7 @@ impl EventSink for Anonymizer<'_> {
             }
             EventKind::ModuleUnload { start } => match self.modules.remove(&start) {
                 Some(module) => EventKind::ModuleUnload { start: module.start },
-                // One that is not known is nowhere.
+                // An unknown module has no address.
                 None => EventKind::ModuleUnload { start: MODULES_END - MODULE },
             },
             EventKind::Source { path } => {
@@ -346,10 +349,10 @@ impl EventSink for Anonymizer<'_> {
                 name = self.function(of);
                 EventKind::Symbol { frame: self.frame(frame)?, line, name: &name }
             }
-            // No other has a text.
+            // No other event contains a string.
             kind => moved(kind, self)?,
         };
-        // Attributes of HATF 1.0 may hold anything.
+        // HATF 1.0 attributes may contain anything.
         let passed = self.sink.event(&Event { kind, stack: (&stack).into(), attributes: &[], ..*event });
         self.stack = stack;
         passed

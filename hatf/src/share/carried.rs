@@ -1,11 +1,11 @@
-//! The blocks that are live at a place in a trace, as the calls that allocated them.
+//! The blocks that are live at a position in a trace, as the calls that allocated them.
 
 use hatf_lab::{Change, Heap, Object, ObjectEvent, Observer};
 
 use super::context::Context;
 use crate::event::{Call, Event, EventKind, EventSink, Function};
 
-/// What is known of the call that allocated a block, beside what the laboratory keeps of it.
+/// Facts about the call that allocated a block, in addition to those in [`Object`].
 #[derive(Clone, Copy, Debug)]
 struct Made {
     record: u64,
@@ -14,29 +14,29 @@ struct Made {
     usable: u64,
 }
 
-/// An [`Observer`] that knows of each live block which call made it, and what else holds.
+/// An [`Observer`] that tracks the call that allocated each live block, and the rest of the current state.
 #[derive(Debug, Default)]
 pub(super) struct Carried {
     context: Context,
-    /// By slot.
+    /// Calls by slot.
     made: Vec<Option<Made>>,
-    /// The slot of a block that this record begins.
+    /// The slot of the block that the current record allocates.
     begun: Option<u32>,
     records: u64,
 }
 
-/// How much is carried.
+/// The amount of carried-over state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Amount {
     pub(super) blocks: u64,
     pub(super) bytes: u64,
     pub(super) records: u64,
-    /// Heaps of programs that were before: the numbers of those that follow are that much less.
+    /// The number of heaps of earlier programs, by which the numbers of later heaps are reduced.
     pub(super) heaps: u64,
 }
 
 impl Carried {
-    /// Gives a sink the records that hold after those that were seen, each at its own time, in their order.
+    /// Passes to a sink the records that restore the current state, each with its original time, in their order.
     pub(super) fn give(self, heap: &Heap, sink: &mut dyn EventSink) -> crate::Result<Amount> {
         let Self { context, made, .. } = self;
         let made = |object: &Object| made.get(object.slot as usize).copied().flatten();

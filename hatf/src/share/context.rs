@@ -1,4 +1,5 @@
-//! What holds at a place in a trace beside its blocks: the program, its modules and symbols, threads, phases, pages.
+//! The state at a position in a trace, apart from blocks: the program, its modules and symbols, threads, phases, and
+//! pages.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,19 +10,19 @@ use super::mapped::Mapped;
 use crate::event::{Event, EventKind};
 use crate::stacks::is_python;
 
-/// A record that still holds, and its number.
+/// A record that is still in effect, and its number.
 type Holding = (u64, OwnedEvent);
 
-/// What is known of a thread.
+/// The state of a thread.
 #[derive(Clone, Debug, Default)]
 struct Thread {
     start: Option<Holding>,
     name: Option<Holding>,
     end: Option<Holding>,
     processor: Option<Holding>,
-    /// Functions that it has entered, and not left.
+    /// The functions that the thread has entered but not left.
     entered: Vec<Holding>,
-    /// Its blocks that are live.
+    /// The number of its live blocks.
     blocks: u64,
 }
 
@@ -33,19 +34,19 @@ struct Symbol {
     symbol: OwnedEvent,
 }
 
-/// What holds at a place in a trace. Memory is bounded by that: what has ended is forgotten.
+/// The state at a position in a trace. Everything that has ended is dropped, which bounds memory use.
 #[derive(Debug, Default)]
 pub(super) struct Context {
-    /// The program, how it ended, where recording was on last, what memory it had last.
+    /// The last records about the program, its end, recording, and resident memory.
     image: Option<Holding>,
     ended: Option<Holding>,
     recording: Option<Holding>,
     resident: Option<Holding>,
     modules: BTreeMap<u64, Holding>,
     symbols: HashMap<u64, Vec<Symbol>>,
-    /// The source file of the symbols that follow.
+    /// The source file of the following symbols.
     source: Vec<u8>,
-    /// The frame of the symbol before, where another for it may follow.
+    /// The frame of the previous symbol, if another symbol for this frame may follow.
     open: Option<u64>,
     threads: BTreeMap<u64, Thread>,
     phases: Vec<Holding>,
@@ -66,14 +67,14 @@ impl Context {
         }
     }
 
-    /// Forgets a thread that has ended, and has no block.
+    /// Drops a thread that has ended and has no live blocks.
     fn forget(&mut self, number: u64) {
         if self.threads.get(&number).is_some_and(|thread| thread.blocks == 0 && thread.end.is_some()) {
             self.threads.remove(&number);
         }
     }
 
-    /// Learns of a record.
+    /// Processes a record.
     pub(super) fn note(&mut self, record: u64, event: &Event<'_>) {
         if let EventKind::Call(_) | EventKind::Free { .. } | EventKind::ReallocEnd(_) = event.kind {
             return;
@@ -133,12 +134,12 @@ impl Context {
         }
     }
 
-    /// Returns how many heaps were before that of the program which runs; `None`: no program was loaded.
+    /// Returns the number of heaps before that of the current program, or `None` if no program was loaded.
     pub(super) fn heaps_before(&self) -> Option<u64> {
         self.image.as_ref().map(|(_, image)| image.get().heap.saturating_sub(1))
     }
 
-    /// A module is unloaded, and with it what was known of its frames.
+    /// Unloads a module and drops the symbols of its frames.
     fn unload(&mut self, start: u64) {
         if let Some((_, module)) = self.modules.remove(&start)
             && let EventKind::ModuleLoad { start, end, .. } = module.get().kind
@@ -147,7 +148,7 @@ impl Context {
         }
     }
 
-    /// Returns the records that make all of this hold again, in the order of their numbers.
+    /// Returns the records that restore this state, in the order of their numbers.
     pub(super) fn records(self) -> Vec<Holding> {
         let heaps = self.heaps_before();
         let mut records: Vec<Holding> = Vec::new();
@@ -178,7 +179,7 @@ impl Context {
             named.push((u64::MAX, OwnedEvent::of(&source)));
         }
         records.extend(named);
-        // A stable sort: what a source file and its symbols have in common stays together.
+        // A stable sort keeps a source file together with its symbols.
         records.sort_by_key(|(record, _)| *record);
         records
     }

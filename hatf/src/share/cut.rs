@@ -1,4 +1,4 @@
-//! A part of a trace by its records. What is live where it begins is carried in.
+//! Extraction of a part of a trace by record numbers. The live state at its beginning is carried over.
 
 use hatf_lab::HeapTracker;
 use serde::Serialize;
@@ -8,44 +8,45 @@ use super::carried::{Amount, Carried};
 use crate::event::{Event, EventSink, UserMetadata};
 use crate::{Error, Result};
 
-/// The records of a part, numbered from 1.
+/// A range of records, numbered from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Records {
-    /// The first.
+    /// The first record.
     pub first: u64,
-    /// The last; `None`: that of the trace.
+    /// The last record, or `None` for the last of the trace.
     pub last: Option<u64>,
 }
 
-/// What a part has.
+/// The content of a part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct CutCounts {
-    /// Records of the trace.
+    /// The number of records from the trace.
     pub records: u64,
-    /// Records that were put before these, for what holds where the part begins: blocks, modules, symbols, threads, phases, pages.
+    /// The number of records inserted before these to restore the state at the beginning of the part: blocks, modules,
+    /// symbols, threads, phases, and pages.
     pub carried_records: u64,
-    /// Blocks among them: those that are live.
+    /// The number of live blocks among the inserted records.
     pub carried_blocks: u64,
-    /// Bytes of these.
+    /// The total size of the inserted blocks in bytes.
     pub carried_bytes: u64,
 }
 
 /// Passes a part of a trace on.
 pub struct Cut<'s> {
     records: Records,
-    /// Follows the heap up to the first record.
+    /// Tracks the heap up to the first record.
     before: Option<Box<HeapTracker<Carried>>>,
     sink: &'s mut dyn EventSink,
     user_metadata: UserMetadata,
     seen: u64,
-    /// Heaps of programs that were before the part.
+    /// The number of heaps of programs before the part.
     heaps: u64,
     is_over: bool,
     counts: CutCounts,
 }
 
 impl<'s> Cut<'s> {
-    /// Starts to pass on to this sink.
+    /// Creates a cut that writes to this sink.
     pub fn new(records: Records, sink: &'s mut dyn EventSink) -> Self {
         let before = HeapTracker::new(Carried::default()).with_sizes_only();
         Self {
@@ -60,26 +61,26 @@ impl<'s> Cut<'s> {
         }
     }
 
-    /// Returns whether the last record was passed on: the error that came then was to stop reading.
+    /// Returns whether the last record was passed on. In this case, the error only stopped the reading.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.is_over
     }
 
-    /// Returns what the part has.
+    /// Returns the counts of the part.
     ///
     /// # Errors
-    /// The trace has no record of the part; the sink's.
+    /// The trace contains no record of the part, or the sink failed.
     pub fn finish(mut self) -> Result<CutCounts> {
         let (first, seen) = (self.records.first, self.seen);
         if first > seen.max(1) && self.records.last.is_none_or(|last| last >= first) {
-            return Err(Error::Usage(format!("the trace has {seen} records, and record {first} is none of them")));
+            return Err(Error::Usage(format!("the trace has {seen} records: record {first} does not exist")));
         }
         self.begin()?;
         Ok(self.counts)
     }
 
-    /// Gives what holds where the part begins.
+    /// Writes the state at the beginning of the part.
     #[cold]
     fn begin(&mut self) -> Result<()> {
         let Some(before) = self.before.take() else { return Ok(()) };
@@ -91,7 +92,7 @@ impl<'s> Cut<'s> {
         let Records { first, last } = self.records;
         let to = last.map_or_else(|| "the end".to_owned(), |last| format!("record {last}"));
         let comment = format!(
-            "hatf cut: what is above holds where the part begins, with {blocks} live blocks of {bytes} bytes; below are the records from {first} to {to}"
+            "hatf cut: the records above restore the state at the beginning of the part, with {blocks} live blocks of {bytes} bytes; the records from {first} to {to} follow"
         );
         self.sink.comment(comment.as_bytes())?;
         let mut user_metadata = self.user_metadata.clone();
@@ -136,7 +137,7 @@ impl EventSink for Cut<'_> {
             return Ok(());
         }
         self.user_metadata.clone_from(user_metadata);
-        // What was counted is of the whole.
+        // The count covers the entire trace.
         self.user_metadata.remove("events");
         if let Some(before) = &mut self.before {
             before.user_metadata(user_metadata)?;

@@ -1,4 +1,4 @@
-//! The pages that a program has at a place in a trace, as the calls that gave them.
+//! The mapped pages at a position in a trace, as the calls that mapped them.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -7,7 +7,7 @@ use hatf_trace::OwnedEvent;
 
 use crate::event::{Event, EventKind, Pages};
 
-/// Pages that a call gave, from the key to before `end`.
+/// Pages mapped by a call, from the key to `end` (exclusive).
 #[derive(Clone, Debug)]
 struct Range {
     end: u64,
@@ -15,17 +15,17 @@ struct Range {
     call: Rc<OwnedEvent>,
 }
 
-/// The pages that a program has, and where its break is.
+/// The mapped pages of a program, and its program break.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Mapped {
     ranges: BTreeMap<u64, Range>,
-    /// Where the break was first, and is.
+    /// The first and the current program break.
     first_break: Option<(u64, OwnedEvent)>,
     last_break: Option<(u64, OwnedEvent)>,
 }
 
 impl Mapped {
-    /// Follows a call, which is this record.
+    /// Processes a call, which is this record.
     pub(super) fn note(&mut self, record: u64, event: &Event<'_>, pages: Pages) {
         let given = |start, length| {
             let Pages::Map { protection, flags, .. } = pages else { return None };
@@ -58,7 +58,7 @@ impl Mapped {
         }
     }
 
-    /// Gives the calls that make the same pages, each with the number of its record.
+    /// Produces calls that recreate the same pages, each with its record number.
     pub(super) fn calls(&self, give: &mut dyn FnMut(u64, &Event<'_>)) {
         let (first, last) = (&self.first_break, &self.last_break);
         for (record, call) in
@@ -82,7 +82,7 @@ impl Mapped {
         }
     }
 
-    /// Removes pages; returns the call that gave the last of them.
+    /// Removes pages. Returns the call that mapped the last of them.
     fn remove(&mut self, start: u64, length: u64) -> Option<Rc<OwnedEvent>> {
         let end = start.saturating_add(length);
         let mut removed = None;

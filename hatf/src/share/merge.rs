@@ -1,6 +1,7 @@
-//! Traces of several processes as one trace, in the order of their times.
+//! Merges the traces of several processes into one trace, ordered by time.
 //!
-//! A heap trace has one process. So that those of several do not collide, [addresses](super::process) get bits of their own, and threads numbers.
+//! A heap trace describes one process. To avoid collisions, each process gets its own bits in
+//! [addresses](super::process) and its own thread numbers.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -16,26 +17,27 @@ use crate::event::{Event, EventKind, EventSink, EventSource, Item, Pages, Reside
 use crate::forms::TraceReader;
 use crate::{Error, Result};
 
-/// What `mmap` says of the pages of a break: of no file, private; to be read and written.
+/// The protection and flags of an `mmap` call equivalent to a program break: readable, writable, private, and
+/// anonymous.
 const OF_BREAK: (u64, u64) = (3, 0x22);
 
-/// A trace that is to be merged.
+/// A trace to be merged.
 pub struct Merged {
-    /// Its events.
+    /// The events of the trace.
     pub trace: TraceReader,
-    /// Its name in messages, and in the new trace.
+    /// The name of the trace in messages and in the new trace.
     pub name: String,
-    /// Nanoseconds that are added to its times.
+    /// Nanoseconds added to the times of the trace.
     pub offset: u64,
 }
 
-/// A trace whose next item lies in the [`Merging`].
+/// A trace whose next item is stored in [`Merging`].
 struct Input {
     trace: TraceReader,
     name: String,
     index: usize,
     offset: u64,
-    /// The key of what has no time.
+    /// The sort key for items without a time.
     last: u64,
 }
 
@@ -46,10 +48,10 @@ struct Next {
     comment: Option<Vec<u8>>,
 }
 
-/// What is followed of a process.
+/// The tracked state of a process.
 #[derive(Default)]
 struct Process {
-    /// `2-git`.
+    /// The label, for example `2-git`.
     label: String,
     name: String,
     path: String,
@@ -57,7 +59,7 @@ struct Process {
     offset: u64,
     user_metadata: UserMetadata,
     threads: HashMap<u64, u64>,
-    /// Blocks that are live, in the new trace's addresses.
+    /// Live blocks, by their addresses in the new trace.
     live: AddressMap<()>,
     modules: BTreeSet<u64>,
     mapped: Mapped,
@@ -67,13 +69,13 @@ struct Process {
     is_over: bool,
 }
 
-/// The traces on their way to one.
+/// The state of a merge.
 struct Merging<'s> {
     next: Vec<Next>,
     processes: Vec<Process>,
     sink: &'s mut dyn EventSink,
     threads: u64,
-    /// An image was passed on.
+    /// Whether an image was passed on.
     has_image: bool,
     source: Vec<u8>,
 }
@@ -102,7 +104,7 @@ impl Source<Merging<'_>, Error> for Input {
     }
 }
 
-/// Names the trace in an error about it.
+/// Adds the name of the trace to an error about it.
 fn about(name: &str, error: Error) -> Error {
     match error {
         Error::Trace(error) if !error.to_string().starts_with(name) => Error::Trace(format!("{name}: {error}").into()),
@@ -110,13 +112,14 @@ fn about(name: &str, error: Error) -> Error {
     }
 }
 
-/// Writes all events of the traces to a sink, in the order of their times; of equal times those of the first trace come first.
+/// Writes all events of the traces to a sink, ordered by time. If times are equal, events of the first trace come
+/// first.
 ///
 /// # Errors
-/// There are too many traces, or one cannot be merged with others; those of reading and writing.
+/// There are too many traces, a trace cannot be merged with the others, or reading or writing failed.
 pub fn merge(traces: Vec<Merged>, sink: &mut dyn EventSink) -> Result<()> {
     if traces.len() > MOST {
-        return Err(Error::Usage(format!("at most {MOST} traces are merged at once")));
+        return Err(Error::Usage(format!("at most {MOST} traces can be merged at a time")));
     }
     let mut processes = Vec::new();
     let mut inputs = Vec::new();
@@ -141,27 +144,27 @@ fn label(index: usize, program: &str) -> String {
     format!("{}-{}", index + 1, program.rsplit('/').next().unwrap_or_default())
 }
 
-/// Refuses traces that do not count alike.
+/// Rejects traces that were recorded with different settings.
 fn fit(processes: &[Process]) -> Result<()> {
     let Some((first, others)) = processes.split_first() else { return Ok(()) };
     for key in ["sampling", "only"] {
         let of = |process: &Process| process.user_metadata.get(key).cloned().unwrap_or(Value::Null);
         if let Some(other) = others.iter().find(|other| of(other) != of(first)) {
             let what =
-                if key == "sampling" { "not samples of the same kind" } else { "recorded with different choices" };
-            let why = "their blocks do not count alike, and one trace cannot say of which it is";
+                if key == "sampling" { "not samples of the same kind" } else { "recorded with different options" };
+            let why = "their blocks count differently, which one trace cannot express";
             return Err(Error::Trace(format!("{} and {} are {what}: {why}", first.name, other.name).into()));
         }
     }
     let merged = processes.iter().find(|process| process.user_metadata.contains_key("merged"));
     merged.map_or(Ok(()), |process| {
-        let advice = "merge the traces that it was made of instead";
-        Err(Error::Trace(format!("{}: it is of several processes already: {advice}", process.name).into()))
+        let advice = "merge the original traces instead";
+        Err(Error::Trace(format!("{}: it already contains several processes: {advice}", process.name).into()))
     })
 }
 
 impl Merging<'_> {
-    /// Makes what the new trace says about itself: that of the first, and of which traces it is made.
+    /// Returns the user metadata of the new trace: that of the first trace, and the list of merged traces.
     fn user_metadata(&self) -> UserMetadata {
         let mut user_metadata = self.processes.first().map(|first| first.user_metadata.clone()).unwrap_or_default();
         for of_one in
@@ -183,13 +186,13 @@ impl Merging<'_> {
         user_metadata
     }
 
-    /// A trace has no more: its process has ended, whatever it says.
+    /// Handles the end of a trace. Its process is considered to have ended, even without an event for it.
     fn over(&mut self, index: usize, time: u64) -> Result<()> {
         let is_over = self.processes.get(index).is_none_or(|process| process.is_over);
         if is_over { Ok(()) } else { self.exit(index, time) }
     }
 
-    /// Ends what is a process's, unless it is the last one: its memory goes back to the system.
+    /// Ends the state of a process, whose memory is returned to the system, unless it is the last process.
     fn exit(&mut self, index: usize, time: u64) -> Result<()> {
         if let Some(process) = self.processes.get_mut(index) {
             process.is_over = true;
@@ -197,7 +200,7 @@ impl Merging<'_> {
         if self.processes.iter().all(|process| process.is_over) { Ok(()) } else { self.vanish(index, time, true) }
     }
 
-    /// Ends the blocks of a process, and its modules and pages if they go, too.
+    /// Ends the blocks of a process and, if `pages` is set, its modules and pages.
     fn vanish(&mut self, index: usize, time: u64, pages: bool) -> Result<()> {
         let Some(process) = self.processes.get_mut(index) else { return Ok(()) };
         let thread = process.threads.values().copied().min().unwrap_or(1);
@@ -252,7 +255,7 @@ impl Merging<'_> {
         })
     }
 
-    /// Passes the item of a trace on that is next.
+    /// Passes on the next item of a trace.
     fn put(&mut self, index: usize) -> Result<()> {
         let Some(next) = self.next.get_mut(index) else { return Ok(()) };
         if let Some(comment) = next.comment.take() {
@@ -261,7 +264,7 @@ impl Merging<'_> {
         let next = std::mem::take(next);
         let put = self.event(index, &next.event.get());
         if let Some(place) = self.next.get_mut(index) {
-            // Its memory is used again.
+            // The memory is reused.
             *place = next;
         }
         put
@@ -299,7 +302,7 @@ impl Merging<'_> {
             EventKind::CreateHeap | EventKind::DestroyHeap => {
                 let name = &process.name;
                 return Err(Error::Trace(
-                    format!("{name}: it has several heaps, as HATF 1.0 has: it cannot be merged").into(),
+                    format!("{name}: cannot be merged, because it has several heaps as in HATF 1.0").into(),
                 ));
             }
             EventKind::Call(call) | EventKind::ReallocEnd(call) => {
@@ -368,7 +371,7 @@ impl Merging<'_> {
         self.sink.event(&Event { kind, ..event })
     }
 
-    /// A process begins, or runs another program.
+    /// Handles the start of a process, or of another program in it.
     fn image(&mut self, index: usize, id: u64, path: &[u8], event: &Event<'_>) -> Result<()> {
         self.vanish(index, event.time, true)?;
         if !self.has_image {
@@ -384,16 +387,16 @@ impl Merging<'_> {
         self.sink.event(&Event { kind: name, heap: 1, ..*event })
     }
 
-    /// Says in a comment what one trace cannot hold of several processes.
+    /// Writes a comment about an event of one process that a merged trace cannot represent.
     fn note(&mut self, index: usize, kind: &EventKind<'_>) -> Result<()> {
         let what = match kind {
             EventKind::Image { process, path } => {
                 format!("is process {process} and runs {}", String::from_utf8_lossy(path))
             }
             EventKind::Exit { status } => format!("ended with status {status}"),
-            EventKind::Killed { signal } => format!("was ended by signal {signal}"),
+            EventKind::Killed { signal } => format!("was killed by signal {signal}"),
             EventKind::Recording { on: false } => "is not recorded from here on".to_owned(),
-            _ => "is recorded again from here on: none of its blocks from before counts".to_owned(),
+            _ => "is recorded again from here on: its earlier blocks no longer count".to_owned(),
         };
         let label = self.processes.get(index).map(|process| process.label.clone()).unwrap_or_default();
         self.sink.comment(format!("hatf merge: {label} {what}").as_bytes())
@@ -401,7 +404,7 @@ impl Merging<'_> {
 }
 
 impl Process {
-    /// Makes calls for pages of those that move the break: each process has its own.
+    /// Replaces moves of the program break by calls for pages, because each process has its own program break.
     fn pages(&mut self, pages: Pages) -> Option<Pages> {
         let Pages::Break { end } = pages else { return Some(pages) };
         let before = std::mem::replace(&mut self.program_break, end);

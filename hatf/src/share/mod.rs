@@ -1,6 +1,7 @@
-//! Traces made of traces: a part of one, several as one, a sample, one without names.
+//! Traces derived from traces: a part of a trace, several merged traces, a sample, or a trace without names.
 //!
-//! Each is an [`EventSink`](crate::EventSink) before another: it passes on what it keeps, changed or not, in memory bounded by what is live.
+//! Each is an [`EventSink`](crate::EventSink) in front of another sink. It passes on selected events, changed or not,
+//! in memory bounded by the number of live blocks.
 
 mod anonymize;
 mod carried;

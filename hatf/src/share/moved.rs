@@ -1,23 +1,23 @@
-//! Events whose addresses are others.
+//! Events with changed addresses.
 
 use crate::Result;
 use crate::event::{Accesses, Call, EventKind, Pages};
 
-/// Says where addresses go.
+/// A mapping of addresses.
 pub(super) trait Places {
-    /// Where a block or a page goes; never 0.
+    /// Returns the new address of a block or a page, never 0.
     fn address(&mut self, address: u64) -> Result<u64>;
 
-    /// Where code goes, which a frame, a function or a module is.
+    /// Returns the new address of code: of a frame, a function or a module.
     fn frame(&mut self, frame: u64) -> Result<u64>;
 
-    /// What becomes of a time within an event.
+    /// Returns the new value of a time within an event.
     fn time(&mut self, time: u64) -> u64 {
         time
     }
 }
 
-/// Moves all addresses of an event. A module goes as a whole to where its start goes.
+/// Changes all addresses in an event. A module moves as a unit with its start.
 pub(super) fn moved<'a>(kind: EventKind<'a>, places: &mut impl Places) -> Result<EventKind<'a>> {
     Ok(match kind {
         EventKind::Call(of) => EventKind::Call(call(of, places)?),

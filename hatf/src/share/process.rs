@@ -1,7 +1,7 @@
-//! Where the blocks and the code of the processes of a merged trace are, and one of them alone.
+//! The address layout of merged traces, and the extraction of one process.
 //!
-//! Of a process's addresses bits from 48 on are its number, so blocks of two processes never collide. Frames that stand for places in Python's code
-//! have it from bit 32 on, and stay what they are.
+//! Bits from 48 on in an address contain the process number, so blocks of two processes never collide. Frames that
+//! denote positions in Python code contain it from bit 32 on and remain such frames.
 
 use std::collections::HashMap;
 
@@ -12,19 +12,19 @@ use crate::event::{Event, EventKind, EventSink, UserMetadata};
 use crate::stacks::{PYTHON_FRAMES, is_python};
 use crate::{Error, Result};
 
-/// Where the number of the process begins in an address.
+/// The first bit of the process number in an address.
 const ADDRESS: u32 = 48;
-/// Where it begins in a frame that stands for a place in Python's code.
+/// The first bit of the process number in a frame that denotes a position in Python code.
 const PYTHON: u32 = 32;
-/// The most processes: the number fits into a Python frame.
+/// Maximum number of processes, so that the number fits into a Python frame.
 pub(super) const MOST: usize = 1 << 15;
 
-/// Moves addresses of a process, which is counted from 0, to where they are in a merged trace.
+/// Moves the addresses of a process, numbered from 0, to their places in a merged trace.
 pub(super) struct Into<'n> {
     pub(super) process: u64,
-    /// Nanoseconds that are added to times.
+    /// Nanoseconds added to times.
     pub(super) offset: u64,
-    /// The name of its trace in errors.
+    /// The name of the trace in errors.
     pub(super) name: &'n str,
 }
 
@@ -33,7 +33,7 @@ impl Places for Into<'_> {
         if address >> ADDRESS == 0 {
             return Ok(address | self.process << ADDRESS);
         }
-        let why = "lies beyond 2^48: it cannot be told apart from those of other processes";
+        let why = "is 2^48 or more and cannot be distinguished from those of other processes";
         Err(Error::Trace(format!("{}: address 0x{address:x} {why}", self.name).into()))
     }
 
@@ -43,10 +43,10 @@ impl Places for Into<'_> {
                 return Ok(frame | self.process << PYTHON);
             }
             return Err(Error::Trace(
-                format!("{}: Python frame 0x{frame:x} has a number beyond 2^32", self.name).into(),
+                format!("{}: Python frame 0x{frame:x} has a number of 2^32 or more", self.name).into(),
             ));
         }
-        // What is in no process, as the kernel's page of calls, stays.
+        // Addresses outside the process, such as the kernel's vsyscall page, do not change.
         if frame != 0 && frame >> ADDRESS == 0 { self.address(frame) } else { Ok(frame) }
     }
 
@@ -55,7 +55,7 @@ impl Places for Into<'_> {
     }
 }
 
-/// Moves them back.
+/// Moves addresses back to their original places.
 struct Back;
 
 impl Places for Back {
@@ -71,19 +71,19 @@ impl Places for Back {
     }
 }
 
-/// Returns the number of the process that a frame is of, from 0.
+/// Returns the number of the process that a frame belongs to, from 0.
 fn process_of(frame: u64) -> u64 {
     if is_python(frame) { (frame - PYTHON_FRAMES) >> PYTHON } else { frame >> ADDRESS }
 }
 
-/// Passes on what one process of a merged trace did, as its own trace had it: addresses and numbers of threads are its own again.
+/// Passes on the events of one process in a merged trace, with its original addresses and thread numbers.
 pub struct OfProcess<'s> {
-    /// From 1.
+    /// The process number, from 1.
     number: u64,
     id: u64,
     program: Vec<u8>,
     user_metadata: UserMetadata,
-    /// Its own numbers of threads by those of the merged trace.
+    /// Original thread numbers, by those in the merged trace.
     threads: HashMap<u64, u64>,
     stack: Vec<u64>,
     records: u64,
@@ -91,7 +91,7 @@ pub struct OfProcess<'s> {
 }
 
 impl<'s> OfProcess<'s> {
-    /// Starts to pass on to a sink what process `number` did, of which the merged trace says this about itself.
+    /// Starts forwarding the events of process `number`; `about` is its metadata in the merged trace.
     pub fn new(number: u64, about: &Value, sink: &'s mut dyn EventSink) -> Self {
         let threads = about.get("threads").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         let pair = |pair: &Value| Some((pair.get(0)?.as_u64()?, pair.get(1)?.as_u64()?));
@@ -112,13 +112,13 @@ impl<'s> OfProcess<'s> {
         }
     }
 
-    /// Returns how many records were passed on.
+    /// Returns the number of records passed on.
     #[must_use]
     pub fn records(&self) -> u64 {
         self.records
     }
 
-    /// Returns a name without that of the process, which merging has put before it.
+    /// Returns a name without the process label that merging added as a prefix.
     fn own<'a>(&self, name: &'a [u8]) -> Option<&'a [u8]> {
         let label = format!("{}-", self.number);
         let rest = name.strip_prefix(label.as_bytes());
@@ -149,7 +149,7 @@ impl EventSink for OfProcess<'_> {
             EventKind::ThreadStart { creator, task } => {
                 EventKind::ThreadStart { creator: self.threads.get(&creator).copied().unwrap_or(0), task }
             }
-            // The name of the process is none of its threads'.
+            // A thread name without the process label is not the thread's own.
             EventKind::ThreadName { name } => match self.own(name) {
                 Some(name) => EventKind::ThreadName { name },
                 None => return Ok(()),

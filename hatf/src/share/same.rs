@@ -1,4 +1,4 @@
-//! Checks that a trace without names has none, and that every figure is as before.
+//! Checks that an anonymized trace contains no names, and that all figures are unchanged.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -21,53 +21,54 @@ use crate::forms::TraceReader;
 use crate::replay::{Compiler, Cut};
 use crate::{Error, Result};
 
-/// Letters of a word that is looked for in texts.
+/// Minimum number of letters in a word that is searched for in strings.
 const WORD: usize = 4;
-/// Letters of a word that is looked for in all bytes, where numbers make shorter ones by chance.
+/// Minimum number of letters in a word that is searched for in all bytes, where shorter words occur by chance in
+/// numbers.
 const LONG_WORD: usize = 8;
-/// Words that were found and are shown.
+/// Maximum number of found words to show.
 const SHOWN: usize = 10;
 
 /// A figure that was compared.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Figure {
-    /// What it is.
+    /// The name of the figure.
     pub name: &'static str,
-    /// How many numbers it has.
+    /// The number of values in the figure.
     pub numbers: u64,
-    /// The first that differs: where, before, after. `None`: all are the same.
+    /// The first difference: its position, and the values before and after. `None` if all values are the same.
     pub differs: Option<String>,
 }
 
-/// What a check found.
+/// The result of a check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Checked {
-    /// Different words of the original trace, of 4 letters and more.
+    /// The number of distinct words in the original trace with 4 letters or more.
     pub words: u64,
-    /// Words of it that are in the new one, at most ten.
+    /// Words of the original trace that occur in the new one, at most ten.
     pub found: Vec<String>,
-    /// Bytes of the new trace that were looked through, decompressed.
+    /// The number of searched bytes in the new trace, after decompression.
     pub bytes: u64,
-    /// The figures.
+    /// The compared figures.
     pub figures: Vec<Figure>,
 }
 
 impl Checked {
-    /// Returns whether there is no word, and no figure differs.
+    /// Returns whether no word was found and all figures agree.
     #[must_use]
     pub fn is_good(&self) -> bool {
         self.found.is_empty() && self.figures.iter().all(|figure| figure.differs.is_none())
     }
 
-    /// Describes it, of the trace of this name.
+    /// Describes the result for the trace with this name.
     #[must_use]
     pub fn page(&self, title: String) -> Page {
         let mut page = Page::new(title);
         let words = [Shown::Count(self.words), Shown::Bytes(self.bytes)];
         let text = if self.found.is_empty() {
-            "{} words of the original: none is in the {} of the new trace"
+            "{} words of the original, none of which occurs in the {} of the new trace"
         } else {
-            "{} words of the original: some are in the {} of the new trace"
+            "{} words of the original, some of which occur in the {} of the new trace"
         };
         page.push(Note::new(text).with(words));
         if !self.found.is_empty() {
@@ -84,7 +85,8 @@ impl Checked {
     }
 }
 
-/// Compares a trace with what was made of it. `original` and `made` open them; `path` is the file of the new one.
+/// Compares a trace with the trace derived from it. `original` and `made` open the traces, and `path` is the file of
+/// the derived trace.
 ///
 /// # Errors
 /// A trace could not be read.
@@ -101,7 +103,7 @@ pub fn check(
     let secret: HashSet<Vec<u8>> = secret.difference(&allowed).cloned().collect();
     let mut texts = Words::default();
     made()?.give(&mut texts)?;
-    // Keys of the format's own metadata are in its bytes, and not among the texts.
+    // Metadata keys of the format occur in the bytes of the trace but not among its strings.
     KEYS.iter().for_each(|key| note(&mut allowed, key.as_bytes()));
     let longest = secret.iter().map(Vec::len).max().unwrap_or(0);
     let mut found: Vec<String> = Vec::new();
@@ -122,16 +124,16 @@ pub fn check(
     Ok(Checked { words: secret.len() as u64, found, bytes, figures: before.compare(after)? })
 }
 
-/// The words of a trace's texts.
+/// The words in a trace's strings.
 #[derive(Default)]
 struct Words {
     kept: Kept,
-    /// Those that are not to stay, and those of names that are kept.
+    /// Words that must not remain, and words in kept names.
     secret: HashSet<Vec<u8>>,
     allowed: HashSet<Vec<u8>>,
 }
 
-/// Notes the words of a text: runs of letters, of which those beyond ASCII are some, too.
+/// Collects the words of a string: runs of letters, including all non-ASCII characters.
 fn note(words: &mut HashSet<Vec<u8>>, text: &[u8]) {
     for run in runs(text).filter(|run| run.len() >= WORD && !words.contains(*run)).collect::<Vec<_>>() {
         words.insert(run.to_vec());
@@ -146,7 +148,7 @@ fn runs(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|byte| !is_letter(*byte))
 }
 
-/// Returns all parts of a run of letters that have at least and at most these numbers of letters.
+/// Returns all substrings of a run of letters whose length is between `least` and `most`.
 fn parts(run: &[u8], least: usize, most: usize) -> impl Iterator<Item = &[u8]> {
     (0..run.len()).flat_map(move |from| {
         let rest = run.get(from..).unwrap_or_default();
@@ -182,7 +184,7 @@ impl Words {
 
     fn object(&mut self, object: &UserMetadata) {
         for (key, value) in object {
-            // Those of the clock and the format are their writers' own.
+            // Writers add clock and format themselves.
             if !matches!(&**key, "clock" | "format") {
                 self.value(key, value);
             }
@@ -225,7 +227,7 @@ impl EventSink for Words {
     }
 }
 
-/// Gives all runs of letters in the content of a trace, decompressed; returns how many bytes that has.
+/// Passes on all runs of letters in the decompressed content of a trace. Returns the size of the content in bytes.
 fn all_bytes(path: &Path, give: &mut dyn FnMut(&[u8])) -> Result<u64> {
     let failed = |error: metatf::Error| Error::Trace(format!("{}: {error}", path.display()).into());
     let mut reader = Reader::read(path).map_err(failed)?;
@@ -281,7 +283,7 @@ impl Figures {
             figures.push(Figure {
                 name: "analyses",
                 numbers: 0,
-                differs: Some("there are more of one trace".to_owned()),
+                differs: Some("the traces have different numbers of reports".to_owned()),
             });
         }
         if let (Some(before), Some(after)) = (self.replay, after.replay) {
@@ -291,19 +293,19 @@ impl Figures {
     }
 }
 
-/// Looks at the pages at the end of a trace.
+/// Computes the page usage at the end of a trace.
 fn moment(heap: &Heap, when: (u64, u64)) -> Moment {
     let number = &|site: u64| site.to_string();
     Moment::new(heap.objects.live().collect(), when, Settings::default(), Names { site: number, function: number })
 }
 
 fn json(report: &impl Serialize) -> Result<Value> {
-    // By way of text: sums may be beyond 2^64.
+    // Converted through text, because sums may exceed 2^64.
     let text = serde_json::to_vec(report).map_err(|error| Error::Trace(error.into()))?;
     serde_json::from_slice(&text).map_err(|error| Error::Trace(error.into()))
 }
 
-/// Compares all numbers of two reports. Texts are others, and so are addresses, and the system's numbers of threads.
+/// Compares all numbers in two reports. Strings, addresses and kernel thread IDs are expected to differ.
 fn compare(place: String, before: &Value, after: &Value, figure: &mut Figure) {
     let mut differs = |what: String| {
         figure.differs.get_or_insert(what);
@@ -327,7 +329,7 @@ fn compare(place: String, before: &Value, after: &Value, figure: &mut Figure) {
     }
 }
 
-/// Compares the calls of replays, byte by byte. What is behind them has names in it, and was compared.
+/// Compares the operations of two replays byte by byte. The rest of a replay contains names and is compared elsewhere.
 fn operations(mut before: BufReader<File>, mut after: BufReader<File>) -> Result<Figure> {
     let failed = Error::temporary_file;
     let mut lengths = [0_u64; 2];
@@ -341,7 +343,7 @@ fn operations(mut before: BufReader<File>, mut after: BufReader<File>) -> Result
     }
     let mut figure = Figure { name: "calls of a replay", numbers: lengths[0] / 16, differs: None };
     if lengths[0] != lengths[1] {
-        figure.differs = Some(format!("{} bytes of operations were {}", lengths[1], lengths[0]));
+        figure.differs = Some(format!("{} bytes of operations instead of {}", lengths[1], lengths[0]));
         return Ok(figure);
     }
     let (mut before, mut after) = (before.take(lengths[0]), after.take(lengths[1]));
@@ -352,7 +354,7 @@ fn operations(mut before: BufReader<File>, mut after: BufReader<File>) -> Result
             return Ok(figure);
         }
         if here.get(..length) != there.get(..length) {
-            figure.differs = Some("a call is another".to_owned());
+            figure.differs = Some("a call differs".to_owned());
             return Ok(figure);
         }
         before.consume(length);

@@ -1,7 +1,8 @@
-//! A sample of a trace's blocks, as the recorder would have made it.
+//! Samples the blocks of a trace in the same way as the recorder.
 //!
-//! A block of `s` bytes is in the sample with probability `1 - exp(-s / mean)`: of all bytes that are allocated each has the same small
-//! chance to choose its block. Whether it is follows from the block's number alone, so the same sample is made again.
+//! A block of `s` bytes is in the sample with probability `1 - exp(-s / mean)`: every allocated byte has the same small
+//! probability of selecting its block. The selection depends only on the block number and the seed, so it is
+//! reproducible.
 
 use std::collections::BTreeMap;
 
@@ -14,43 +15,43 @@ use super::subset::{Subset, Wanted};
 use crate::event::{Call, Event, EventKind, EventSink, UNKNOWN_SIZE, UserMetadata};
 use crate::{Error, Result};
 
-/// What a sample has.
+/// The size of a sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SampleCounts {
-    /// One block is taken for this many bytes, on average.
+    /// Mean number of bytes per selected block.
     pub mean: u64,
-    /// Blocks of the sample.
+    /// Blocks in the sample.
     pub blocks: u64,
-    /// Their bytes.
+    /// Bytes in the sample.
     pub bytes: u64,
-    /// Blocks of the trace.
+    /// Blocks in the trace.
     pub of_blocks: u64,
-    /// Their bytes.
+    /// Bytes in the trace.
     pub of_bytes: u64,
 }
 
-/// Passes a sample of blocks on.
+/// Passes on a sample of the blocks.
 pub struct Sampler<'s> {
     subset: Subset<'s, Chosen>,
 }
 
-/// The blocks that are chosen.
+/// The selected blocks.
 struct Chosen {
     mean: u64,
-    /// The mean of the trace, which is a sample itself.
+    /// The mean of the trace, if the trace is already a sample.
     before: Option<u64>,
     number: u64,
     seed: u64,
 }
 
 impl<'s> Sampler<'s> {
-    /// Starts to pass on to a sink; another seed makes another sample.
+    /// Creates a sampler that writes to a sink. Another seed selects another sample.
     pub fn new(mean: u64, seed: u64, sink: &'s mut dyn EventSink) -> Self {
         let chosen = Chosen { mean: mean.max(1), before: None, number: 0, seed };
         Self { subset: Subset::new(chosen, sink) }
     }
 
-    /// Returns what the sample has.
+    /// Returns the size of the sample.
     #[must_use]
     pub fn counts(&self) -> SampleCounts {
         let [(blocks, bytes), (of_blocks, of_bytes)] = self.subset.counts();
@@ -58,7 +59,8 @@ impl<'s> Sampler<'s> {
     }
 }
 
-/// The finalizer of SplitMix64 (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014).
+/// Computes the finalizer of SplitMix64 (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators",
+/// OOPSLA 2014).
 fn mix(number: u64) -> u64 {
     let mut x = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -68,8 +70,9 @@ fn mix(number: u64) -> u64 {
 
 /// Returns a number in `0.0..1.0` for a block.
 ///
-/// The seed is hashed before it meets the block's number: if the two were only added, seed `s + 1` would choose the blocks of seed `s`, moved by one.
-#[expect(clippy::cast_precision_loss, reason = "53 bits are left")]
+/// The seed is hashed before it is combined with the block number. If the two were merely added, seed `s + 1` would
+/// select the blocks of seed `s`, shifted by one.
+#[expect(clippy::cast_precision_loss, reason = "the value has 53 bits")]
 fn spread(number: u64, seed: u64) -> f64 {
     (mix(mix(seed.wrapping_add(1)).wrapping_add(number)) >> 11) as f64 / (1_u64 << 53) as f64
 }
@@ -79,7 +82,7 @@ impl Wanted for Chosen {
         let number = self.number;
         self.number += 1;
         let size = if call.size == UNKNOWN_SIZE { 0 } else { call.size };
-        // A block of a sample was taken with its chance already.
+        // A block in a sample was already selected with its probability.
         let before = self.before.map_or(1.0, |mean| chance(size, mean));
         spread(number, self.seed) * before < chance(size, self.mean)
     }
@@ -108,21 +111,21 @@ impl EventSink for Sampler<'_> {
         if let Some(before) = sampling(&user_metadata).map(|mean| mean.max(1)) {
             if before > chosen.mean {
                 let why = format!(
-                    "it is a sample already, of one block for {before} bytes: take a larger mean, as --bytes {}",
+                    "it is already a sample of one block per {before} bytes: use a larger mean, such as --bytes {}",
                     before * 2
                 );
                 return Err(Error::Trace(why.into()));
             }
             chosen.before = Some(before);
         }
-        // What was counted is of the whole.
+        // The count covers the entire trace.
         user_metadata.remove("events");
         user_metadata.insert("sampling".to_owned(), json!({"bytes": chosen.mean}));
         self.subset.user_metadata(&user_metadata)
     }
 }
 
-/// How many blocks of each size a trace has, to the nearest of 128 sizes between powers of two.
+/// The number of blocks of each size in a trace, rounded to 128 sizes between powers of two.
 #[derive(Clone, Debug, Default)]
 pub struct SizesSeen {
     sizes: BTreeMap<u64, u64>,
@@ -151,7 +154,7 @@ impl EventSink for SizesSeen {
     }
 }
 
-/// Returns the least mean, a power of two, with which a sample is expected to have at most this number of blocks.
+/// Returns the smallest mean, a power of two, for which a sample is expected to have at most this number of blocks.
 #[must_use]
 #[expect(clippy::cast_precision_loss, reason = "an estimate")]
 pub fn mean_for(seen: &SizesSeen, blocks: u64) -> u64 {
@@ -178,7 +181,8 @@ mod tests {
         (0..BLOCKS).map(move |number| spread(number, seed) < CHANCE)
     }
 
-    /// The sizes of 1,000 samples are spread as binomial draws are, so that an average over seeds and its error are right.
+    /// The sizes of 1,000 samples are distributed like binomial draws, so that an average over seeds and its error are
+    /// correct.
     #[test]
     #[expect(clippy::cast_precision_loss, reason = "counts of thousands")]
     fn samples_of_1000_neighbouring_seeds_are_independent() {
@@ -194,7 +198,7 @@ mod tests {
         assert!((spread / variance - 1.0).abs() < 0.2, "variance {spread} in place of {variance}");
     }
 
-    /// No sample is another one moved by a few blocks.
+    /// No sample equals another sample shifted by a few blocks.
     #[test]
     #[expect(clippy::cast_precision_loss, reason = "counts of thousands")]
     fn a_sample_is_not_its_neighbour_moved() {

@@ -1,67 +1,67 @@
-//! Some blocks of a trace, each from its beginning to its end.
+//! Passes on a subset of the blocks in a trace, each from its allocation to its end.
 
 use hatf_lab::address::AddressMap;
 
 use crate::Result;
 use crate::event::{Call, Event, EventKind, EventSink, UserMetadata};
 
-/// Says what of a trace is wanted.
+/// A selection of events.
 pub trait Wanted {
-    /// Whether the block that this call begins is.
+    /// Returns whether the block that this call allocates is selected.
     fn block(&mut self, event: &Event<'_>, call: &Call) -> bool;
 
-    /// Whether a record is that is about no block.
+    /// Returns whether a record that concerns no block is selected.
     fn other(&mut self, event: &Event<'_>) -> bool;
 
-    /// Whether a failed call is, of a block that is not wanted, or of none.
+    /// Returns whether a failed call is selected whose block is not selected, or that has no block.
     fn failed(&mut self, event: &Event<'_>) -> bool {
         self.other(event)
     }
 }
 
-/// Passes on what happens to the blocks that are wanted.
+/// Passes on the events of selected blocks.
 ///
-/// A realloc whose new block is wanted, but not the old one, becomes one of no block; one whose old block is wanted alone becomes a free.
-/// This is as the recorder does it for a sample.
+/// A realloc of which only the new block is selected becomes a realloc without an old block; if only the old block is
+/// selected, it becomes a free. The recorder does the same when it samples.
 pub struct Subset<'s, W> {
     wanted: W,
     /// Live blocks that were passed on, with their sizes.
     live: AddressMap<u64>,
     sink: &'s mut dyn EventSink,
-    /// Blocks and bytes that were passed on, and all.
+    /// Blocks and bytes passed on, and in total.
     passed: (u64, u64),
     all: (u64, u64),
 }
 
 impl<'s, W: Wanted> Subset<'s, W> {
-    /// Starts to pass on to this sink.
+    /// Creates a subset that writes to this sink.
     pub fn new(wanted: W, sink: &'s mut dyn EventSink) -> Self {
         Self { wanted, live: AddressMap::default(), sink, passed: (0, 0), all: (0, 0) }
     }
 
-    /// Returns how many blocks were passed on and their bytes, then all blocks and their bytes.
+    /// Returns the number of blocks and bytes passed on, then the total number of blocks and bytes.
     #[must_use]
     pub fn counts(&self) -> [(u64, u64); 2] {
         [self.passed, self.all]
     }
 
-    /// Returns what says what is wanted.
+    /// Returns the selection.
     pub fn wanted(&self) -> &W {
         &self.wanted
     }
 
-    /// Returns what says what is wanted, to be changed.
+    /// Returns a mutable reference to the selection.
     pub fn wanted_mut(&mut self) -> &mut W {
         &mut self.wanted
     }
 
-    /// Follows a call that returned a block.
+    /// Processes a call that returned a block.
     fn begin(&mut self, event: &Event<'_>, call: &Call) -> Result<()> {
         let size = if call.size == crate::event::UNKNOWN_SIZE { 0 } else { call.size };
         let had = call.old != 0 && self.live.remove(&call.old).is_some();
         let wants = self.wanted.block(event, call);
         self.all = (self.all.0 + 1, self.all.1.saturating_add(size));
-        // A block whose end is not in the trace ends where another takes its place.
+        // A block whose end is missing in the trace ends when another block has its address.
         let overlaid = call.address != call.old && self.live.remove(&call.address).is_some();
         if !wants {
             let ended = [(had, call.old), (overlaid, call.address)].into_iter().filter(|(was, _)| *was);
@@ -86,7 +86,7 @@ impl<W: Wanted> EventSink for Subset<'_, W> {
                 return self.begin(event, &call);
             }
             EventKind::Call(call) if call.old_is_gone() => self.live.remove(&call.old).is_some(),
-            // Of no block: a trace of sizes only, or a call that gave none.
+            // No block: a trace that contains only sizes, or a call that returned none.
             EventKind::Call(call) | EventKind::ReallocEnd(call) => {
                 call.address == 0 && call.old == 0 && call.size > 0 && self.wanted.block(event, &call)
             }

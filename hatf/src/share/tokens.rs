@@ -1,29 +1,29 @@
-//! Tokens that stand for texts: the same for the same text, by a key.
+//! Tokens that replace strings. A key determines the token of each string.
 
 use std::hash::Hasher as _;
 
 use siphasher::sip::SipHasher24;
 use siphasher::sip128::{Hasher128 as _, SipHasher24 as SipHasher128};
 
-/// Digits of a token: a collision is unlikely below ten million texts.
+/// Range of the number in a token, in decimal digits. A collision is unlikely below ten million strings.
 const DIGITS: u64 = 10_u64.pow(15);
 
-/// Makes tokens by a keyed hash (SipHash-2-4): who does not have the key cannot try texts out.
+/// Creates tokens with a keyed hash (SipHash-2-4), so that nobody without the key can try out strings.
 #[derive(Clone, Copy)]
 pub struct Tokens {
     key: (u64, u64),
 }
 
 impl Tokens {
-    /// Takes a key of 16 bytes.
+    /// Creates a generator from a 16-byte key.
     #[must_use]
     pub fn new(key: [u8; 16]) -> Self {
         let key = u128::from_le_bytes(key);
-        #[expect(clippy::cast_possible_truncation, reason = "its halves")]
+        #[expect(clippy::cast_possible_truncation, reason = "takes the halves of the key")]
         Self { key: (key as u64, (key >> 64) as u64) }
     }
 
-    /// Makes a key of a secret of any length.
+    /// Derives the key from a secret of any length.
     #[must_use]
     pub fn of_secret(secret: &[u8]) -> Self {
         let mut hasher = SipHasher128::new();
@@ -31,7 +31,7 @@ impl Tokens {
         Self::new(hasher.finish128().as_u128().to_le_bytes())
     }
 
-    /// Returns a number for a text.
+    /// Returns a number for a string.
     #[must_use]
     pub fn number(&self, text: &[u8]) -> u64 {
         let mut hasher = SipHasher24::new_with_keys(self.key.0, self.key.1);
@@ -39,7 +39,7 @@ impl Tokens {
         hasher.finish()
     }
 
-    /// Returns the token of a text: this prefix and digits. That of the empty text is empty.
+    /// Returns the token of a string: the prefix followed by digits. The token of an empty string is empty.
     #[must_use]
     pub fn token(&self, prefix: &str, text: &[u8]) -> String {
         if text.is_empty() {
@@ -60,7 +60,7 @@ mod tests {
         assert_ne!(tokens.token("f", b"main"), tokens.token("f", b"malloc"));
         assert_ne!(tokens.token("f", b"main"), others.token("f", b"main"));
         assert_eq!((tokens.token("f", b"main").len(), tokens.token("f", b"")), (16, String::new()));
-        // SipHash-2-4, computed elsewhere: a key makes the same tokens for ever.
+        // The SipHash-2-4 value was computed by another implementation. A key must yield the same tokens forever.
         assert_eq!(Tokens::new([7; 16]).number(b"main"), 5_886_262_414_352_681_756);
     }
 }

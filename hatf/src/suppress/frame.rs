@@ -1,8 +1,9 @@
-//! What suppressions see of a stack: a frame for each function, inlined ones too.
+//! Stack frames as suppressions see them: one frame per function, including inlined functions.
 
 use crate::stacks::Stacks;
 
-/// Functions that allocate: valgrind replaces them. A trace's stacks begin with their callers, if they are not of another recorder.
+/// Allocation functions, which valgrind replaces. The stacks in a trace begin with the callers of these functions,
+/// unless another recorder wrote the trace.
 pub(super) const ALLOCATE: [&str; 11] = [
     "malloc",
     "calloc",
@@ -17,22 +18,22 @@ pub(super) const ALLOCATE: [&str; 11] = [
     "operator new[]",
 ];
 
-/// A function of a stack.
+/// A function in a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame<'s> {
-    /// Its name; empty: not known.
+    /// The name, or empty if unknown.
     pub function: &'s str,
-    /// The path of its program or shared object; empty: it is in none.
+    /// The path of the program or shared object, or empty if there is none.
     pub object: &'s str,
-    /// Its source file; empty: not known.
+    /// The source file, or empty if unknown.
     pub file: &'s str,
-    /// Its line; 0: not known.
+    /// The line, or 0 if unknown.
     pub line: u64,
 }
 
 impl<'s> Frame<'s> {
-    /// Returns the frames of a stack, innermost first, from the caller of the function that allocates. Functions of glibc have the names
-    /// that it exports.
+    /// Returns the frames of a stack, innermost first, starting with the caller of the allocation function. glibc
+    /// functions have the names that glibc exports.
     #[must_use]
     pub fn of_stack(stacks: &'s Stacks, site: u64) -> Vec<Self> {
         let mut frames = Vec::new();

@@ -1,19 +1,19 @@
-//! Texts with wildcards.
+//! Pattern matching with wildcards.
 
-/// Which characters of a pattern stand for others.
+/// The characters that are wildcards in a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wildcards {
-    /// `*` for any text and `?` for any character.
+    /// `*` matches any string and `?` any character.
     StarAndQuestion,
-    /// `*` alone.
+    /// Only `*` is a wildcard.
     Star,
 }
 
-/// Returns whether all of a text is as a pattern says, in time that is at most their product.
+/// Returns whether `pattern` matches all of `text`, in time proportional to at most the product of their lengths.
 pub(super) fn matches(pattern: &str, text: &str, wildcards: Wildcards) -> bool {
     let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
     let (mut at, mut place) = (0, 0);
-    // Behind the last star, and where in the text it was tried last.
+    // The position after the last star, and the text position at which it was last tried.
     let mut star: Option<(usize, usize)> = None;
     loop {
         match (pattern.get(at), text.get(place)) {

@@ -1,10 +1,11 @@
-//! Suppressions of LeakSanitizer: lines `leak:PATTERN`, of which the pattern is in the name of a function, of its source file or of its object.
+//! LeakSanitizer suppressions: lines of the form `leak:PATTERN`. The pattern must occur in the name of a function, its
+//! source file or its object.
 
 use super::frame::Frame;
 use super::glob::{Wildcards, matches};
 use super::valgrind::Parsed;
 
-/// Kinds of other sanitizers, which may stand in the same file.
+/// Suppression kinds of other sanitizers, which may occur in the same file.
 const OTHERS: [&str; 16] = [
     "race",
     "race_top",
@@ -24,7 +25,7 @@ const OTHERS: [&str; 16] = [
     "mainfile",
 ];
 
-/// A pattern: a text that a name has in it. `*` is any text, `^` its beginning and `$` its end.
+/// A pattern that matches if a name contains it. `*` matches any string, `^` the start of the name and `$` its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Pattern(String);
 
@@ -33,17 +34,17 @@ pub(super) fn is_line(line: &str) -> bool {
     line.split_once(':').is_some_and(|(kind, _)| kind == "leak" || OTHERS.contains(&kind))
 }
 
-/// Reads suppressions of lines with their numbers, without comments. An error has the number of its line.
+/// Parses suppressions from numbered lines without comments. An error contains its line number.
 pub(super) fn parse<'t>(lines: impl Iterator<Item = (u64, &'t str)>) -> Parsed<Pattern> {
     let (mut list, mut others) = (Vec::new(), 0);
     for (at, line) in lines {
         match line.split_once(':') {
             Some(("leak", "")) => {
-                return Err((at, "the suppression takes everything: expected leak:PATTERN".to_owned()));
+                return Err((at, "the suppression matches everything: expected leak:PATTERN".to_owned()));
             }
             Some(("leak", text)) => list.push((text.to_owned(), at, Pattern::new(text))),
             Some((kind, _)) if OTHERS.contains(&kind) => others += 1,
-            _ => return Err((at, format!("expected leak:PATTERN, not `{}`", super::quoted(line)))),
+            _ => return Err((at, format!("expected leak:PATTERN, found `{}`", super::quoted(line)))),
         }
     }
     Ok((list, others))

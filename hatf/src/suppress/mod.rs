@@ -1,6 +1,7 @@
-//! Suppressions: which leaks are known to somebody, as valgrind's Memcheck and LeakSanitizer write them.
+//! Suppressions for known leaks, in the formats of valgrind's Memcheck and of LeakSanitizer.
 //!
-//! Files come from other tools and from people, so an error names the file and the line, and files, lines and suppressions have a longest length.
+//! Files come from other tools and from people, so errors contain the file and the line, and the sizes of files, lines
+//! and suppressions are limited.
 
 mod frame;
 mod glob;
@@ -18,23 +19,23 @@ use crate::{Error, Result};
 pub use frame::Frame;
 pub use write::{Entry, SuppressionForm, write};
 
-/// The longest file, in bytes.
+/// Maximum size of a file in bytes.
 const FILE: u64 = 16 << 20;
 
-/// The longest line, in bytes.
+/// Maximum length of a line in bytes.
 const LINE: usize = 64 << 10;
 
-/// What Python, glibc and the C++ library are known to keep until the end.
+/// Suppressions for memory that Python, glibc and the C++ library are known to keep until the end.
 const KNOWN: &str = include_str!("known.supp");
 
-/// A suppression: which stacks it takes.
+/// A suppression, which matches certain stacks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Suppression {
-    /// Its name; LeakSanitizer's have their pattern.
+    /// The name; for LeakSanitizer suppressions, the pattern.
     pub name: String,
-    /// The name of its file.
+    /// The name of the file.
     pub file: String,
-    /// The line at which it begins, from 1.
+    /// The line at which the suppression begins, from 1.
     pub line: u64,
     rule: Rule,
 }
@@ -46,7 +47,7 @@ enum Rule {
 }
 
 impl Suppression {
-    /// Returns whether it takes a stack, given by its frames, innermost first.
+    /// Returns whether the suppression matches a stack, given by its frames, innermost first.
     #[must_use]
     pub fn takes(&self, frames: &[Frame<'_>]) -> bool {
         match &self.rule {
@@ -55,7 +56,7 @@ impl Suppression {
         }
     }
 
-    /// Returns why it takes nothing, where that is known from its text alone.
+    /// Returns the reason that the suppression cannot match any stack, if its text alone shows this.
     #[must_use]
     pub fn cannot_match(&self) -> Option<&'static str> {
         match &self.rule {
@@ -65,19 +66,20 @@ impl Suppression {
     }
 }
 
-/// Suppressions of one file or several, in their order.
+/// Suppressions from one or more files, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Suppressions {
     list: Vec<Suppression>,
-    /// Those that were left out, as they are of other tools, or of other errors than leaks.
+    /// The number of suppressions that were skipped because they belong to other tools or concern errors other than
+    /// leaks.
     pub others: u64,
 }
 
 impl Suppressions {
-    /// Returns what this project knows: each name explains what is kept, and by whom.
+    /// Returns the built-in suppressions. Each name explains which memory is kept, and by which code.
     ///
     /// # Panics
-    /// Never: a test reads it.
+    /// Never, because a test parses the suppressions.
     #[must_use]
     pub fn known() -> Self {
         let mut known = Self::default();
@@ -86,10 +88,10 @@ impl Suppressions {
         known
     }
 
-    /// Reads a file, and adds its suppressions.
+    /// Reads a file and adds its suppressions.
     ///
     /// # Errors
-    /// It cannot be read, or is not one.
+    /// The file cannot be read or is not a suppression file.
     pub fn read(&mut self, path: &Path) -> Result<()> {
         let name = path.display().to_string();
         let mut bytes = Vec::new();
@@ -97,25 +99,22 @@ impl Suppressions {
         read.map_err(Error::system(name.clone()))?;
         if bytes.len() as u64 > FILE {
             return Err(Error::Trace(
-                format!("{name}: it has more than {} bytes", metatf_page::units::count(FILE)).into(),
+                format!("{name}: the file exceeds {} bytes", metatf_page::units::count(FILE)).into(),
             ));
         }
         self.add(&name, &String::from_utf8_lossy(&bytes))
     }
 
-    /// Adds the suppressions of a text, whose form is that of its first line behind comments.
+    /// Adds the suppressions in a string. The first line that is not a comment determines the format.
     ///
     /// # Errors
-    /// The text is wrong. The error has its name and line.
+    /// The string is malformed. The error contains its name and the line.
     pub fn add(&mut self, file: &str, text: &str) -> Result<()> {
         let lines =
             || (1..).zip(text.lines().map(str::trim)).filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
         let wrong = |(line, why): (u64, String)| Error::Trace(format!("{file}:{line}: {why}").into());
         if let Some((line, _)) = lines().find(|(_, text)| text.len() > LINE) {
-            return Err(wrong((
-                line,
-                format!("the line has more than {} bytes", metatf_page::units::count(LINE as u64)),
-            )));
+            return Err(wrong((line, format!("the line exceeds {} bytes", metatf_page::units::count(LINE as u64)))));
         }
         let of = |(name, line, rule)| Suppression { name, file: file.to_owned(), line, rule };
         match lines().next() {
@@ -133,8 +132,7 @@ impl Suppressions {
                 Ok(())
             }
             Some((line, _)) => {
-                let why =
-                    "not a suppression: expected `{`, as valgrind has it, or leak:PATTERN, as LeakSanitizer has it";
+                let why = "not a suppression: expected `{` as in valgrind, or leak:PATTERN as in LeakSanitizer";
                 Err(wrong((line, why.to_owned())))
             }
         }
@@ -146,7 +144,7 @@ impl Suppressions {
         &self.list
     }
 
-    /// Returns the number of the first that takes a stack.
+    /// Returns the index of the first suppression that matches a stack.
     #[must_use]
     pub fn find(&self, stacks: &Stacks, site: u64) -> Option<usize> {
         if self.list.is_empty() {
@@ -157,7 +155,7 @@ impl Suppressions {
     }
 }
 
-/// Shows the beginning of a line in an error.
+/// Returns the beginning of a line for an error message.
 fn quoted(line: &str) -> String {
     let start: String = line.chars().take(60).collect();
     metatf_page::shown(&start).into_owned()

@@ -13,7 +13,7 @@ fn block(lines: &[&str]) -> String {
     format!("{{\n  name\n  Memcheck:Leak\n  {}\n}}\n", lines.join("\n  "))
 }
 
-/// Whether each of these, as the frames of a suppression, takes the stack.
+/// Returns whether a suppression with these lines matches the stack.
 fn takes(lines: &[&str], frames: &[Frame<'_>]) -> bool {
     read(&block(lines)).unwrap().list()[0].takes(frames)
 }
@@ -112,35 +112,35 @@ fn errors_have_a_line() {
     let long = format!("leak:{}", "x".repeat(LINE));
     let deep = block(&vec!["fun:x"; 501]);
     for (text, error) in [
-        (
-            "x\n",
-            "x.supp:1: not a suppression: expected `{`, as valgrind has it, or leak:PATTERN, as LeakSanitizer has it",
-        ),
-        ("\n\n{\n", "x.supp:3: the suppression has no name: the file ends"),
+        ("x\n", "x.supp:1: not a suppression: expected `{` as in valgrind, or leak:PATTERN as in LeakSanitizer"),
+        ("\n\n{\n", "x.supp:3: the file ends before the suppression's name"),
         ("{\n}\n", "x.supp:2: the suppression ends before its name"),
         ("{\nn\n}\n", "x.supp:3: the suppression ends before its kind, such as Memcheck:Leak"),
         ("{\nn\nLeak\n", "x.supp:3: expected the kind of the error, such as Memcheck:Leak"),
         ("{\nn\nMemcheck:Leak\nfun:x\n", "x.supp:1: the suppression does not end: expected `}`"),
         (
             "{\nn\nMemcheck:Leak\nfun x\n}\n",
-            "x.supp:4: expected fun:NAME, obj:PATH, src:FILE:LINE or `...`, not `fun x`",
+            "x.supp:4: expected fun:NAME, obj:PATH, src:FILE:LINE or `...`, found `fun x`",
         ),
-        ("{\nn\nMemcheck:Leak\nfun:\n}\n", "x.supp:4: expected fun:NAME, obj:PATH, src:FILE:LINE or `...`, not `fun:`"),
+        (
+            "{\nn\nMemcheck:Leak\nfun:\n}\n",
+            "x.supp:4: expected fun:NAME, obj:PATH, src:FILE:LINE or `...`, found `fun:`",
+        ),
         (
             "{\nn\nMemcheck:Leak\n...\n}\n",
-            "x.supp:1: the suppression takes everything: it needs a line that is not `...`",
+            "x.supp:1: the suppression matches everything: it needs a line other than `...`",
         ),
         ("{\nn\nMemcheck:Leak\nfun:x\n}\nleak:x\n", "x.supp:6: expected `{`, which begins a suppression"),
-        ("leak:x\n\nleek:\u{1b}[31m\n", "x.supp:3: expected leak:PATTERN, not `leek:\\u{1b}[31m`"),
-        ("leak:\n", "x.supp:1: the suppression takes everything: expected leak:PATTERN"),
-        (&long, "x.supp:1: the line has more than 65,536 bytes"),
+        ("leak:x\n\nleek:\u{1b}[31m\n", "x.supp:3: expected leak:PATTERN, found `leek:\\u{1b}[31m`"),
+        ("leak:\n", "x.supp:1: the suppression matches everything: expected leak:PATTERN"),
+        (&long, "x.supp:1: the line exceeds 65,536 bytes"),
         (&deep, "x.supp:504: the suppression has more than 500 frames"),
     ] {
         assert_eq!(read(text).unwrap_err().to_string(), error);
     }
 }
 
-/// A pattern of stars alone takes no more than the product of both lengths.
+/// The time for a pattern of many stars is at most proportional to the product of both lengths.
 #[test]
 fn stars_end() {
     let (pattern, name) = (format!("leak:{}b", "a*".repeat(5000)), "a".repeat(5000));
@@ -167,7 +167,8 @@ fn what_is_known_is_read() {
     assert_eq!(find(&[frame("main", "/bin/x")]), None);
 }
 
-/// What is written takes the stacks that it is of, and no others; the second form has each function once.
+/// A written suppression matches the stack it was written for and no others. In LeakSanitizer's format, each function
+/// occurs once.
 #[test]
 fn what_is_written_is_read() {
     let stacks = [
@@ -192,12 +193,13 @@ fn what_is_written_is_read() {
         let taken: Vec<_> = stacks.iter().map(|frames| one.takes(frames)).collect();
         assert_eq!(taken, (0..5).map(|other| other == number).collect::<Vec<_>>(), "{text}");
     }
-    // As valgrind has the names.
+    // valgrind sees mangled names.
     let mangled = [frame("xmalloc", ""), frame("_ZN3own5TableIicE4growEv", ""), frame("main", "")];
     assert!(written.list()[0].takes(&mangled), "{text}");
     let (text, left_out) = write("t", &entries, SuppressionForm::Lsan);
     assert_eq!((&*text, left_out), ("# t\nleak:own::Table*::grow\nleak:own::make\nleak:read@plt\n", 2));
-    // What main allocates itself is one stack for valgrind, and would be all of them for LeakSanitizer.
+    // The blocks that main allocates directly have one stack in valgrind. In LeakSanitizer's format, the suppression
+    // would match all stacks.
     let main = [Entry { name: "m".to_owned(), function: "main", frames: vec![frame("main", ""), frame("_start", "")] }];
     let (text, left_out) = write("t", &main, SuppressionForm::Valgrind);
     assert_eq!((&*text, left_out), ("# t\n{\n   m\n   Memcheck:Leak\n   fun:*\n   fun:main\n}\n", 0));
@@ -205,7 +207,7 @@ fn what_is_written_is_read() {
     assert_eq!(write("t", &main, SuppressionForm::Lsan), ("# t\n".to_owned(), 1));
 }
 
-/// Whatever characters names and paths have, what is written for a stack takes it, in both forms.
+/// Written suppressions match their stacks in both formats, whatever characters the names and paths contain.
 #[test]
 fn what_is_written_takes_odd_names() {
     for function in [
@@ -230,7 +232,7 @@ fn what_is_written_takes_odd_names() {
                 let read = read(&text).unwrap();
                 assert_eq!(read.list().len() as u64 + left_out, 1, "{text}");
                 assert!(read.list().iter().all(|one| one.takes(&frames)), "{text}{frames:?}");
-                // Nor does it take everything.
+                // The suppression does not match everything, either.
                 assert!(
                     !read.list().iter().any(|one| one.takes(&[frame("other", "/lib/other.so"), frames[1]])),
                     "{text}"

@@ -1,30 +1,30 @@
-//! Suppressions of valgrind: blocks of lines in braces, as section 2.5 of its manual has them.
+//! valgrind suppressions: blocks of lines in braces, as described in section 2.5 of its manual.
 
 use super::frame::{ALLOCATE, Frame};
 use super::glob::{Wildcards, matches};
 use crate::symbolize::demangled;
 
-/// The most lines of a stack: valgrind's deepest.
+/// Maximum number of lines for a stack, which is valgrind's maximum depth.
 const DEEPEST: usize = 500;
 
-/// What stands for a function whose name is not known.
+/// The name of an unknown function.
 const UNKNOWN: &str = "???";
 
-/// The object that has the functions that allocate.
+/// The objects that contain the allocation functions.
 const PRELOADED: [&str; 2] =
     ["/usr/libexec/valgrind/vgpreload_memcheck-amd64-linux.so", "/usr/lib/valgrind/vgpreload_memcheck-amd64-linux.so"];
 
-/// The lines of a stack that a suppression takes, innermost first.
+/// The lines that a stack must match, innermost first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Frames(Vec<Line>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Line {
-    /// `...`: any frames, or none.
+    /// `...` matches any number of frames, including zero.
     Any,
     Function {
         pattern: String,
-        /// It is a name as the linker has it, of which another place is left open.
+        /// Whether the pattern is a mangled name with wildcards.
         is_mangled: bool,
     },
     Object(String),
@@ -36,10 +36,10 @@ enum Line {
 
 type Lines<'t> = dyn Iterator<Item = (u64, &'t str)> + 't;
 
-/// Name, line and rule of each suppression of leaks, and how many others there are.
+/// Name, line and rule of each leak suppression, and the number of other suppressions.
 pub(super) type Parsed<T> = Result<(Vec<(String, u64, T)>, u64), (u64, String)>;
 
-/// Reads suppressions of lines with their numbers, without comments. An error has the number of its line.
+/// Parses suppressions from numbered lines without comments. An error contains its line number.
 pub(super) fn parse<'t>(lines: impl Iterator<Item = (u64, &'t str)> + 't) -> Parsed<Frames> {
     let (mut list, mut others, mut lines) = (Vec::new(), 0, lines);
     let lines: &mut Lines<'t> = &mut lines;
@@ -55,12 +55,12 @@ pub(super) fn parse<'t>(lines: impl Iterator<Item = (u64, &'t str)> + 't) -> Par
     Ok((list, others))
 }
 
-/// Reads one up to its `}`; `None`: it is not of leaks.
+/// Reads a suppression up to its `}`. Returns `None` if it is not for leaks.
 fn block<'t>(start: u64, lines: &mut Lines<'t>) -> Result<Option<(String, Frames)>, (u64, String)> {
     let mut next = |what: &str| match lines.next() {
         Some((at, "}")) => Err((at, format!("the suppression ends before its {what}"))),
         Some(line) => Ok(line),
-        None => Err((start, format!("the suppression has no {what}: the file ends"))),
+        None => Err((start, format!("the file ends before the suppression's {what}"))),
     };
     let (_, name) = next("name")?;
     let (at, kind) = next("kind, such as Memcheck:Leak")?;
@@ -76,7 +76,7 @@ fn block<'t>(start: u64, lines: &mut Lines<'t>) -> Result<Option<(String, Frames
         if line == "}" {
             break;
         }
-        // The lines of another error may be others.
+        // Suppressions for other errors may have other lines.
         if !is_leak {
             continue;
         }
@@ -86,21 +86,21 @@ fn block<'t>(start: u64, lines: &mut Lines<'t>) -> Result<Option<(String, Frames
         frames.extend(frame(line).map_err(|why| (at, why))?);
     }
     if is_leak && frames.iter().all(|frame| *frame == Line::Any) {
-        return Err((start, "the suppression takes everything: it needs a line that is not `...`".to_owned()));
+        return Err((start, "the suppression matches everything: it needs a line other than `...`".to_owned()));
     }
     Ok(is_leak.then(|| (name.to_owned(), Frames(frames))))
 }
 
-/// Reads a line of a stack; that which says which leaks are meant is none.
+/// Parses a line of a stack. Returns `None` for the line that selects kinds of leaks.
 fn frame(line: &str) -> Result<Option<Line>, String> {
     if line == "..." {
         return Ok(Some(Line::Any));
     }
-    let expected = || format!("expected fun:NAME, obj:PATH, src:FILE:LINE or `...`, not `{}`", super::quoted(line));
+    let expected = || format!("expected fun:NAME, obj:PATH, src:FILE:LINE or `...`, found `{}`", super::quoted(line));
     let (kind, text) = line.split_once(':').ok_or_else(expected)?;
     let text = text.trim();
     match kind {
-        // What reaches a block is not in a trace: leaks of all kinds are taken.
+        // A trace does not contain references to blocks, so leaks of all kinds match.
         "match-leak-kinds" => Ok(None),
         _ if text.is_empty() => Err(expected()),
         "fun" => {
@@ -136,7 +136,7 @@ impl Line {
         }
     }
 
-    /// Returns whether it takes the frame of the function that allocates, which is the innermost of valgrind's stacks.
+    /// Returns whether the line matches the allocation function, which is the innermost frame of valgrind's stacks.
     fn takes_allocation(&self) -> bool {
         let is = |pattern: &str, text: &&str| matches(pattern, text, Wildcards::StarAndQuestion);
         match self {
@@ -149,8 +149,8 @@ impl Line {
 }
 
 impl Frames {
-    /// Returns whether it takes a stack: the first of its frames, behind that of the function that allocates, are as the lines say. The
-    /// time is at most the product of both lengths.
+    /// Returns whether the suppression matches a stack: its first frames, after that of the allocation function, must
+    /// match the lines. The time is at most proportional to the product of both lengths.
     pub(super) fn takes(&self, frames: &[Frame<'_>]) -> bool {
         let Self(lines) = self;
         let takes = |line: &Line, place: usize| match place.checked_sub(1) {
@@ -158,7 +158,7 @@ impl Frames {
             Some(place) => frames.get(place).is_some_and(|frame| line.takes(frame)),
         };
         let (mut at, mut place) = (0, 0);
-        // Behind the last `...`, and where it was tried last.
+        // The position after the last `...`, and the frame at which it was last tried.
         let mut any: Option<(usize, usize)> = None;
         loop {
             match lines.get(at) {
@@ -181,7 +181,7 @@ impl Frames {
 
     pub(super) fn cannot_match(&self) -> Option<&'static str> {
         let is_mangled = |line: &Line| matches!(line, Line::Function { is_mangled: true, .. });
-        let why = "a mangled name with a wildcard is no name of a function here: write it as the language has it, as in fun:own::parse*";
+        let why = "mangled names with wildcards cannot match: write the demangled name, as in fun:own::parse*";
         self.0.iter().any(is_mangled).then_some(why)
     }
 }

@@ -1,4 +1,4 @@
-//! Writing suppressions of what is left.
+//! Writes suppressions for the remaining leaks.
 
 use std::fmt::Write as _;
 
@@ -6,31 +6,32 @@ use metatf_page::shown;
 
 use super::frame::Frame;
 
-/// The most frames of a suppression: valgrind's stacks have 12 unless it is asked for more, and one that needs more takes none.
+/// Maximum number of frames in a suppression. By default, valgrind's stacks have 12 frames, and a suppression with more
+/// frames matches no stack.
 const FRAMES: usize = 10;
 
-/// A form of suppressions.
+/// A suppression format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SuppressionForm {
-    /// A block of lines for each stack.
+    /// valgrind: a block of lines for each stack.
     Valgrind,
-    /// A line for each function.
+    /// LeakSanitizer: a line for each function.
     Lsan,
 }
 
-/// What is suppressed.
+/// A leak to suppress.
 #[derive(Clone, Debug)]
 pub struct Entry<'s> {
-    /// What it is called.
+    /// The name of the suppression.
     pub name: String,
-    /// The function that LeakSanitizer's line names.
+    /// The function for LeakSanitizer's line.
     pub function: &'s str,
     /// The stack, innermost first.
     pub frames: Vec<Frame<'s>>,
 }
 
-/// Writes suppressions, which `title` is said of. Returns how many entries it left out, too: those without a stack, and in the form of
-/// LeakSanitizer `main`, since a line of it takes whatever the function calls.
+/// Writes suppressions with `title` as a comment. Returns the text and the number of omitted entries: those without a
+/// stack, and in LeakSanitizer's format those for `main`, because such a line would match everything that `main` calls.
 #[must_use]
 pub fn write(title: &str, entries: &[Entry<'_>], form: SuppressionForm) -> (String, u64) {
     let mut text = format!("# {}\n", shown(title));
@@ -59,19 +60,20 @@ pub fn write(title: &str, entries: &[Entry<'_>], form: SuppressionForm) -> (Stri
                 written
             }
         };
-        debug_assert!(written.is_ok(), "a String takes everything");
+        debug_assert!(written.is_ok(), "writing to a String cannot fail");
     }
     (text, left_out)
 }
 
-/// Returns the lines of a stack up to `main`, where those of valgrind end: first the function that allocates, then those that called it.
+/// Returns the lines of a stack up to `main`, where valgrind's stacks end. The first line is for the allocation
+/// function, and its callers follow.
 fn lines(frames: &[Frame<'_>]) -> Vec<String> {
     let end = frames.iter().position(|frame| frame.function == "main").map_or(frames.len(), |main| main + 1);
     let lines = frames.iter().take(end.min(FRAMES)).map_while(line);
     ["fun:*".to_owned()].into_iter().chain(lines).collect()
 }
 
-/// Returns the line of a frame: its function, or else its object.
+/// Returns the line for a frame: its function, or else its object.
 fn line(frame: &Frame<'_>) -> Option<String> {
     let Frame { function, object, .. } = frame;
     let is_plain = |name: &str| {
@@ -80,11 +82,11 @@ fn line(frame: &Frame<'_>) -> Option<String> {
     if is_plain(function) {
         return Some(format!("fun:{function}"));
     }
-    // As the linker has it, a name has the same identifiers, with other characters between.
+    // A mangled name contains the same identifiers with other characters in between.
     let name = identifiers(function, ' ');
     let words: Vec<&str> =
         name.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty()).collect();
-    // The linker's names of constructors, of operators and of what is in std have other words.
+    // Mangled names of constructors, operators and the std namespace contain different words.
     let is_renamed = |words: &[&str]| {
         words.first() == Some(&"std")
             || words.contains(&"operator")
@@ -97,7 +99,8 @@ fn line(frame: &Frame<'_>) -> Option<String> {
     Some(format!("fun:*{}*", words.join("*")))
 }
 
-/// Returns a name up to its parameters, with `arguments` in place of each list of template arguments. What is on both sides of a list stays apart.
+/// Returns a name up to its parameters, with `arguments` in place of each template argument list. The parts around a
+/// list remain separate.
 fn identifiers(name: &str, arguments: char) -> String {
     let (mut depth, mut short) = (0_usize, String::new());
     for c in name.chars().take_while(|c| *c != '(') {
@@ -117,16 +120,18 @@ fn identifiers(name: &str, arguments: char) -> String {
     short.trim().trim_start_matches("::").to_owned()
 }
 
-/// Returns a pattern that takes a function, whatever its template arguments are.
+/// Returns a pattern that matches a function whatever its template arguments are.
 fn lsan_pattern(function: &str) -> String {
     let name = printable(&identifiers(function, '*'));
-    // At the ends these would mean the beginning and the end of a name; text may stand there anyway.
+    // At the ends, these characters would match the start or the end of a name. The pattern may match anywhere without
+    // them.
     let name =
         name.trim_start_matches(['*', '^']).trim_end_matches(|c: char| matches!(c, '*' | '$') || c.is_whitespace());
     name.trim_start_matches("::").to_owned()
 }
 
-/// Returns a pattern that takes a text, with `*` for what a line cannot hold: control characters, and whitespace at its ends.
+/// Returns a pattern that matches a string, with `*` for everything that a line cannot contain: control characters, and
+/// leading and trailing whitespace.
 fn printable(text: &str) -> String {
     let end = text.trim_end().len();
     let start = text.len() - text.trim_start().len();

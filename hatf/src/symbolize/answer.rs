@@ -1,4 +1,4 @@
-//! What is asked of images, and what is answered.
+//! Queries about images, and the answers.
 
 use std::fmt;
 
@@ -7,41 +7,41 @@ use serde::{Deserialize, Serialize};
 /// A program or a shared object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Image {
-    /// The path of its file.
+    /// The path of the file.
     pub path: String,
-    /// Its build id in hexadecimal digits; empty: it has none, or any will do.
+    /// The build ID in hexadecimal digits; empty if the image has none or any build ID is acceptable.
     pub build_id: String,
 }
 
-/// A function that a call lies in, and where in its source the call is.
+/// A function that contains a call, and the source position of the call.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Frame {
-    /// The name of the function as people write it.
+    /// The demangled name of the function.
     pub function: String,
-    /// The name of the function as the linker has it; empty: it is longer than 16 KiB.
+    /// The mangled name of the function, or empty if it is longer than 16 KiB.
     pub symbol: String,
-    /// The source file of the call; empty: not known.
+    /// The source file of the call, or empty if unknown.
     pub file: String,
-    /// The line of the call, from 1; 0: not known.
+    /// The line of the call, from 1, or 0 if unknown.
     pub line: u32,
-    /// The column of the call, from 1; 0: not known.
+    /// The column of the call, from 1, or 0 if unknown.
     pub column: u32,
-    /// The line on which the function begins, from 1; 0: not known.
+    /// The line on which the function begins, from 1, or 0 if unknown.
     pub first_line: u32,
-    /// Whether the function was put into that of the next frame.
+    /// Whether the function was inlined into that of the next frame.
     pub inlined: bool,
 }
 
-/// What was missing to name the frames of an image, or to give their lines.
+/// The reason that the frames of an image have no names or no lines.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Missing {
-    /// Its file is not there, or is another version.
+    /// The file does not exist or is another version.
     File(String),
-    /// Its file may not be read, or is damaged.
+    /// The file cannot be read or is corrupt.
     Image(String),
-    /// It has no debug information, and none was found elsewhere: functions are those of its symbol table.
+    /// The image has no debug information, and none was found elsewhere. Functions come from its symbol table.
     DebugInformation,
-    /// A part of its debug information is not there, or is damaged.
+    /// A part of the debug information is missing or corrupt.
     Part(String),
 }
 
@@ -54,17 +54,17 @@ impl fmt::Display for Missing {
     }
 }
 
-/// The answer about addresses of one image.
+/// The answer to a query about addresses in one image.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answer {
-    /// The frames of each address, inlined functions first; none: not known.
+    /// The frames of each address, inlined functions first; empty if unknown.
     pub frames: Vec<Vec<Frame>>,
-    /// What was missing.
+    /// The missing data, if any.
     pub missing: Option<Missing>,
 }
 
 impl Answer {
-    /// An answer of no frames.
+    /// Returns an answer without frames.
     pub(super) fn without(addresses: usize, missing: Missing) -> Self {
         Self { frames: vec![Vec::new(); addresses], missing: Some(missing) }
     }

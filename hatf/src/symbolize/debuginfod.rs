@@ -1,26 +1,28 @@
-//! Files of other machines, by the client of debuginfod: a program of elfutils, which asks the servers of `DEBUGINFOD_URLS`.
+//! Files from other machines, fetched by the debuginfod client, which is a program of elfutils. The client queries the
+//! servers in `DEBUGINFOD_URLS`.
 //!
-//! It keeps what it got in a folder that debuggers share.
+//! The client caches files in a directory shared with debuggers.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use metatf_cli::output_of;
 
-/// The name of the client.
+/// The name of the client program.
 pub const CLIENT: &str = "debuginfod-find";
 
-/// What a question may take, unless the environment says otherwise: seconds in which too little comes, seconds in all, and bytes.
+/// Default limits of a query, which environment variables override: seconds with too little progress, total seconds,
+/// and bytes.
 const LIMITS: [(&str, &str); 3] =
     [("DEBUGINFOD_TIMEOUT", "20"), ("DEBUGINFOD_MAXTIME", "300"), ("DEBUGINFOD_MAXSIZE", "2147483648")];
 
-/// Returns whether servers of debuginfod are to be asked: the user named some.
+/// Returns whether to query debuginfod servers, which is the case if the user specified any.
 #[must_use]
 pub fn is_debuginfod_asked() -> bool {
     std::env::var_os("DEBUGINFOD_URLS").is_some_and(|urls| !urls.is_empty())
 }
 
-/// The client of debuginfod.
+/// A debuginfod client.
 #[derive(Clone, Debug)]
 pub struct Debuginfod {
     program: PathBuf,
@@ -28,37 +30,37 @@ pub struct Debuginfod {
 }
 
 impl Debuginfod {
-    /// Finds the client among the programs of this machine.
+    /// Searches `PATH` for the client.
     #[must_use]
     pub fn find() -> Option<Self> {
         let path = std::env::var_os("PATH")?;
         std::env::split_paths(&path).map(|folder| folder.join(CLIENT)).find(|program| program.is_file()).map(Self::new)
     }
 
-    /// Makes one of a program.
+    /// Creates a client from a program.
     #[must_use]
     pub fn new(program: PathBuf) -> Self {
         Self { program, shows_progress: false }
     }
 
-    /// Has the client show at standard error how far it is: what is fetched may take minutes.
+    /// Makes the client show its progress on standard error, because downloads may take minutes.
     #[must_use]
     pub fn with_progress(self, shows_progress: bool) -> Self {
         Self { shows_progress, ..self }
     }
 
-    /// Returns the file of debug information of a build id; `None`: no server has it.
+    /// Returns the debug information file for a build ID, or `None` if no server has it.
     pub(super) fn debug_information(&self, build_id: &str) -> Option<PathBuf> {
         self.ask("debuginfo", build_id)
     }
 
-    /// Returns the program or shared object of a build id.
+    /// Returns the program or shared object with a build ID.
     pub(super) fn executable(&self, build_id: &str) -> Option<PathBuf> {
         self.ask("executable", build_id)
     }
 
     fn ask(&self, kind: &str, build_id: &str) -> Option<PathBuf> {
-        // The client takes all else for the path of a file.
+        // The client interprets anything else as a file path.
         if !(8..=128).contains(&build_id.len()) || !build_id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return None;
         }

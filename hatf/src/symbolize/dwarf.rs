@@ -1,4 +1,4 @@
-//! Frames by debug information: functions with those that were inlined, files, lines and columns.
+//! Frames from debug information: functions including inlined ones, files, lines and columns.
 
 use std::borrow::Cow;
 use std::error::Error;
@@ -18,22 +18,22 @@ use super::sections::{Bytes, is_read};
 use super::split::{Split, SplitFiles};
 use super::symbol_table::SymbolTable;
 
-/// The debug information of an image, uncompressed.
+/// The uncompressed debug information of an image.
 pub(super) struct Sections<'m> {
     own: DwarfSections<Cow<'m, [u8]>>,
-    /// What several images have in common.
+    /// The supplementary file, which several images share.
     shared: Option<DwarfSections<Cow<'m, [u8]>>>,
-    /// What was split off as the program was compiled.
+    /// The package of split debug information.
     package: Option<DwarfPackageSections<Cow<'m, [u8]>>>,
     split_files: SplitFiles,
     endian: RunTimeEndian,
 }
 
 impl<'m> Sections<'m> {
-    /// Reads the sections that tell functions and lines.
+    /// Reads the sections that describe functions and lines.
     ///
     /// # Errors
-    /// One is damaged.
+    /// A section is corrupt.
     pub(super) fn read(
         debug: &Elf<'m>,
         shared: Option<&Elf<'m>>,
@@ -42,7 +42,7 @@ impl<'m> Sections<'m> {
         let read = |elf: &Elf<'m>| {
             DwarfSections::load(|id| if is_read(id) { elf.section(id.name()) } else { Ok(Cow::default()) })
         };
-        // Its index says where a unit's part of each section is: all have to be there.
+        // The index of the package refers to parts of every section, so all sections must be loaded.
         let section = |elf: &Elf<'m>, id: SectionId| id.dwo_name().map_or(Ok(Cow::default()), |name| elf.section(name));
         let package = package.map(|elf| DwarfPackageSections::load(|id| Ok::<_, Box<dyn Error>>(section(elf, id)?)));
         let package = package.transpose()?;
@@ -61,7 +61,7 @@ impl<'m> Sections<'m> {
     }
 }
 
-/// Looks addresses up.
+/// Lookup tables for addresses.
 pub(super) struct LookUp<'b> {
     context: Context<Bytes<'b>>,
     split: Split<'b>,
@@ -70,10 +70,10 @@ pub(super) struct LookUp<'b> {
 }
 
 impl<'b> LookUp<'b> {
-    /// Makes the tables by which addresses are looked up.
+    /// Builds the lookup tables.
     ///
     /// # Errors
-    /// They are damaged.
+    /// The tables are corrupt.
     pub(super) fn new(
         sections: &'b Sections<'_>,
         symbols: &'b SymbolTable<'_>,
@@ -92,21 +92,21 @@ impl<'b> LookUp<'b> {
         Ok(Self { context, split, first_lines: FirstLines::new(dwarf), symbols })
     }
 
-    /// Returns which of the split files was missing first.
+    /// Returns the first split file that was missing.
     pub(super) fn missing(self) -> Option<String> {
         self.split.missing()
     }
 
-    /// Returns the frames of an address, innermost first; none: there is no debug information of it.
+    /// Returns the frames of an address, innermost first, or none if there is no debug information for it.
     ///
-    /// Where there are lines alone (`-gmlt`), names are those of the symbol table, and a function begins on the line of its first
-    /// instruction. Of inlined functions the first line is not known then.
+    /// If the debug information contains only line tables (`-gmlt`), names come from the symbol table, and a function
+    /// begins on the line of its first instruction. The first line of inlined functions is then unknown.
     ///
     /// # Errors
-    /// It is damaged.
+    /// The debug information is corrupt.
     pub(super) fn frames(&self, address: u64) -> gimli::Result<Vec<Frame>> {
         if address == u64::MAX {
-            // The library looks for what begins before the next.
+            // The library searches for ranges that begin before the next address.
             return Ok(Vec::new());
         }
         for (load, loaded) in self.context.preload_units(address) {
@@ -138,13 +138,13 @@ impl<'b> LookUp<'b> {
         Ok(found)
     }
 
-    /// Adds to a function that was not inlined what the symbol table knows of it.
+    /// Completes the frame of a function that was not inlined with data from the symbol table.
     fn complete(&self, address: u64, frame: &mut Frame) -> gimli::Result<()> {
         let Some(symbol) = self.symbols.find(address) else { return Ok(()) };
         if frame.first_line == 0 {
             frame.first_line = self.context.find_location(symbol.start)?.and_then(|place| place.line).unwrap_or(0);
         }
-        // Tables of lines alone have short names, and compilers give some functions no other.
+        // Line-table-only information contains short names, and compilers give some functions no other name.
         if frame.function.is_empty() || (is_mangled(symbol.name) && !is_mangled(frame.symbol.as_bytes())) {
             let name = String::from_utf8_lossy(symbol.name);
             (frame.function, frame.symbol) = (demangled(&name), cut_symbol(&name));

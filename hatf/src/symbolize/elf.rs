@@ -1,4 +1,4 @@
-//! A program's file, or one of its debug information: its sections, of which none is taken for longer than it may be.
+//! ELF files of programs and of debug information. Their sections cannot claim more than a maximum size.
 
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
@@ -11,18 +11,18 @@ use std::path::{Path, PathBuf};
 use memmap2::Mmap;
 use object::{CompressionFormat, Object, ObjectSection};
 
-/// Bytes that sections may have when they are uncompressed, besides [`TIMES`] those of their file.
+/// Maximum size in bytes of the uncompressed sections, in addition to [`TIMES`] the file size.
 const SECTIONS: u64 = 256 << 20;
 
-/// Compilers' tables become three to eight times smaller.
+/// Factor for the file size. Compilers' tables compress by a factor of three to eight.
 const TIMES: u64 = 16;
 
-/// Returns how many bytes the sections of a file of this many bytes may have.
+/// Returns the maximum total size of the sections in a file of this size.
 pub(super) fn most(bytes: u64) -> u64 {
     bytes.saturating_mul(TIMES).saturating_add(SECTIONS)
 }
 
-/// A file in memory.
+/// A file mapped into memory.
 pub(super) struct Mapped {
     path: PathBuf,
     bytes: Mmap,
@@ -32,7 +32,7 @@ impl Mapped {
     /// Maps a file.
     ///
     /// # Errors
-    /// It cannot be read; it is a pipe, a device or such: opening it might wait for ever.
+    /// The file cannot be read, or it is a pipe, a device or the like, because opening such a file might block forever.
     pub(super) fn open(path: &Path) -> Result<Self, String> {
         let about = |error: std::io::Error| format!("{}: {error}", path.display());
         let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path).map_err(about)?;
@@ -44,12 +44,13 @@ impl Mapped {
 }
 
 fn map(file: &File) -> std::io::Result<Mmap> {
-    // SAFETY: nothing here writes to it. Another program may, while it is read: every reader of these bytes checks what it finds
-    // each time. If the file is cut, reading ends this process by a signal: a helper's, where there is one.
+    // SAFETY: nothing here writes to the mapping. Another program may modify the file meanwhile, so every reader of
+    // these bytes validates what it finds each time. If the file is truncated, reading kills this process by a signal;
+    // with a helper, only the helper.
     unsafe { Mmap::map(file) }
 }
 
-/// A file of programs' form.
+/// A parsed ELF file.
 pub(super) struct Elf<'m> {
     pub(super) path: &'m Path,
     pub(super) object: object::File<'m>,
@@ -57,10 +58,10 @@ pub(super) struct Elf<'m> {
 }
 
 impl<'m> Elf<'m> {
-    /// Reads the tables of a file.
+    /// Parses the tables of a file.
     ///
     /// # Errors
-    /// It is not such a file, or its compressed sections claim more bytes than [`most`].
+    /// The file is not an ELF file, or its compressed sections claim more bytes than [`most`].
     pub(super) fn parse(file: &'m Mapped) -> Result<Self, String> {
         let bytes = &*file.bytes;
         let object = object::File::parse(bytes).map_err(|error| error.to_string())?;
@@ -78,41 +79,44 @@ impl<'m> Elf<'m> {
             }
             if claimed > most(self.bytes()) {
                 let name = section.name().unwrap_or("without a name");
-                return Err(format!("section {name} claims {} bytes, too many for its file", range.uncompressed_size));
+                return Err(format!(
+                    "section {name} claims {} bytes, which is too many for its file",
+                    range.uncompressed_size
+                ));
             }
         }
         Ok(())
     }
 
-    /// Returns how long the file is.
+    /// Returns the length of the file.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes.len() as u64
     }
 
-    /// Returns the checksum that a debug link has of this file.
+    /// Returns the checksum by which a debug link identifies this file.
     pub(super) fn checksum(&self) -> u32 {
         let mut checksum = flate2::Crc::new();
         checksum.update(self.bytes);
         checksum.sum()
     }
 
-    /// Returns the build id; empty: it has none.
+    /// Returns the build ID, or an empty slice if there is none.
     pub(super) fn build_id(&self) -> &'m [u8] {
         self.object.build_id().ok().flatten().unwrap_or_default()
     }
 
-    /// Returns whether it has the debug information itself.
+    /// Returns whether the file itself contains debug information.
     pub(super) fn has_debug_information(&self) -> bool {
         self.find(".debug_info").is_some_and(|section| section.file_range().is_some_and(|(_, bytes)| bytes > 0))
     }
 
-    /// Returns the name and the checksum of the file that has its debug information.
+    /// Returns the name and the checksum of the separate debug information file.
     pub(super) fn debug_link(&self) -> Option<(OsString, u32)> {
         let (name, checksum) = self.object.gnu_debuglink().ok()??;
         Some((OsStr::from_bytes(name).to_owned(), checksum))
     }
 
-    /// Returns the name of the file that has what the debug information of several has in common, and what identifies that file.
+    /// Returns the name of the supplementary debug file, and the ID that identifies it.
     pub(super) fn shared_link(&self) -> Option<(OsString, SharedId<'m>)> {
         if let Ok(Some((name, build_id))) = self.object.gnu_debugaltlink() {
             return Some((OsStr::from_bytes(name).to_owned(), SharedId::BuildId(build_id)));
@@ -121,7 +125,7 @@ impl<'m> Elf<'m> {
         (!name.is_empty()).then(|| (OsStr::from_bytes(name).to_owned(), SharedId::Checksum(checksum)))
     }
 
-    /// Returns whether this is the file that another means.
+    /// Returns whether this is the supplementary file that another file refers to.
     pub(super) fn is_shared(&self, id: &SharedId<'_>) -> bool {
         match id {
             SharedId::BuildId(id) => self.build_id() == *id,
@@ -131,25 +135,26 @@ impl<'m> Elf<'m> {
         }
     }
 
-    /// Returns the name in `.debug_sup`, which the shared file itself leaves empty, and the checksum behind it.
+    /// Returns the name in `.debug_sup`, which is empty in the supplementary file itself, and the checksum that follows
+    /// it.
     fn debug_sup(&self) -> Option<(&'m [u8], &'m [u8])> {
         let section = self.object.section_by_name(".debug_sup")?.data().ok()?;
-        // Version, and whether this is the shared file.
+        // The version, and the flag for the supplementary file.
         let text = section.get(3..)?;
         let end = text.iter().position(|byte| *byte == 0)?;
         Some((&text[..end], &text[end + 1..]))
     }
 
-    /// Returns a section. Compilers before 2016 gave those that are compressed other names.
+    /// Returns a section. Compilers before 2016 used other names for compressed sections.
     fn find(&self, name: &str) -> Option<object::Section<'m, '_>> {
         let older = || self.object.section_by_name(&name.replacen(".debug", ".zdebug", 1));
         self.object.section_by_name(name).or_else(older)
     }
 
-    /// Returns the content of a section, uncompressed; none where there is no such section.
+    /// Returns the uncompressed content of a section, or nothing if there is no such section.
     ///
     /// # Errors
-    /// It is damaged.
+    /// The section is corrupt.
     pub(super) fn section(&self, name: &str) -> Result<Cow<'m, [u8]>, String> {
         let Some(section) = self.find(name) else { return Ok(Cow::Borrowed(&[])) };
         let compressed = section.compressed_data().map_err(|error| format!("section {name}: {error}"))?;
@@ -166,11 +171,11 @@ impl<'m> Elf<'m> {
         if is_whole && content.len() as u64 == size {
             return Ok(Cow::Owned(content));
         }
-        Err(format!("section {name} is compressed, and damaged"))
+        Err(format!("compressed section {name} is corrupt"))
     }
 }
 
-/// What identifies a file that others share.
+/// The ID of a supplementary file.
 pub(super) enum SharedId<'m> {
     BuildId(&'m [u8]),
     Checksum(&'m [u8]),

@@ -1,6 +1,7 @@
-//! Where the files of images and of their debug information lie.
+//! Searches for the files of images and of their debug information.
 //!
-//! A file that another names is opened only if it is a file, and lies in a folder of debug information or in that of the image.
+//! A file named by another file is opened only if it is a regular file in a debug information directory or in the
+//! directory of the image.
 
 use std::ffi::OsStr;
 use std::io::ErrorKind;
@@ -14,23 +15,25 @@ use super::answer::{Image, Missing};
 use super::debuginfod::Debuginfod;
 use super::elf::{Elf, Mapped, SharedId};
 
-/// Where files are looked for.
+/// The locations in which to search for files.
 #[derive(Clone, Debug)]
 pub struct Files {
-    /// A folder in which the recorded machine's files lie, instead of `/`.
+    /// A directory that contains the recorded machine's files, used instead of `/`.
     pub sysroot: Option<PathBuf>,
-    /// Folders of separate debug information, by build id (`.build-id/ab/cdef.debug`) or name.
+    /// Directories with separate debug information, by build ID (`.build-id/ab/cdef.debug`) or by name.
     pub debug_dirs: Vec<PathBuf>,
-    /// The `perf-PID.map` of the process; otherwise that in `/tmp` is taken, if there is one and it is this user's or root's.
+    /// The `perf-PID.map` of the process. By default, the file in `/tmp` is used if it exists and belongs to this user
+    /// or root.
     pub perf_map: Option<PathBuf>,
-    /// The program of child processes that look up by [`help`](super::help); `None`: this process does.
-    /// Files come from anywhere: one of 1 MB may take 1 GB of memory, and a small one minutes. A child has limits, and fails without harm.
+    /// The program of child processes that symbolize by calling [`help`](super::help), or `None` to symbolize in this
+    /// process. Files are untrusted: one of 1 MB may use 1 GB of memory, and a small one may take minutes. A child
+    /// process has limits, and its failure does no harm.
     pub helper: Option<ChildCommand>,
-    /// The client of debuginfod, which has files of other machines.
+    /// The debuginfod client, which fetches files from other machines.
     pub debuginfod: Option<Debuginfod>,
 }
 
-/// Files of an image that debuginfod gave.
+/// Files of an image that debuginfod returned.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Fetched {
     pub(super) image: Option<PathBuf>,
@@ -45,7 +48,7 @@ impl Default for Files {
 }
 
 impl Files {
-    /// Returns where a path of the recorded machine is on this one.
+    /// Returns the location on this machine of a path on the recorded machine.
     pub(super) fn on_this_machine(&self, path: &Path) -> PathBuf {
         match (&self.sysroot, path.strip_prefix("/")) {
             (Some(root), Ok(relative)) => root.join(relative),
@@ -53,10 +56,10 @@ impl Files {
         }
     }
 
-    /// Returns the paths at which a file of a build id may lie.
+    /// Returns the possible paths of a file with this build ID.
     fn of_build_id(&self, id: &str) -> Vec<PathBuf> {
         match id.split_at_checked(2) {
-            // A shorter one is a mistake.
+            // A shorter build ID must be a mistake.
             Some((first, rest)) if rest.len() >= 14 => {
                 let name = Path::new(".build-id").join(first).join(format!("{rest}.debug"));
                 self.debug_dirs.iter().map(|folder| folder.join(&name)).collect()
@@ -66,16 +69,17 @@ impl Files {
     }
 }
 
-/// Returns the build id of a program or shared object in hexadecimal digits; `None`: it has none, or is not such a file.
+/// Returns the build ID of a program or shared object in hexadecimal digits, or `None` if it has none or is not such a
+/// file.
 #[must_use]
 pub fn build_id(path: &Path) -> Option<String> {
     build_id_of(path).ok().filter(|id| !id.is_empty())
 }
 
-/// Returns the build id of a program or shared object; empty: it has none, or is not such a file.
+/// Returns the build ID of a program or shared object, or an empty string if it has none or is not such a file.
 ///
 /// # Errors
-/// It cannot be read.
+/// The file cannot be read.
 fn build_id_of(path: &Path) -> Result<String, String> {
     let read = || {
         let file = Mapped::open(path)?;
@@ -88,17 +92,18 @@ fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A file that may be an image's.
+/// A file that may belong to an image.
 pub(super) struct Candidate {
     path: PathBuf,
-    /// The build id that it must have; `None`: the path is enough.
+    /// The required build ID, or `None` if the path is sufficient.
     build_id: Option<String>,
 }
 
-/// Returns the files that may be the one that an image was loaded from, or that of its debug information. Nothing is read.
+/// Returns the files from which an image may have been loaded, or which may contain its debug information. Reads no
+/// file.
 ///
 /// # Errors
-/// The file does not exist.
+/// No such file exists.
 pub(super) fn candidates_of(image: &Image, files: &Files, fetched: &Fetched) -> Result<Vec<Candidate>, Missing> {
     let wanted = &image.build_id;
     if image.path.trim_start_matches('/').is_empty() {
@@ -121,10 +126,10 @@ pub(super) fn candidates_of(image: &Image, files: &Files, fetched: &Fetched) -> 
     }
 }
 
-/// Returns whether there is a file.
+/// Returns whether a file exists.
 ///
 /// # Errors
-/// The system does not say.
+/// The system could not determine this.
 fn is_file(path: &Path) -> Result<bool, String> {
     match path.metadata() {
         Ok(found) => Ok(found.is_file()),
@@ -133,10 +138,10 @@ fn is_file(path: &Path) -> Result<bool, String> {
     }
 }
 
-/// Opens the file that an image was loaded from, or that of its debug information.
+/// Opens the file from which an image was loaded, or the one with its debug information.
 ///
 /// # Errors
-/// The reason for a missing file.
+/// The reason that the file is missing.
 pub(super) fn open_image(image: &Image, files: &Files, fetched: &Fetched) -> Result<Mapped, Missing> {
     let mut missing = None;
     for Candidate { path, build_id } in candidates_of(image, files, fetched)? {
@@ -156,10 +161,11 @@ pub(super) fn open_image(image: &Image, files: &Files, fetched: &Fetched) -> Res
     Err(missing.unwrap_or_else(|| Missing::File(format!("{} is not there", image.path))))
 }
 
-/// Opens the separate file of an image's debug information, if it has none itself. Returns also why one that is there is not used.
+/// Opens the separate debug information file of an image, unless the image contains debug information. Also returns the
+/// reason that an existing file is not used.
 ///
 /// # Errors
-/// What the image names may not be opened.
+/// A file that the image refers to could not be opened.
 pub(super) fn open_debug(
     own: &Elf<'_>,
     files: &Files,
@@ -177,7 +183,7 @@ pub(super) fn open_debug(
         let file = if is_fetched { Some(Mapped::open(&path)?) } else { usable(&path, own, files)? };
         let Some(file) = file else { continue };
         let is_it = Elf::parse(&file).map(|debug| {
-            // Reading all of a file for its checksum takes a while.
+            // Computing the checksum reads the entire file and takes a while.
             let same_id = !id.is_empty() && debug.build_id() == id;
             same_id || named.as_ref().is_some_and(|(_, checksum)| debug.checksum() == *checksum)
         });
@@ -190,10 +196,10 @@ pub(super) fn open_debug(
     Ok((None, unused))
 }
 
-/// Opens the file that has what the debug information of several has in common.
+/// Opens the supplementary debug file (`.gnu_debugaltlink`).
 ///
 /// # Errors
-/// What the file names may not be opened.
+/// The file could not be opened.
 pub(super) fn open_shared(debug: &Elf<'_>, files: &Files) -> Result<Option<Mapped>, String> {
     let Some((name, id)) = debug.shared_link() else { return Ok(None) };
     let build_id = if let SharedId::BuildId(id) = id { hexadecimal(id) } else { String::new() };
@@ -206,11 +212,11 @@ pub(super) fn open_shared(debug: &Elf<'_>, files: &Files) -> Result<Option<Mappe
     Ok(None)
 }
 
-/// Opens the package of debug information that was split off as the program was compiled: beside the program, or beside the separate
-/// file of its debug information.
+/// Opens the package of split debug information, which is next to the program or next to its separate debug information
+/// file.
 ///
 /// # Errors
-/// It may not be opened.
+/// The package could not be opened.
 pub(super) fn open_package(own: &Elf<'_>, debug: &Elf<'_>) -> Result<Option<Mapped>, String> {
     for elf in [own, debug] {
         let mut path = elf.path.as_os_str().to_owned();
@@ -222,7 +228,7 @@ pub(super) fn open_package(own: &Elf<'_>, debug: &Elf<'_>) -> Result<Option<Mapp
     Ok(None)
 }
 
-/// Returns the paths at which a file of a build id, or one that an image names, may lie: as GDB looks for them.
+/// Returns the possible paths of a file with a build ID, or of one named by an image, in the same order as GDB.
 fn candidates(elf: &Elf<'_>, build_id: &str, name: Option<&OsStr>, files: &Files) -> Vec<PathBuf> {
     let own = elf.path.canonicalize().unwrap_or_else(|_| elf.path.to_owned());
     let folder = own.parent().unwrap_or(Path::new("/"));
@@ -235,10 +241,11 @@ fn candidates(elf: &Elf<'_>, build_id: &str, name: Option<&OsStr>, files: &Files
     files.of_build_id(build_id).into_iter().chain(named).filter(|path| *path != own).collect()
 }
 
-/// Opens a file that `elf` names, if it is there.
+/// Opens a file that `elf` refers to, if it exists.
 ///
 /// # Errors
-/// It is not a file to read, or lies outside of the folders of debug information and that of `elf`.
+/// The file is not a readable regular file, or it is outside the debug information directories and the directory of
+/// `elf`.
 fn usable(path: &Path, elf: &Elf<'_>, files: &Files) -> Result<Option<Mapped>, String> {
     if !path.exists() {
         return Ok(None);
@@ -248,12 +255,15 @@ fn usable(path: &Path, elf: &Elf<'_>, files: &Files) -> Result<Option<Mapped>, S
     let lies_in = lexical(path);
     if !folders.any(|folder| lies_in.starts_with(lexical(folder))) {
         let path = path.display();
-        return Err(format!("it names {path} for its debug information, which lies in no folder of debug information"));
+        return Err(format!(
+            "it refers to {path} for its debug information, which is in no debug information directory"
+        ));
     }
     Mapped::open(path).map(Some)
 }
 
-/// Returns a path without `.` and `..`, as its text says: links in folders of debug information are the user's.
+/// Returns a path without `.` and `..`, resolved lexically: links in debug information directories are under the user's
+/// control.
 fn lexical(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for component in path.components() {

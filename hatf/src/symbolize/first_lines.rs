@@ -1,4 +1,4 @@
-//! The lines on which functions begin.
+//! The first lines of functions.
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -8,10 +8,10 @@ use addr2line::gimli::{self, AttributeValue, DebugInfoOffset, Dwarf, Unit, UnitH
 
 use super::sections::Bytes;
 
-/// A function's entry refers to another, and that to another again, at most this many times.
+/// Maximum number of references to follow from one entry of a function to another.
 const ORIGINS: usize = 8;
 
-/// The lines on which functions begin.
+/// The first lines of functions.
 pub(super) struct FirstLines<'b> {
     own: Units<'b>,
     shared: Option<Units<'b>>,
@@ -23,10 +23,10 @@ impl<'b> FirstLines<'b> {
         Self { own: Units::new(dwarf), shared }
     }
 
-    /// Returns the line of a function's declaration; 0: not known.
+    /// Returns the line of a function's declaration, or 0 if unknown.
     ///
     /// # Errors
-    /// Its entry is damaged.
+    /// The function's entry is corrupt.
     pub(super) fn of(&self, unit: UnitRef<'_, Bytes<'b>>, entry: UnitOffset) -> gimli::Result<u32> {
         let (mut unit, mut entry, mut units) = (unit, entry, &self.own);
         for _ in 0..ORIGINS {
@@ -52,13 +52,13 @@ impl<'b> FirstLines<'b> {
     }
 }
 
-/// A unit that is read when it is needed.
+/// A unit that is parsed on demand.
 type Lazy<'b> = OnceCell<Option<Unit<Bytes<'b>>>>;
 
-/// The units of a file: link-time optimization puts functions of one into another.
+/// The units of a file. References can cross units, because link-time optimization inlines functions across units.
 struct Units<'b> {
     dwarf: Arc<Dwarf<Bytes<'b>>>,
-    /// By their places.
+    /// Units by offset.
     units: BTreeMap<usize, (UnitHeader<Bytes<'b>>, Lazy<'b>)>,
 }
 
@@ -71,7 +71,7 @@ impl<'b> Units<'b> {
         Self { dwarf, units }
     }
 
-    /// Returns the unit that an entry lies in, and its place there.
+    /// Returns the unit that contains an entry, and the entry's offset in it.
     fn find(&self, entry: DebugInfoOffset) -> Option<(UnitRef<'_, Bytes<'b>>, UnitOffset)> {
         let (_, (header, unit)) = self.units.range(..=entry.0).next_back()?;
         let unit = unit.get_or_init(|| self.dwarf.unit(*header).ok()).as_ref()?;

@@ -1,4 +1,4 @@
-//! Look-ups in a child process with limits: programs' files come from anywhere, and libraries decode them.
+//! Symbolization in a child process with limits, because program files are untrusted and are decoded by libraries.
 
 use std::io;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use super::files::{Fetched, Files};
 use super::symbolizer::here;
 use crate::{Error, Result};
 
-/// Seconds of processor time for a look-up; bytes of files, and frames, that give it one more.
+/// Seconds of CPU time for a query; each of the following numbers of file bytes and frames adds another second.
 const SECONDS: u64 = 20;
 const BYTES_A_SECOND: u64 = 1 << 20;
 const FRAMES_A_SECOND: u64 = 1000;
@@ -20,7 +20,7 @@ const FRAMES_A_SECOND: u64 = 1000;
 /// The kind of the child's message.
 const ANSWER: u8 = b'a';
 
-/// A child that looks frames up: it is started for the first image, and again after an image has ended it.
+/// A child that symbolizes frames. It is started for the first image, and again after an image has ended it.
 #[derive(Debug, Default)]
 pub(super) struct Helper(Option<Child>);
 
@@ -35,10 +35,10 @@ struct Question {
 }
 
 impl Helper {
-    /// Asks for the frames of addresses in an image.
+    /// Requests the frames of addresses in an image.
     ///
     /// # Errors
-    /// The reason why there is no answer.
+    /// The reason that there is no answer.
     pub(super) fn ask(
         &mut self,
         command: &ChildCommand,
@@ -51,12 +51,12 @@ impl Helper {
         let question = serde_json::to_vec(&question).map_err(|error| error.to_string())?;
         let was_running = self.0.is_some();
         let mut answer = self.answer(command, &question);
-        // The memory that earlier images used does not count against this one.
+        // Memory used for earlier images must not count against this one.
         if was_running && answer.is_err() {
             answer = self.answer(command, &question);
         }
-        let answer = answer.map_err(|death| format!("looking it up {death}"))?;
-        serde_json::from_slice(&answer).map_err(|error| format!("looking it up failed: no answer: {error}"))
+        let answer = answer.map_err(|death| format!("symbolizing it {death}"))?;
+        serde_json::from_slice(&answer).map_err(|error| format!("symbolizing it failed: no answer: {error}"))
     }
 
     fn answer(&mut self, command: &ChildCommand, question: &[u8]) -> std::result::Result<Vec<u8>, Death> {
@@ -68,10 +68,10 @@ impl Helper {
     }
 }
 
-/// Answers the questions of a command that looks frames up, in its child process, which has little memory and time from here on.
+/// Answers the requests of a symbolizing command in its child process, whose memory and time are limited from here on.
 ///
 /// # Errors
-/// A question cannot be read, or an answer cannot be written.
+/// A request cannot be read, or an answer cannot be written.
 pub fn help() -> Result<()> {
     let served = serve_parent(|question, messages| {
         limits(0, 0).apply();
@@ -85,7 +85,7 @@ pub fn help() -> Result<()> {
     served.map_err(Error::system("a pipe"))
 }
 
-/// Returns the limits of a look-up of this many frames in files of this many bytes.
+/// Returns the limits for symbolizing this many frames with files of this size in bytes.
 fn limits(bytes: u64, frames: u64) -> ChildLimits {
     let seconds = SECONDS + bytes / BYTES_A_SECOND + frames / FRAMES_A_SECOND;
     ChildLimits { memory: elf::most(bytes), seconds, is_clocked: true }

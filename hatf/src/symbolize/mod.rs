@@ -1,8 +1,8 @@
-//! Writes the functions that frames of stacks are in into a trace, so that what follows needs no binaries.
+//! Writes the functions of stack frames into a trace, so that later processing needs no binaries.
 //!
-//! A trace is read twice. The first time, [`Wanted`] collects the frames that lie in each loaded module. [`find`] looks them up in
-//! the modules' files, in child processes with limits if [`Files::helper`] names their program. The second time, [`Symbolized`] passes
-//! everything on and writes the symbols after the module's record.
+//! A trace is read twice. In the first pass, [`Wanted`] collects the frames in each loaded module. [`find`] symbolizes
+//! them with the modules' files, in child processes with limits if [`Files::helper`] specifies their program. In the
+//! second pass, [`Symbolized`] passes everything on and inserts the symbols after the record of each module.
 
 mod answer;
 mod debuginfod;
@@ -42,46 +42,46 @@ use crate::heap::{HeapOptions, HeapWriter};
 use crate::loss::Losses;
 use crate::stacks::{Function, Module, Modules, is_python};
 
-/// What frames lie in.
+/// The place that contains frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Place {
-    /// A module, by its number: see [`Module::number`].
+    /// A module, by number; see [`Module::number`].
     Module(usize),
-    /// No module, in this image; images are numbered from 1. Code that a program makes as it runs lies there.
+    /// No module, in the image with this number, counted from 1. Code generated at run time is in no module.
     Image(u64),
 }
 
-/// The frames of a trace, by where they lie.
+/// The frames of a trace, by the place that contains them.
 #[derive(Debug, Default)]
 pub struct Wanted {
     modules: Modules,
     images: u64,
-    /// Processes, by image.
+    /// Process IDs by image.
     processes: HashMap<u64, u64>,
-    /// Stacks that were seen since addresses meant something else.
+    /// Stacks seen since the meaning of addresses last changed.
     seen: HashSet<Vec<u64>>,
     loaded: Vec<Module>,
     frames: BTreeMap<Place, BTreeSet<u64>>,
-    /// Functions that were entered, and of these such as lie in no module that is known.
+    /// Functions that were entered, and those among them that are in no known module.
     entered: HashSet<u64>,
     nowhere: HashSet<u64>,
     has_symbols: bool,
 }
 
 impl Wanted {
-    /// Starts with nothing.
+    /// Creates an empty set.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Returns how many frames there are that differ.
+    /// Returns the number of distinct frames.
     #[must_use]
     pub fn count(&self) -> usize {
         self.frames.values().map(BTreeSet::len).sum()
     }
 
-    /// Returns whether the trace names functions already.
+    /// Returns whether the trace already contains function names.
     #[must_use]
     pub fn has_symbols(&self) -> bool {
         self.has_symbols
@@ -133,7 +133,7 @@ impl EventSink for Wanted {
     }
 }
 
-/// Notes a frame of a module; returns whether it is in one that is known.
+/// Adds a frame of a module. Returns whether the frame is in a known module.
 fn note(modules: &Modules, frames: &mut BTreeMap<Place, BTreeSet<u64>>, frame: u64) -> bool {
     let module = modules.find(frame);
     if let Some(module) = module {
@@ -142,10 +142,10 @@ fn note(modules: &Modules, frames: &mut BTreeMap<Place, BTreeSet<u64>>, frame: u
     module.is_some()
 }
 
-/// Writes a trace with symbols, in the form `heap`; returns what that cannot hold.
+/// Writes a trace with symbols in the `heap` format. Returns counts of what this format cannot store.
 ///
 /// # Errors
-/// Those of the trace and of the sink.
+/// The trace or the sink failed.
 pub fn write(trace: &mut TraceReader, found: &Found, options: &HeapOptions, sink: &mut dyn Sink) -> Result<Losses> {
     let mut writer = HeapWriter::new(sink, options)?;
     let symbolized: &mut dyn EventSink = &mut Symbolized::new(&mut writer, found);
@@ -156,19 +156,19 @@ pub fn write(trace: &mut TraceReader, found: &Found, options: &HeapOptions, sink
     writer.finish()
 }
 
-/// Passes a trace on, with symbols.
+/// Passes a trace on and adds symbols.
 pub struct Symbolized<'s> {
     sink: &'s mut dyn EventSink,
     symbols: &'s BTreeMap<Place, BTreeMap<u64, Vec<Function>>>,
     modules: Modules,
     images: u64,
-    /// The source file of the symbols that follow: in what was read, and in what is written.
+    /// The source file of the following symbols, in the input and in the output.
     read_source: Vec<u8>,
     source: Vec<u8>,
 }
 
 impl<'s> Symbolized<'s> {
-    /// Writes to a sink.
+    /// Creates a sink that writes to another sink.
     pub fn new(sink: &'s mut dyn EventSink, found: &'s Found) -> Self {
         let modules = Modules::default();
         Self { sink, symbols: &found.symbols, modules, images: 0, read_source: Vec::new(), source: Vec::new() }
@@ -183,7 +183,7 @@ impl<'s> Symbolized<'s> {
         self.sink.event(&event(EventKind::Symbol { frame, line, name }))
     }
 
-    /// Writes the symbols of a place. Frames are in the order of their source files.
+    /// Writes the symbols of a place. Frames are ordered by source file.
     fn symbols(&mut self, event: &Event<'_>, place: Place) -> Result<()> {
         let Some(frames) = self.symbols.get(&place) else { return Ok(()) };
         let mut frames: Vec<_> = frames.iter().collect();
@@ -205,7 +205,7 @@ impl EventSink for Symbolized<'_> {
                 return Ok(());
             }
             EventKind::Symbol { frame, line, name } => {
-                // What the trace had is kept where nothing was found now.
+                // The trace's own symbols are kept if nothing was found now.
                 let place = self.modules.find(frame).map(|module| Place::Module(module.number));
                 let place = place.unwrap_or(Place::Image(self.images));
                 if self.symbols.contains_key(&place) && !is_python(frame) {

@@ -1,25 +1,26 @@
-//! Names of functions as people write them, and no longer than they read.
+//! Demangled function names, limited in length.
 
 use std::fmt::{self, Write};
 
 use cpp_demangle::{DemangleOptions, ParseOptions, Symbol};
 
-/// A name is cut behind this many bytes: a trace has one for each frame, and people read the beginning.
+/// Maximum length of a name in bytes. A trace contains one name per frame, and people read only the beginning.
 const LONGEST: usize = 1024;
 
-/// Demangling ends behind this many bytes. Substitutions let a name of 255 bytes stand for one of 2^80.
+/// Maximum number of bytes that demangling produces. Because of substitutions, a name of 255 bytes can stand for one of
+/// 2^80 bytes.
 const DEMANGLED: usize = 4 * LONGEST;
 
-/// A name that is longer as the linker has it is not demangled: its parts are read several times.
+/// Maximum length of a mangled name to demangle, because demangling reads its parts several times.
 const MANGLED: usize = 16 * LONGEST;
 
-/// How deep the parts of a name lie in each other.
+/// Maximum nesting depth of the parts of a name.
 const DEPTH: u32 = 96;
 
-/// How often a name is cut to find the part of it that can be demangled.
+/// Maximum number of prefixes of a name that are tried in search of one that can be demangled.
 const CUTS: usize = 32;
 
-/// Returns a text, cut where it is longer than a name may be.
+/// Truncates a string to the maximum length of a name.
 pub(super) fn cut(text: &str) -> String {
     match text.len() {
         0..=LONGEST => text.to_owned(),
@@ -27,19 +28,20 @@ pub(super) fn cut(text: &str) -> String {
     }
 }
 
-/// Returns a name as the linker has it; nothing where it is too long to be demangled: what has half a name cannot be found by it.
+/// Returns a mangled name, or an empty string if it is too long to be demangled: a truncated mangled name is useless
+/// for lookups.
 pub(super) fn cut_symbol(name: &str) -> String {
     if name.len() > MANGLED { String::new() } else { name.to_owned() }
 }
 
-/// Returns a name as its language has it: C++ and Rust mangle theirs. Of C++ without parameters and the type that it returns.
+/// Demangles a C++ or Rust name. C++ names lose their parameters and return types.
 pub(crate) fn demangled(name: &str) -> String {
     if name.len() > MANGLED {
         return cut(name);
     }
     if let Ok(rust) = rustc_demangle::try_demangle(name) {
         let mut text = Bounded::default();
-        // An error: it is as long as it may be.
+        // An error means that the buffer is full.
         let _ = write!(text, "{rust:#}");
         return cut(&text.0);
     }
@@ -49,7 +51,7 @@ pub(crate) fn demangled(name: &str) -> String {
     cpp(name).or_else(|| cpp_without_type(name)).map_or_else(|| cut(name), |name| cut(&shortened(&name)))
 }
 
-/// Demangles a name of C++.
+/// Demangles a C++ name.
 fn cpp(name: &str) -> Option<String> {
     let parsing = ParseOptions::default().recursion_limit(DEPTH);
     let symbol = Symbol::new_with_options(name, &parsing).ok()?;
@@ -59,15 +61,15 @@ fn cpp(name: &str) -> Option<String> {
     (whole || text.is_full()).then_some(text.0)
 }
 
-/// Demangles a function of C++ whose type the library cannot read, such as one that an expression computes: as if it took and
-/// returned nothing, since neither is shown.
+/// Demangles a C++ function whose type the library cannot parse, such as one computed by an expression. The type is
+/// replaced by one without parameters and result, because neither is shown.
 fn cpp_without_type(name: &str) -> Option<String> {
     let ends = name.bytes().enumerate().filter(|(_, byte)| *byte == b'E').map(|(at, _)| at + 1);
-    // The name ends with the first such letter that closes all of it.
+    // The name ends at the first `E` that closes all of it.
     ends.take(CUTS).find_map(|end| cpp(&format!("{}vv", name.get(..end)?)))
 }
 
-/// A text that takes no more than a name may have.
+/// A string buffer limited to the maximum length of a name.
 #[derive(Default)]
 struct Bounded(String);
 
@@ -85,7 +87,7 @@ impl Write for Bounded {
             return Ok(());
         }
         self.0.push_str(&text[..text.floor_char_boundary(room)]);
-        // Full also where a character had no room.
+        // The buffer is also full if a character did not fit.
         while self.0.len() < DEMANGLED {
             self.0.push('.');
         }
@@ -93,7 +95,7 @@ impl Write for Bounded {
     }
 }
 
-/// Shortens names of the C++ library as people write them: `std::string`, and no allocator that is the default.
+/// Shortens names of the C++ library to the way people write them: `std::string`, and no default allocators.
 fn shortened(name: &str) -> String {
     let name = name.replace("std::__cxx11::", "std::");
     let mut rest =
@@ -106,7 +108,7 @@ fn shortened(name: &str) -> String {
             rest = from;
             continue;
         };
-        // `vector<int >` is `vector<int>`.
+        // `vector<int >` becomes `vector<int>`.
         rest = from
             .get(end..)
             .map_or("", |rest| rest.strip_prefix(' ').filter(|rest| rest.starts_with('>')).unwrap_or(rest));
@@ -115,10 +117,10 @@ fn shortened(name: &str) -> String {
     without_empty_packs(short)
 }
 
-/// Takes out what the library prints for a pack of no arguments: `make_shared<Cart, >`.
+/// Removes what the library prints for empty argument packs: `make_shared<Cart, >`.
 fn without_empty_packs(mut name: String) -> String {
     for (written, wanted) in [(", , ", ", "), (", >", ">"), ("<, ", "<")] {
-        // Each time there are fewer.
+        // Each iteration removes some.
         while name.contains(written) && !name.contains("operator") {
             name = name.replace(written, wanted);
         }
@@ -126,7 +128,7 @@ fn without_empty_packs(mut name: String) -> String {
     name
 }
 
-/// Returns where the angle bracket that stands before a text is closed, behind it.
+/// Returns the position after the bracket that closes an angle bracket opened just before the text.
 fn end_of_arguments(text: &str) -> Option<usize> {
     let mut open = 1_usize;
     for (at, byte) in text.bytes().enumerate() {
@@ -153,7 +155,7 @@ mod tests {
         assert_eq!(names.map(demangled), wanted);
     }
 
-    /// Packs of template arguments that are empty, and types that an expression computes.
+    /// Covers empty template argument packs, and types computed by expressions.
     #[test]
     fn names_of_templates() {
         for (mangled, name) in [
@@ -176,13 +178,13 @@ mod tests {
         }
     }
 
-    /// Names that are short as the linker has them, and would fill the memory.
+    /// Covers names that are short when mangled but would fill the memory when demangled.
     #[test]
     fn names_that_would_not_end() {
         let doubled = |number: u8| {
             let digit = |at: u8| char::from_digit(u32::from(at), 36).unwrap().to_uppercase().to_string();
             let back = |at: u8| format!("S{}_", at.checked_sub(1).map_or(String::new(), digit));
-            // S_ is `f`, S0_ is `A`, and each of the others holds the one before twice.
+            // S_ is `f`, S0_ is `A`, and each of the others contains the previous one twice.
             let twice: String = (2..number).map(|at| format!("{}I{}{}E", back(1), back(at), back(at))).collect();
             format!("_Z1fI1AIiiE{twice}Evv")
         };

@@ -1,11 +1,11 @@
-//! `perf-PID.map`: the functions that a compiler has made at run time, in the form that Linux perf reads.
+//! `perf-PID.map`: functions that a compiler generated at run time, in the format used by Linux perf.
 
 use std::io::{BufRead, BufReader, Read};
 
-/// The longest line that counts.
+/// Maximum length of a line; longer lines are ignored.
 const LINE: u64 = 1 << 16;
 
-/// The longest map that is read. Those of large Java programs have 10 MiB.
+/// Maximum size of a map. The maps of large Java programs have 10 MiB.
 const MAP: u64 = 256 << 20;
 
 /// A function.
@@ -21,11 +21,11 @@ struct Entry {
 pub(super) struct PerfMap(Vec<Entry>);
 
 impl PerfMap {
-    /// Reads lines of start, size and name, both numbers hexadecimal. Others are passed over. Where two functions begin at an
-    /// address, the later line counts: the code was replaced.
+    /// Reads lines that consist of a hexadecimal start, a hexadecimal size and a name, and skips other lines. If two
+    /// functions begin at one address, the later line counts, because the code was replaced.
     ///
     /// # Errors
-    /// Those of the input, and that it is longer than a map may be.
+    /// The input failed, or it exceeds the maximum size of a map.
     pub(super) fn read(input: impl Read) -> std::io::Result<Self> {
         let (mut input, mut line, mut entries) = (BufReader::new(input).take(MAP + 1), Vec::new(), Vec::new());
         loop {
@@ -36,14 +36,14 @@ impl PerfMap {
             entries.extend(parse(&String::from_utf8_lossy(&line)));
         }
         if input.limit() == 0 {
-            return Err(std::io::Error::other("it is longer than 256 MiB"));
+            return Err(std::io::Error::other("it exceeds 256 MiB"));
         }
-        // Stable: the last of those with one start stays the last.
+        // The sort is stable, so the last function with a given start remains last.
         entries.sort_by_key(|entry: &Entry| entry.start);
         Ok(Self(entries))
     }
 
-    /// Returns the function of a frame: a return address, whose call is before it.
+    /// Returns the function that contains a frame. A frame is a return address, so the call precedes it.
     pub(super) fn find(&self, frame: u64) -> Option<&str> {
         let call = frame.checked_sub(1)?;
         let behind = self.0.partition_point(|entry| entry.start <= call);

@@ -1,11 +1,11 @@
-//! Sections of debug information: their bytes, and which are read.
+//! Sections of debug information: their bytes, and which of them are read.
 
 use addr2line::gimli::{EndianSlice, RunTimeEndian, SectionId};
 
 /// Bytes of debug information.
 pub(super) type Bytes<'b> = EndianSlice<'b, RunTimeEndian>;
 
-/// Returns whether a section tells functions and lines; the others tell types, variables and macros.
+/// Returns whether a section describes functions and lines. The other sections describe types, variables and macros.
 pub(super) fn is_read(id: SectionId) -> bool {
     !matches!(
         id,

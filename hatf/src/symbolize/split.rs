@@ -1,4 +1,4 @@
-//! Debug information that was split off as a program was compiled (`-gsplit-dwarf`): in a package, or in a file of each unit.
+//! Split debug information (`-gsplit-dwarf`), in a package or in one file per unit.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::ffi::OsStr;
@@ -13,7 +13,7 @@ use super::elf::{Elf, Mapped};
 use super::files::Files;
 use super::sections::{Bytes, is_read};
 
-/// Room for the files of units, which are read as they are needed and stay.
+/// Storage for the files of units, which are read on demand and kept.
 pub(super) struct SplitFiles {
     files: Vec<OnceCell<Box<DwarfSections<Vec<u8>>>>>,
     used: Cell<usize>,
@@ -24,7 +24,7 @@ impl SplitFiles {
         Self { files: (0..units).map(|_| OnceCell::new()).collect(), used: Cell::new(0) }
     }
 
-    /// Keeps a file; `None`: there are more files than units.
+    /// Stores a file. Returns `None` if there are more files than units.
     fn keep(&self, file: DwarfSections<Vec<u8>>) -> Option<&DwarfSections<Vec<u8>>> {
         let place = self.files.get(self.used.get())?;
         self.used.set(self.used.get() + 1);
@@ -32,11 +32,11 @@ impl SplitFiles {
     }
 }
 
-/// Finds what was split off.
+/// Finds split debug information.
 pub(super) struct Split<'b> {
     package: Option<DwarfPackage<Bytes<'b>>>,
     kept: &'b SplitFiles,
-    /// The image's path.
+    /// The path of the image.
     image: &'b Path,
     files: &'b Files,
     endian: RunTimeEndian,
@@ -54,15 +54,15 @@ impl<'b> Split<'b> {
         Self { package, kept, image: own.path, files, endian, missing: RefCell::new(None) }
     }
 
-    /// Returns why the first file that was missing is not used.
+    /// Returns the reason that the first missing file is not used.
     pub(super) fn missing(self) -> Option<String> {
         self.missing.into_inner()
     }
 
-    /// Returns what was split off a unit; `None`: it is not there.
+    /// Returns the split debug information of a unit, or `None` if it is missing.
     ///
     /// # Errors
-    /// The package is damaged.
+    /// The package is corrupt.
     pub(super) fn load(&self, load: &SplitDwarfLoad<Bytes<'b>>) -> gimli::Result<Option<Arc<Dwarf<Bytes<'b>>>>> {
         if let Some(package) = &self.package
             && let Some(unit) = package.find_cu(load.dwo_id, &load.parent)?
@@ -81,7 +81,7 @@ impl<'b> Split<'b> {
         Ok(None)
     }
 
-    /// Returns where the file of a unit may lie: where it was when it was compiled, or below the image's folder.
+    /// Returns the possible locations of a unit's file: the one at compile time, and the directory of the image.
     fn candidates(&self, load: &SplitDwarfLoad<Bytes<'b>>) -> Vec<PathBuf> {
         let path =
             |bytes: &Option<Bytes<'b>>| bytes.as_ref().map(|bytes| PathBuf::from(OsStr::from_bytes(bytes.slice())));
@@ -108,7 +108,7 @@ impl<'b> Split<'b> {
     }
 }
 
-/// Returns the number that tells what a file was split off.
+/// Returns the ID that identifies the unit to which a split file belongs.
 fn first_id(dwarf: &Dwarf<Bytes<'_>>) -> gimli::Result<Option<DwoId>> {
     let Some(header) = dwarf.units().next()? else { return Ok(None) };
     Ok(dwarf.unit(header)?.dwo_id)

@@ -1,4 +1,4 @@
-//! The functions of an image's symbol tables, by address.
+//! The functions in the symbol tables of an image, by address.
 
 use std::cmp::Reverse;
 
@@ -12,7 +12,7 @@ use super::names::{cut_symbol, demangled};
 #[derive(Clone, Copy)]
 pub(super) struct Symbol<'m> {
     pub(super) start: u64,
-    /// The address behind its last; `start`: not known.
+    /// The end address (exclusive); equal to `start` if unknown.
     end: u64,
     is_local: bool,
     pub(super) name: &'m [u8],
@@ -21,18 +21,19 @@ pub(super) struct Symbol<'m> {
 /// The functions of an image.
 pub(super) struct SymbolTable<'m> {
     symbols: Vec<Symbol<'m>>,
-    /// Those that other images see. They are few where the others were taken out, so one without a length has none.
+    /// The exported functions. In a stripped image they are few, so a function without a length is not extended to the
+    /// next one.
     dynamic: Vec<Symbol<'m>>,
 }
 
 impl<'m> SymbolTable<'m> {
-    /// Reads the tables of an image, and of the separate file that has its debug information.
+    /// Reads the symbol tables of an image and of its separate debug information file.
     pub(super) fn new(own: &Elf<'m>, separate: Option<&Elf<'m>>) -> Self {
         let mut symbols = separate.map_or_else(Vec::new, |separate| functions(separate.object.symbols()));
         if symbols.is_empty() {
             symbols = functions(own.object.symbols());
         }
-        // One without a length reaches to the next.
+        // A function without a length extends to the next one.
         let (mut start, mut next) = (u64::MAX, u64::MAX);
         for symbol in symbols.iter_mut().rev() {
             if symbol.start < start {
@@ -45,7 +46,7 @@ impl<'m> SymbolTable<'m> {
         Self { symbols, dynamic: functions(own.object.dynamic_symbols()) }
     }
 
-    /// Returns the function that an address lies in.
+    /// Returns the function that contains an address.
     pub(super) fn find(&self, address: u64) -> Option<Symbol<'m>> {
         [&self.symbols, &self.dynamic].into_iter().find_map(|symbols| {
             let behind = symbols.partition_point(|symbol| symbol.start <= address);
@@ -54,15 +55,15 @@ impl<'m> SymbolTable<'m> {
         })
     }
 
-    /// Returns the function that an address lies in as a frame of which no more is known.
+    /// Returns the function that contains an address as a frame without further data.
     pub(super) fn frame(&self, address: u64) -> Option<Frame> {
         let name = String::from_utf8_lossy(self.find(address)?.name);
         Some(Frame { function: demangled(&name), symbol: cut_symbol(&name), ..Frame::default() })
     }
 }
 
-/// Returns functions by address, and of those at one address the one to show last: the longest, then such as other files see,
-/// then the name with the fewest underscores before it.
+/// Returns functions by address. Among functions at one address, the preferred one is last: the longest, then exported
+/// ones, then the name with the fewest leading underscores.
 fn functions<'m, 'e, S: ObjectSymbol<'m>>(symbols: impl Iterator<Item = S> + 'e) -> Vec<Symbol<'m>> {
     // Functions in assembly language may have no type.
     let is_code = |symbol: &S| matches!(symbol.kind(), SymbolKind::Text | SymbolKind::Unknown);
@@ -76,7 +77,7 @@ fn functions<'m, 'e, S: ObjectSymbol<'m>>(symbols: impl Iterator<Item = S> + 'e)
         let underscores = name.iter().take_while(|byte| **byte == b'_').count();
         (*start, *end, !is_local, Reverse((underscores, *name)))
     });
-    // One without a length that lies in another is a label.
+    // A symbol without a length inside a function is a label.
     let mut covered = 0;
     functions.retain(|Symbol { start, end, .. }| {
         let is_function = end > start || *start >= covered;

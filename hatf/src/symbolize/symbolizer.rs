@@ -1,4 +1,4 @@
-//! The functions that addresses of images lie in.
+//! Symbolizes addresses in images.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -9,7 +9,7 @@ use super::files::{self, Fetched, Files};
 use super::helper::Helper;
 use super::symbol_table::SymbolTable;
 
-/// Finds the functions that addresses of images lie in. If [`Files::helper`] names a child, one child serves many images.
+/// Symbolizes addresses in images. If [`Files::helper`] specifies a child, one child serves many images.
 #[derive(Debug, Default)]
 pub struct Symbolizer {
     files: Files,
@@ -17,16 +17,16 @@ pub struct Symbolizer {
 }
 
 impl Symbolizer {
-    /// Makes one that looks for images and their debug information in these places.
+    /// Creates a symbolizer that searches these locations for images and their debug information.
     #[must_use]
     pub fn new(files: Files) -> Self {
         Self { files, helper: Helper::default() }
     }
 
-    /// Returns the frames of each return address in an image; an address is that of the image's file, without what was added to
-    /// it in memory. All addresses of an image belong into one call, as each call opens its files.
+    /// Returns the frames of each return address in an image. Addresses are those in the image's file, without the load
+    /// bias. Each call opens the files of the image, so all addresses of an image should be passed in one call.
     ///
-    /// What is not on this machine is asked of debuginfod, where [`Files::debuginfod`] is its client.
+    /// Files missing on this machine are requested from debuginfod if [`Files::debuginfod`] contains its client.
     #[must_use]
     pub fn symbolize(&mut self, image: &Image, addresses: &[u64]) -> Answer {
         let mut fetched = Fetched::default();
@@ -47,7 +47,7 @@ impl Symbolizer {
         answer
     }
 
-    /// Asks the child, if there is one. A file that is not there needs no child.
+    /// Passes a query to the child, if there is one. A missing file needs no child.
     fn ask(&mut self, image: &Image, addresses: &[u64], fetched: &Fetched) -> Answer {
         if let Err(missing) = files::candidates_of(image, &self.files, fetched) {
             return Answer::without(addresses.len(), missing);
@@ -59,14 +59,14 @@ impl Symbolizer {
     }
 }
 
-/// Looks addresses up in this process; `opened` is called with the bytes of the files before they are read.
+/// Symbolizes addresses in this process. Calls `opened` with the total size of the files before they are read.
 pub(super) fn here(image: &Image, addresses: &[u64], files: (&Files, &Fetched), opened: impl FnOnce(u64)) -> Answer {
-    // What is in the files comes from anywhere.
+    // The content of the files is untrusted.
     let answer = catch_unwind(AssertUnwindSafe(|| {
         let own = files::open_image(image, files.0, files.1)?;
         look_up(&own, addresses, files, opened).map_err(Missing::Image)
     }));
-    let answer = answer.unwrap_or_else(|_| Err(Missing::Image("its debug information is damaged".to_owned())));
+    let answer = answer.unwrap_or_else(|_| Err(Missing::Image("its debug information is corrupt".to_owned())));
     answer.unwrap_or_else(|missing| Answer::without(addresses.len(), missing))
 }
 
@@ -88,14 +88,14 @@ fn look_up(
     opened(all.iter().flatten().map(|elf| elf.bytes()).sum());
 
     let symbols = SymbolTable::new(&own, separate.as_ref());
-    // The call is before the address that it returns to.
+    // A call precedes its return address.
     let calls = addresses.iter().map(|address| address.wrapping_sub(1));
     let by_table = |call| symbols.frame(call).into_iter().collect();
     if !debug.has_debug_information() {
         let missing = missing.map_or(Missing::DebugInformation, Missing::Part);
         return Ok(Answer { frames: calls.map(by_table).collect(), missing: Some(missing) });
     }
-    let damaged = |error| format!("its debug information is damaged: {error}");
+    let damaged = |error| format!("its debug information is corrupt: {error}");
     let sections = Sections::read(debug, shared.as_ref(), package.as_ref()).map_err(|error| error.to_string());
     let look_up = match &sections {
         Ok(sections) => LookUp::new(sections, &symbols, &own, files).map_err(damaged),

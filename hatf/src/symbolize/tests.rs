@@ -1,11 +1,11 @@
-//! The addresses are those of this program's own functions.
+//! Tests with the addresses of this program's own functions.
 
 use std::path::Path;
 
 use super::*;
 use crate::stacks::Stacks;
 
-/// A sink that keeps what stacks are.
+/// A sink that stores stacks and their names.
 #[derive(Default)]
 struct Kept(Stacks, Vec<u64>, Vec<String>);
 
@@ -33,7 +33,7 @@ extern "C" fn a_function_of_ours(number: u64) -> u64 {
     std::hint::black_box(number) + 1
 }
 
-/// Where this program lies, and its path.
+/// Returns the address range and the path of this program.
 fn this_program() -> (u64, u64, String) {
     let path = std::env::current_exe().unwrap().display().to_string();
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
@@ -88,7 +88,7 @@ fn functions_of_this_program() {
     assert_eq!((found.named, a_function_of_ours(1)), (1, 2));
 }
 
-/// What was found before stays where nothing is found now.
+/// Existing symbols are kept if nothing is found now.
 #[test]
 fn symbols_that_the_trace_has() {
     let stack = [5];
@@ -104,7 +104,7 @@ fn symbols_that_the_trace_has() {
     assert_eq!((lines, found.named), (vec!["inner at a.c:3".to_owned(), "outer at a.c:4".to_owned()], 0));
 }
 
-/// Code that was made at run time lies in no module.
+/// Code generated at run time is in no module.
 #[test]
 fn functions_of_a_perf_map() {
     let folder = tempfile::tempdir().unwrap();

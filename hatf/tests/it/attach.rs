@@ -271,14 +271,16 @@ fn killed_while_it_records() {
         let mut recording = Recording::of(&running.id(), &trace, &["--spool", &spools]);
         running.works();
         // Somebody else has it.
-        hatf(["record", "--pid", &running.id(), "-o", &folder.path("other.mtf")]).exits(125).says("recorded already");
+        hatf(["record", "--pid", &running.id(), "-o", &folder.path("other.mtf")])
+            .exits(125)
+            .says("is already being recorded");
         assert!(!Path::new(&folder.path("other.mtf")).exists());
         recording.child.kill().unwrap();
         recording.child.wait().unwrap();
         running.works();
         let spool = std::fs::read_dir(&spools).unwrap().next().unwrap().unwrap().path();
         let spool = spool.to_str().unwrap();
-        hatf(["recover", spool]).exits(1).says("still runs");
+        hatf(["recover", spool]).exits(1).says("is still running");
         // The next one ends what the first began.
         let next = folder.path("next.mtf");
         let recording = Recording::of(&running.id(), &next, &[]);
@@ -491,7 +493,7 @@ fn an_allocator_that_is_locked() {
         child.wait().unwrap();
         assert_eq!(hatf.wait().unwrap().code(), Some(125), "{what}: {refused}");
         assert!(reasons.iter().any(|why| refused.contains(why)), "{refused}");
-        assert!(refused.contains("start the program by `hatf record`"), "{refused}");
+        assert!(refused.contains("start the program with `hatf record`"), "{refused}");
         assert!(goes_on, "{what}: {refused}");
     }
 }

@@ -211,9 +211,9 @@ fn children_that_cannot_follow() {
         ("plain", 2, None),
         ("user", 0, Some("2 other processes not recorded: they ran as another user")),
         ("effective", 0, Some("1 other process not recorded: they ran as another user")),
-        ("root", 0, Some("1 other process not recorded: they had another root folder")),
+        ("root", 0, Some("1 other process not recorded: they had another root directory")),
         ("environment", 1, None),
-        ("files", 0, Some("1 other process not recorded: they had no file descriptor left")),
+        ("files", 0, Some("1 other process not recorded: they had no free file descriptors")),
         ("size", 0, Some("2 other processes not recorded: there was no room for their spools")),
         ("failed", 0, None),
     ] {

@@ -158,7 +158,7 @@ fn suppressions_of_both_tools() {
     std::fs::write(&other, "{\n x\n").unwrap();
     of(&["--suppressions", &other])
         .exits(1)
-        .says("c.supp:1: the suppression has no kind, such as Memcheck:Leak: the file ends");
+        .says("c.supp:1: the file ends before the suppression's kind, such as Memcheck:Leak");
     of(&["--suppressions", &folder.path("none")]).exits(1).says("none: No such file");
     // Both tools take what is written for them.
     let Some(said) = memcheck(&["-q", &format!("--suppressions={supp}")], &[&program]) else { return };

@@ -66,7 +66,7 @@ fn is_recorded(folder: &Folder, program: &Path, options: &[&str], what: &str) {
     let trace = folder.join("trace.mtf");
     let arguments = ["record", "-o", trace.to_str().unwrap()].into_iter().chain(options.iter().copied());
     let run = hatf(arguments.chain(["--", program.to_str().unwrap()])).exits(7);
-    assert!(run.err.contains(" 0 lost") && !run.err.contains("linked in"), "{what}: {}", run.err);
+    assert!(run.err.contains(" 0 lost") && !run.err.contains("linked allocator"), "{what}: {}", run.err);
     let said: Vec<_> = run.text().lines().map(counts).collect();
     let mut traces = vec![trace.clone()];
     if let Ok(others) = std::fs::read_dir(folder.join("trace.processes")) {
@@ -174,17 +174,21 @@ fn what_is_refused_is_said() {
     let folder = Folder::new();
     let trace = folder.path("trace.mtf");
     for (flags, why) in [
-        ("-DLOOPS", "tc_malloc has a branch to its second instruction"),
+        ("-DLOOPS", "tc_malloc contains a branch to its second instruction"),
         ("-DCALLS", "tc_malloc begins with an instruction that cannot be moved"),
-        ("-DSHORT", "tc_malloc has another function in it"),
-        ("-DJUMPED", "tc_malloc has a branch to its second instruction"),
+        ("-DSHORT", "tc_malloc overlaps another function"),
+        ("-DJUMPED", "tc_malloc contains a branch to its second instruction"),
     ] {
         let Some(program) = built(&folder, "gcc", &["-O1", flags], &["linked_enemies.c"]) else { return };
         let run = hatf(["record", "-o", &trace, "--", program.to_str().unwrap()]).exits(7);
         let first = run.err.lines().next().unwrap();
-        assert!(first.contains("has an allocator linked in (tc_malloc), whose calls are not recorded"), "{}", run.err);
+        assert!(
+            first.contains("has a statically linked allocator (tc_malloc), whose calls are not recorded"),
+            "{}",
+            run.err
+        );
         assert!(cfg!(not(target_arch = "x86_64")) || first.contains(why), "{}", run.err);
-        assert_eq!(run.err.matches("linked in").count(), 1, "{}", run.err);
+        assert_eq!(run.err.matches("linked allocator").count(), 1, "{}", run.err);
         assert_eq!(blocks(Path::new(&trace)).0, 0);
     }
 }
@@ -201,7 +205,7 @@ fn a_stripped_program() {
     for (flags, is_said) in [(&["-s"][..], true), (&[], false)] {
         let Some(program) = built(&folder, "gcc", flags, &[&file]) else { return };
         let run = hatf(["record", "-o", &trace, "--", program.to_str().unwrap()]).exits(7);
-        assert_eq!(run.err.contains("not recorded: it is stripped of its symbols"), is_said, "{}", run.err);
+        assert_eq!(run.err.contains("not recorded: its symbols are stripped"), is_said, "{}", run.err);
     }
 }
 
@@ -212,7 +216,7 @@ fn what_is_not_recorded_is_said() {
     let (path, trace) = (folder.path("trace.mtf"), folder.join("trace.mtf"));
     let Some(program) = built(&folder, "gcc", &["-O1", "-DPREFIX=_rjem_"], &LINKED) else { return };
     let program = program.to_str().unwrap();
-    let said = "has an allocator linked in (_rjem_malloc), whose calls are not recorded";
+    let said = "has a statically linked allocator (_rjem_malloc), whose calls are not recorded";
     let run = hatf(["record", "--no-linked-in", "-o", &path, "--", program]).exits(7).says(said);
     assert!(run.err.contains("without --no-linked-in they are"), "{}", run.err);
     assert_eq!(blocks(&trace).0, 0);

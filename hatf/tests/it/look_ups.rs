@@ -99,7 +99,7 @@ fn the_death_of_a_child_costs_one_module() {
     let problem = &found.problems[0];
     assert_eq!(
         (&*problem.why, problem.is_failure),
-        ("looking it up failed in its child process: exit status: 9", true)
+        ("symbolizing it failed in its child process: exit status: 9", true)
     );
 }
 

@@ -79,7 +79,7 @@ fn a_stripped_program_with_a_debug_link() {
     // Nothing is said of frames that are not shown.
     assert_eq!(recorded.sites(&["--rows", "0"]).err, "");
     let nameless = recorded.sites(&["--rows", "100"]);
-    let why = "frames have no names: it has no debug information; compile it with -g, and do not strip it\n";
+    let why = "frames have no names: it has no debug information; compile it with -g and do not strip it\n";
     assert!(nameless.err.starts_with(&format!("hatf: {program}: ")), "{}", nameless.err);
     assert_eq!(nameless.err.matches(why).count(), 1, "{}", nameless.err);
     tool("objcopy", &["--add-gnu-debuglink", &separate, &program]);

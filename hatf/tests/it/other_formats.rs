@@ -56,7 +56,7 @@ fn a_trace_of_another_dtd_is_read_by_names() {
     let theirs = trace(&folder, "theirs.mtf", THEIRS, &lines());
     hatf(["report", &theirs])
         .exits(0)
-        .says("theirs.mtf: read by names: Allocate allocates, Release frees, Resize reallocates; passed over: Message")
+        .says("theirs.mtf: interpreted by record names: Allocate allocates, Release frees, Resize reallocates; skipped: Message")
         .prints("400 malloc, 100 realloc, 200 free")
         // The last block is the 400th, of microsecond 399.
         .prints("399 us");
@@ -112,11 +112,11 @@ fn what_cannot_be_read_by_names() {
     for (dtd, problem) in [
         (
             record("tick", "ptr, size"),
-            "none of its records (tick) has a name of those that allocate or free (malloc, alloc,",
+            "none of its records (tick) has a known name for allocating or freeing (malloc, alloc,",
         ),
-        (record("alloc", "ptr"), "record alloc has no field of the size: none is named size, bytes,"),
-        (record("alloc", "size"), "record alloc has no field of the address: none is named address,"),
-        (record("realloc", "ptr, size"), "record realloc has no field of the old address"),
+        (record("alloc", "ptr"), "record alloc has no field for the size: expected one of size, bytes,"),
+        (record("alloc", "size"), "record alloc has no field for the address: expected one of address,"),
+        (record("realloc", "ptr, size"), "record realloc has no field for the old address"),
     ] {
         // Fields that no record has are an error of the DTD.
         let used = dtd.rsplit("(tag").next().unwrap().to_owned();
@@ -176,7 +176,7 @@ fn a_log_of_the_memory_pool_system() {
     hatf(["import", "mps", &log_path, &heap])
         .exits(0)
         .says("3 PoolAlloc and 4 PoolFree; 1 objects ended with their pool")
-        .says("3 objects have no PoolAlloc: 1 lived before the log, 2 begin where another has ended");
+        .says("3 objects have no PoolAlloc: 1 lived before the log, 2 begin where another object ended");
     let lines = hatf(["convert", &heap, "-", "--to", "jsonl"]).exits(0).text();
     let seen: Vec<String> = lines
         .lines()
@@ -211,22 +211,22 @@ fn a_log_of_the_memory_pool_system() {
     let object = [event(ALLOC, 1_000, &[pool, 0x1000, 32]), event(FREE, 4_001_000, &[pool, 0x1000, 32])].concat();
     folder.write("fast.log", [&init[..], &pairs, &object].concat());
     let fast = folder.path("fast.log");
-    hatf(["import", "mps", &fast, &heap]).exits(0).says("1 PoolAlloc").says("4000 steps a microsecond");
+    hatf(["import", "mps", &fast, &heap]).exits(0).says("1 PoolAlloc").says("4000 times per microsecond");
     assert_eq!(times(&heap), [0, 1_000_000]);
     // Where its kind was off, the system's clock is in microseconds, as it is everywhere but on old systems.
     folder.write("fast.log", [&pairs[..], &object].concat());
-    hatf(["import", "mps", &fast, &heap]).exits(0).says("4000 steps a microsecond");
+    hatf(["import", "mps", &fast, &heap]).exits(0).says("4000 times per microsecond");
     assert_eq!(times(&heap), [0, 1_000_000]);
     // Clocks that claim the impossible do not overflow.
     let wild = [event(INIT, 0, &[2, 0, 64 << 32, u64::MAX]), event(SYNC, 0, &[0]), event(SYNC, u64::MAX, &[u64::MAX])];
     folder.write("fast.log", [&wild.concat()[..], &object].concat());
     hatf(["import", "mps", &fast, &heap]).exits(0);
     folder.write("fast.log", [&object[..], &event(SYNC, 7, &[7])].concat());
-    hatf(["import", "mps", &fast, &heap]).exits(0).says("times are steps of the log's clock");
+    hatf(["import", "mps", &fast, &heap]).exits(0).says("times are ticks of the log's clock");
     // A log that is cut, one that is not a log, and one that is not there.
     folder.write("cut.log", &log[..log.len() - 3]);
     hatf(["import", "mps", &folder.path("cut.log"), &folder.path("none.mtf")]).exits(1).says("cut.log: offset ");
     assert!(!folder.join("none.mtf").exists());
-    hatf(["import", "mps", &heap, &folder.path("none.mtf")]).exits(1).says("no log of the Memory Pool System");
+    hatf(["import", "mps", &heap, &folder.path("none.mtf")]).exits(1).says("not a log of the Memory Pool System");
     hatf(["import", "mps", &folder.path("no.log"), &folder.path("none.mtf")]).exits(1).says("no.log");
 }

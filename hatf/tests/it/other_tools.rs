@@ -292,9 +292,9 @@ MAPPED_LIBRARIES:
     let frame = &shown["contexts"][0]["stack"][1];
     assert_eq!((&frame["module"], &frame["offset"]), (&"/tmp/a b/jm".into(), &0x1171.into()));
     for (wrong, why) in [
-        ("heap_v2/0\n", "line 1: it does not begin with heap_v2/INTERVAL"),
-        ("heap_v2/9\n@ x\n", "line 2: a stack has hexadecimal addresses"),
-        ("heap_v2/9\n@ 0x1\n t*: 1: 2\n", "line 3: counts are"),
+        ("heap_v2/0\n", "line 1: expected heap_v2/INTERVAL at the start"),
+        ("heap_v2/9\n@ x\n", "line 2: expected hexadecimal addresses"),
+        ("heap_v2/9\n@ 0x1\n t*: 1: 2\n", "line 3: expected counts of the form"),
     ] {
         folder.write("w.heap", wrong);
         hatf(["profile", "show", &folder.path("w.heap")]).exits(1).says(why);

@@ -504,7 +504,7 @@ fn samples_estimate() {
     #[expect(clippy::cast_precision_loss)]
     let off = report["estimate"]["allocated"]["bytes"].as_f64().unwrap() / all as f64 - 1.0;
     assert!(off.abs() < 0.03, "{off}");
-    hatf(["sample", &sample, "--bytes", "16", "-o", &finer, "--force"]).exits(1).says("a sample already");
+    hatf(["sample", &sample, "--bytes", "16", "-o", &finer, "--force"]).exits(1).says("already a sample");
     // As many blocks as are asked for.
     hatf(["sample", &trace, "--blocks", "2000", "-o", &finer, "--force"]).exits(0);
     let report: Value = serde_json::from_slice(&hatf(["report", &finer, "--format", "json"]).exits(0).out).unwrap();
@@ -543,7 +543,7 @@ fn processes_are_merged_by_time() {
     hatf(["cut", &all, "--process", "99", "-o", &own, "--force"]).exits(2).says("is none of them");
     hatf(["cut", &trace, "--process", "1", "-o", &own, "--force"]).exits(2).says("hatf merge makes");
     // What was merged is not merged again, samples not with others.
-    hatf(["merge", &all, &trace, "-o", &own, "--force", "--as-is"]).exits(1).says("of several processes already");
+    hatf(["merge", &all, &trace, "-o", &own, "--force", "--as-is"]).exits(1).says("already contains several processes");
     let sample = folder.path("sample.mtf");
     hatf(["sample", &trace, "-o", &sample]).exits(0);
     hatf(["merge", &sample, &trace, "-o", &own, "--force"]).exits(1).says("not samples of the same kind");

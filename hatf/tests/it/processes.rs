@@ -367,7 +367,7 @@ fn recover(options: &[&str]) -> Option<Recording> {
     }
     // The processes are still there, and recorded.
     let spool = spool.display().to_string();
-    assert!(hatf(["recover", &spool]).exits(1).err.contains("still runs"));
+    assert!(hatf(["recover", &spool]).exits(1).err.contains("is still running"));
     let id =
         |path: &Path| path.file_name().unwrap().to_str().unwrap().split('-').nth(1).unwrap().parse::<i32>().unwrap();
     // SAFETY: a process that this test has started.

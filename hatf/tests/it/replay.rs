@@ -137,7 +137,7 @@ fn by_mistake() {
     let path = DATA.to_owned() + "gawk.raw32.zst";
     hatf(["replay", &path, "--with", "dlmalloc"])
         .exits(2)
-        .says("`dlmalloc` is none of system, jemalloc, mimalloc, tcmalloc");
+        .says("expected system, jemalloc, mimalloc, tcmalloc or a path, found `dlmalloc`");
     hatf(["replay", &path, "--with", "x jemalloc=1"]).exits(2).says("`x` is not VARIABLE=VALUE");
     hatf(["replay", &path, "--with", "/no/lib.so"]).exits(2).says("/no/lib.so: No such file");
     hatf(["replay", &path, "--events", "9"]).exits(2).says("such as 1000..2000");
@@ -161,6 +161,6 @@ fn traces_that_are_refused() {
         |path: &str, more: &[&str]| hatf([&["replay", "--from", "malloclab", path, "--runs", "1"], more].concat());
     run(&twice, &[]).exits(1);
     let huge = trace("0\n1\n1\n1\na 0 100000000000000\n");
-    run(&huge, &["--touch", "none"]).exits(1).says("system: the allocator has no block of 100000000000000 bytes");
+    run(&huge, &["--touch", "none"]).exits(1).says("system: the allocator could not allocate 100000000000000 bytes");
     run(&huge, &[]).exits(1).says("90.9 TiB are live at once, and would be touched").says("--max-memory");
 }

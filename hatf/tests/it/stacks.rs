@@ -439,14 +439,14 @@ fn files_that_lie() {
         hatf(["symbolize", &trace]).exits(1).says(why).says("0 of 1 frames have a function");
     };
     let huge = elf::compressed(".debug_info", 1 << 40, vec![0; 64]);
-    refused("huge", vec![huge], "section .debug_info claims 1099511627776 bytes, too many for its file");
+    refused("huge", vec![huge], "section .debug_info claims 1099511627776 bytes, which is too many for its file");
 
     // 1 MB that becomes 1 GB, of which the header says nothing.
     let mut zeros = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
     let mebibyte = vec![0; 1 << 20];
     (0..1000).for_each(|_| zeros.write_all(&mebibyte).unwrap());
     let zeros = elf::compressed(".debug_info", 1000, zeros.finish().unwrap());
-    refused("zeros", vec![zeros], "zeros: a frame has no name: section .debug_info is compressed, and damaged");
+    refused("zeros", vec![zeros], "zeros: a frame has no name: compressed section .debug_info is corrupt");
     // SAFETY: zeros are a valid structure, and a place for the answer.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     // SAFETY: as above.
@@ -464,7 +464,7 @@ fn files_that_lie() {
     std::fs::write(&outside, elf::program(vec![])).unwrap();
     let up = format!("../{}/outside.debug", outside.parent().unwrap().file_name().unwrap().display());
     let trace = trace_of(&inner, "up", &elf::program(vec![elf::debug_link(&up)]), 1);
-    hatf(["symbolize", &trace]).exits(1).says("which lies in no folder of debug information");
+    hatf(["symbolize", &trace]).exits(1).says("which is in no debug information directory");
 }
 
 /// Names that are longer than a trace may have, and such as are short until they are demangled.
@@ -517,7 +517,7 @@ fn perf_maps_of_others() {
     assert!(Command::new("mkfifo").arg(&map).status().unwrap().success());
     let pipe = hatf(["symbolize", &trace]);
     std::fs::remove_file(&map).unwrap();
-    pipe.exits(1).says("it is no file of this user or of root").says("0 of 1 frames");
+    pipe.exits(1).says("it is not a regular file of this user or root").says("0 of 1 frames");
     std::fs::copy(&own, &map).unwrap();
     let mine = hatf(["symbolize", &trace]);
     // Only root can give a file away.
@@ -526,7 +526,7 @@ fn perf_maps_of_others() {
     std::fs::remove_file(&map).unwrap();
     mine.exits(0).says("1 of 1 frames");
     if given {
-        other.exits(1).says("it is no file of this user or of root").says("0 of 1 frames");
+        other.exits(1).says("it is not a regular file of this user or root").says("0 of 1 frames");
     }
     hatf(["symbolize", &trace, "--perf-map", &own]).exits(0).says("1 of 1 frames");
 }

@@ -235,7 +235,7 @@ fn a_heap_in_a_damaged_form() {
     assert_eq!((&opened["records"], opened["heap"].as_bool()), (&json!(51), Some(true)), "{opened}");
     assert!(!trace.is_empty());
     let says =
-        "raw32.raw32: raw32, byte 1600 (record 50): tag 99, where 1 to 5 are known; the trace has what is before";
+        "raw32.raw32: raw32, byte 1600 (record 50): unknown tag 99: expected 1 to 5; the trace has what is before";
     let (rows, _) = ask(&mut state, &json!({"ask": "rows", "from": 0, "count": 10}), &[]);
     assert_eq!(rows["damage"], says);
     let (answer, page) = ask(&mut state, &json!({"ask": "heap"}), &[]);

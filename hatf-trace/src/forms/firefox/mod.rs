@@ -1,9 +1,11 @@
-//! Profiles for the [Firefox Profiler](https://profiler.firefox.com): its processed format, with each allocation and each free as a sample of memory.
+//! Profiles for the [Firefox Profiler](https://profiler.firefox.com) in its processed format. Each allocation and each
+//! free is a memory sample.
 //!
-//! The viewer holds a profile in memory, so a trace of more than a million events becomes a sample of its blocks: the profile contains both
-//! the allocation and the free of a block, or neither. A block of `s` bytes is kept with probability `min(1, s / mean)` and weighs
-//! `max(s, mean)` bytes, so every sum of weights estimates the sum of bytes without bias (Poisson sampling proportional to size).
-//! All samples belong to one thread, because the viewer looks for the free of a block in the thread that allocated it.
+//! The viewer keeps a profile in memory, so a trace of more than a million events is reduced to a sample of its blocks:
+//! the profile contains both the allocation and the free of a block, or neither. A block of `s` bytes is kept with
+//! probability `min(1, s / mean)` and weighs `max(s, mean)` bytes, so every sum of weights is an unbiased estimate of
+//! the sum of bytes (Poisson sampling proportional to size). All samples belong to one thread, because the viewer
+//! searches for the free of a block in the thread that allocated it.
 
 mod tables;
 
@@ -26,23 +28,23 @@ pub(super) static FORM: Form = Form {
     sniff: |_| false,
     open: None,
     create: Some(|output, _| Ok(Box::new(FirefoxSink::new(output)))),
-    lost: "which function was called, everything that is no call, module or symbol; more than a million allocations and frees become a sample",
+    lost: "which function was called, everything except calls, modules and symbols; more than a million allocations and frees become a sample",
 };
 
-/// The most samples that are kept.
+/// Maximum number of samples.
 const MOST: usize = 1_000_000;
 
-/// The largest mean of a sample.
+/// Maximum mean of a sample.
 const MOST_MEAN: u64 = 1 << 40;
 
 pub(super) struct FirefoxSink<W> {
     write: W,
     stacks: Stacks,
     tables: Tables,
-    /// Places of stacks in the table, by number.
+    /// Indices of stacks in the table, by stack number.
     places: HashMap<u64, Option<usize>>,
     samples: Vec<Sample>,
-    /// Blocks that are live: number and bytes, by address.
+    /// Number and size in bytes of live blocks, by address.
     live: HashMap<u64, (u64, i64)>,
     blocks: u64,
     /// The mean bytes per kept block, a power of two; 1 if all blocks are kept.
@@ -69,7 +71,8 @@ impl<W: Write> FirefoxSink<W> {
         }
     }
 
-    /// Returns whether a block is in the sample. A hash of its number decides, because programs allocate in rhythms.
+    /// Returns whether a block is part of the sample. The decision uses a hash of the block number, because programs
+    /// allocate in regular patterns.
     fn is_kept(&self, block: u64, bytes: i64) -> bool {
         let hash = block.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         self.mean == 1 || (u128::from(hash) * u128::from(self.mean)) >> 32 < u128::from(bytes.unsigned_abs())
@@ -105,7 +108,7 @@ impl<W: Write> FirefoxSink<W> {
         self.losses.note_if(call.size == UNKNOWN_SIZE, Loss::Size);
         let size = if call.size == UNKNOWN_SIZE { 0 } else { call.size };
         let bytes = i64::try_from(size).unwrap_or(i64::MAX);
-        // A block that lies there ended without a record.
+        // A live block at this address ended without a record.
         self.ends(event, call.address);
         let block = self.blocks;
         self.blocks += 1;
@@ -113,7 +116,7 @@ impl<W: Write> FirefoxSink<W> {
         self.put(event, block, bytes, call.address);
     }
 
-    /// Ends a block; returns whether it was live.
+    /// Ends a block. Returns whether the block was live.
     fn ends(&mut self, event: &Event<'_>, address: u64) -> bool {
         let Some((block, bytes)) = self.live.remove(&address) else { return false };
         self.put(event, block, -bytes, address);

@@ -1,4 +1,4 @@
-//! The document for the Firefox Profiler, whose tables are columns.
+//! The document for the Firefox Profiler, whose tables are stored by column.
 
 use hashbrown::HashMap;
 use serde::Serialize;
@@ -9,38 +9,38 @@ use crate::stacks::{Function, Stacks};
 
 /// The version of the format.
 const VERSION: u32 = 55;
-/// An allocation, or a free, whose bytes are negative.
+/// An allocation, or a free with a negative number of bytes.
 pub(super) struct Sample {
     /// The number of the block.
     pub(super) block: u64,
     pub(super) time: u64,
     pub(super) bytes: i64,
-    /// The place of the stack in the table.
+    /// The index of the stack in the table.
     pub(super) stack: Option<usize>,
     pub(super) address: u64,
     pub(super) thread: u64,
 }
 
-/// The tables of a thread: columns, whose rows refer to each other by their places.
+/// The tables of a thread, stored by column. Rows refer to each other by index.
 #[derive(Default)]
 pub(super) struct Tables {
     strings: HashMap<String, usize>,
     string_list: Vec<String>,
-    /// Paths of modules.
+    /// Module paths.
     libraries: Vec<String>,
     library_places: HashMap<String, usize>,
-    /// Name, file, and module.
+    /// Name, file and module.
     functions: HashMap<(usize, Option<usize>, Option<usize>), usize>,
     function_list: Vec<(usize, Option<usize>, Option<usize>)>,
     /// Function and line.
     frames: HashMap<(usize, Option<u64>), usize>,
     frame_list: Vec<(usize, Option<u64>)>,
-    /// The stack that it is put on, and a frame.
+    /// Parent stack and frame.
     stacks: HashMap<(Option<usize>, usize), usize>,
     stack_list: Vec<(Option<usize>, usize)>,
 }
 
-/// Returns the place of a key in a list, where it is appended if it is not there.
+/// Returns the index of a key in a list. Appends the key if it is not in the list.
 fn place<K: Clone + Eq + std::hash::Hash>(places: &mut HashMap<K, usize>, list: &mut Vec<K>, key: K) -> usize {
     let next = list.len();
     *places.entry(key).or_insert_with_key(|key| {
@@ -61,7 +61,7 @@ impl Tables {
             let module = (!location.module.is_empty())
                 .then(|| place(&mut self.library_places, &mut self.libraries, location.module.clone()));
             let names: Vec<String> = location.names().collect();
-            // The outermost of inlined functions is last.
+            // The outermost of the inlined functions is last.
             for (number, name) in names.iter().enumerate().rev() {
                 let (file, line) = match location.functions.get(number) {
                     Some(Function { file, line, .. }) => (file.as_str(), *line),
@@ -111,7 +111,7 @@ impl Tables {
             "fileName": functions.iter().map(|function| function.1).collect::<Vec<_>>(),
             "lineNumber": column(Value::Null, functions.len()), "columnNumber": column(Value::Null, functions.len()),
         });
-        // 1 is a library.
+        // Type 1 is a library.
         let resource_table = json!({
             "length": libraries.len(), "lib": (0..libraries.len()).collect::<Vec<_>>(), "name": library_names,
             "host": column(Value::Null, libraries.len()), "type": column(1.into(), libraries.len()),
@@ -151,14 +151,16 @@ impl Tables {
     }
 }
 
-/// Builds a profile of one thread from samples that stand for `mean` bytes each, or for their own bytes if they are larger.
+/// Builds a profile of one thread from samples. Each sample stands for `mean` bytes, or for its own size if that is
+/// larger.
 pub(super) fn profile<'t>(tables: Tables, name: &'t str, samples: &'t [Sample], mean: u64) -> Profile<'t> {
     let libs = tables.libs();
     let threads = [tables.thread(name, samples, mean)];
     Profile { meta: meta(mean), libs, threads, pages: [], profiler_overhead: [], counters: [] }
 }
 
-/// Builds the head. Its product name is what the viewer shows above the profile, so a sample says there that it is one.
+/// Builds the head. The viewer shows the product name above the profile, so the product name of a sample says that it
+/// is a sample.
 fn meta(mean: u64) -> Value {
     let product = match mean {
         1 => "hatf".to_owned(),
@@ -211,7 +213,7 @@ struct Thread<'t> {
     show_markers_in_timeline: bool,
 }
 
-/// The samples, column by column. Times are in milliseconds.
+/// The samples, stored by column. Times are in milliseconds.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Allocations {
@@ -225,7 +227,7 @@ struct Allocations {
 }
 
 impl Allocations {
-    #[expect(clippy::cast_precision_loss, reason = "the format has times as floating-point numbers")]
+    #[expect(clippy::cast_precision_loss, reason = "the format stores times as floating-point numbers")]
     fn new(samples: &[Sample], mean: u64) -> Self {
         let mean = i64::try_from(mean).unwrap_or(i64::MAX);
         let weight = |sample: &Sample| match mean {

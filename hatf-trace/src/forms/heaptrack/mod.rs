@@ -1,7 +1,8 @@
-//! Data of [heaptrack](https://github.com/KDE/heaptrack): a letter and hexadecimal numbers in each line.
+//! Data of [heaptrack](https://github.com/KDE/heaptrack): each line consists of a letter and hexadecimal numbers.
 //!
-//! The recorder writes *raw* data, which has addresses of blocks, stacks and modules. `heaptrack_interpret` makes *interpreted* data of it:
-//! with functions, files and lines, and without addresses; a block is known by its size and stack. Strings have their lengths before them from version 3 on.
+//! The recorder writes *raw* data with the addresses of blocks, stacks and modules. `heaptrack_interpret` converts it
+//! to *interpreted* data, which contains functions, files and lines instead of addresses and identifies a block by its
+//! size and stack. From version 3 on, strings are preceded by their lengths.
 
 mod read;
 mod write;
@@ -11,7 +12,7 @@ use super::{Form, TraceReader};
 
 pub(super) static FORM: Form = Form {
     name: "heaptrack",
-    about: "heaptrack's data, raw or interpreted, versions 1 to 3; interpreted is written",
+    about: "heaptrack data, raw or interpreted, versions 1 to 3; written as interpreted",
     suffixes: &[".heaptrack"],
     sniff: |head| {
         let line = head.bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
@@ -21,5 +22,5 @@ pub(super) static FORM: Form = Form {
     },
     open: Some(|input, _| Ok(TraceReader::new(TextSource::new(input.into_read(), read::HeaptrackLog::default())))),
     create: Some(|output, _| Ok(Box::new(write::HeaptrackSink::new(output)?))),
-    lost: "addresses, threads, which function was called, times below a millisecond, of modules all but their paths, everything that is no call, symbol or size of resident memory",
+    lost: "addresses, threads, which function was called, times below a millisecond, module data other than paths, everything except calls, symbols and resident memory",
 };

@@ -1,4 +1,4 @@
-//! Reads heaptrack's data.
+//! Reader for heaptrack data.
 
 use std::collections::BTreeMap;
 
@@ -9,9 +9,10 @@ use super::super::text::{DEPTH, Log, Queue, hex, shown};
 use crate::event::{EventKind, Function, UserMetadata};
 use crate::loss::{Loss, Losses};
 
-/// Bytes of a page: modules of interpreted data are known by the pages that a stack has a frame in.
+/// Bytes of a memory page. Interpreted data has no module addresses, so a module consists of the pages that contain its
+/// frames.
 const PAGE: u64 = 1 << 12;
-/// Addresses that blocks of interpreted data get are multiples of this.
+/// Alignment of the addresses assigned to blocks of interpreted data.
 const STEP: u64 = 16;
 
 type Result<T> = std::result::Result<T, String>;
@@ -20,12 +21,12 @@ type Result<T> = std::result::Result<T, String>;
 struct Frame {
     address: u64,
     module: u64,
-    /// Function, file and line: inlined ones first.
+    /// Function, file and line, inlined functions first.
     functions: Vec<[u64; 3]>,
     was_given: bool,
 }
 
-/// What is known at a line.
+/// The state of the reader after a line.
 #[derive(Default)]
 pub(super) struct HeaptrackLog {
     version: Option<u64>,
@@ -35,16 +36,18 @@ pub(super) struct HeaptrackLog {
     program: Vec<u8>,
     strings: Vec<Vec<u8>>,
     frames: Vec<Frame>,
-    /// Of each stack its innermost frame, or the number of that, and the number of the rest of it.
+    /// The innermost frame of each stack (its address, or its number in interpreted data), and the number of the
+    /// remaining stack.
     stacks: Vec<(u64, u64)>,
-    /// Of interpreted data: size, stack, and blocks that are live.
+    /// Blocks of interpreted data: size, stack, and the addresses of live blocks.
     blocks: Vec<(u64, u64, Vec<u64>)>,
     /// The address of the next block of interpreted data.
     next: u64,
-    /// Ends of modules that are loaded, by their starts; those that the list that is read does not have yet.
+    /// The ends and names of loaded modules, by start address. `stale` contains those that the module list being read
+    /// has not repeated yet.
     modules: BTreeMap<u64, (u64, Vec<u8>)>,
     stale: HashSet<u64>,
-    /// Pages of modules of interpreted data.
+    /// Module pages of interpreted data.
     pages: HashMap<u64, u64>,
     losses: Losses,
 }
@@ -56,7 +59,7 @@ impl Log for HeaptrackLog {
         let Some((&mode, rest)) = line.split_first() else { return Ok(()) };
         let rest = rest.strip_prefix(b" ").unwrap_or(rest);
         if self.version.is_none() && mode != b'v' {
-            return Err("the first line does not give the version".to_owned());
+            return Err("the first line does not contain the version".to_owned());
         }
         if mode != b'm' && !self.stale.is_empty() {
             self.unload(queue);
@@ -68,7 +71,7 @@ impl Log for HeaptrackLog {
                 let [frame, parent] = numbers(rest)?;
                 let known = if self.is_raw { u64::MAX } else { self.frames.len() as u64 };
                 if parent > self.stacks.len() as u64 || frame > known {
-                    return Err("a stack of a frame or a stack that is not known".to_owned());
+                    return Err("a stack refers to an unknown frame or stack".to_owned());
                 }
                 self.stacks.push((frame, parent));
                 Ok(())
@@ -88,7 +91,7 @@ impl Log for HeaptrackLog {
             b'm' => self.module(rest, queue),
             b'c' => {
                 let [milliseconds] = numbers(rest)?;
-                queue.time = milliseconds.checked_mul(1_000_000).ok_or("a time of over 500 years")?;
+                queue.time = milliseconds.checked_mul(1_000_000).ok_or("a time exceeds 500 years")?;
                 Ok(())
             }
             b'v' => self.begin(rest),
@@ -103,7 +106,7 @@ impl Log for HeaptrackLog {
                 self.command = Some(String::from_utf8_lossy(rest).into_owned());
                 Ok(())
             }
-            // From here on it is recorded: the recorder has attached.
+            // The recorder has attached, and recording begins here.
             b'A' => {
                 queue.push(EventKind::Recording { on: true }, &[]);
                 Ok(())
@@ -112,9 +115,9 @@ impl Log for HeaptrackLog {
                 self.losses.note(Loss::Pages);
                 Ok(())
             }
-            // The machine's memory, comments, and leaks that the program asks not to report.
+            // The machine's memory, comments, and suppressed leaks.
             b'I' | b'#' | b'S' => Ok(()),
-            _ => Err(format!("no line of heaptrack: {}", shown(line))),
+            _ => Err(format!("not a heaptrack line: {}", shown(line))),
         }
     }
 
@@ -138,13 +141,14 @@ impl HeaptrackLog {
     fn begin(&mut self, rest: &[u8]) -> Result<()> {
         let [_, version] = numbers(rest)?;
         if self.version.is_some() || !(1..=3).contains(&version) {
-            return Err(format!("version {version} of the data: known are 1 to 3, once"));
+            return Err(format!("unsupported data version {version}: expected a single version from 1 to 3"));
         }
         self.version = Some(version);
         Ok(())
     }
 
-    /// Reads a string, which has its length before it or ends with the line; returns what follows it, too.
+    /// Reads a string, which either follows its length or extends to the end of the line. Returns the string and the
+    /// rest of the line.
     fn string<'l>(&self, rest: &'l [u8]) -> Result<(&'l [u8], &'l [u8])> {
         if self.version < Some(3) {
             return Ok((rest, &[]));
@@ -153,7 +157,7 @@ impl HeaptrackLog {
         let length = hex(length).and_then(|length| usize::try_from(length).ok());
         let string = string.strip_prefix(b" ").unwrap_or(string);
         let split = length.and_then(|length| string.split_at_checked(length));
-        split.ok_or_else(|| "a string that is shorter than its length".to_owned())
+        split.ok_or_else(|| "a string is shorter than its length".to_owned())
     }
 
     fn check_stack(&self, stack: u64) -> Result<()> {
@@ -165,14 +169,14 @@ impl HeaptrackLog {
         let words: Option<Vec<u64>> = words.map(hex).collect();
         let words = words.unwrap_or_default();
         let [address, module, ref functions @ ..] = words[..] else {
-            return Err("a frame has an address and a module".to_owned());
+            return Err("expected the address and the module of a frame".to_owned());
         };
-        // Of a function whose line is not known the file is left out as well.
+        // A function without a line number has no file either.
         let place = |words: &[u64]| [0, 1, 2].map(|place| words.get(place).copied().unwrap_or_default());
         let functions: Vec<[u64; 3]> = functions.chunks(3).map(place).collect();
         let strings = self.strings.len() as u64;
         if module > strings || functions.iter().any(|of| of[0] > strings || of[1] > strings) {
-            return Err("a frame of a string that is not known".to_owned());
+            return Err("a frame refers to an unknown string".to_owned());
         }
         self.frames.push(Frame { address, module, functions, was_given: false });
         Ok(())
@@ -192,13 +196,13 @@ impl HeaptrackLog {
         let words = rest.split(|byte| *byte == b' ').filter(|word| !word.is_empty());
         let words: Option<Vec<u64>> = words.map(hex).collect();
         let words = words.unwrap_or_default();
-        let [bias, ref segments @ ..] = words[..] else { return Err("a module without an address".to_owned()) };
+        let [bias, ref segments @ ..] = words[..] else { return Err("a module has no address".to_owned()) };
         let (segments, odd) = segments.as_chunks::<2>();
         let start = segments.iter().map(|[at, _]| *at).min();
         let end = segments.iter().filter_map(|[at, length]| at.checked_add(*length)).max();
         let place = start.zip(end).and_then(|(start, end)| Some((bias.checked_add(start)?, bias.checked_add(end)?)));
         let Some((start, end)) = place.filter(|_| odd.is_empty()) else {
-            return Err("a module whose segments are none, or end behind all addresses".to_owned());
+            return Err("a module has no segments, or they exceed the address space".to_owned());
         };
         let path = if path == b"x" { self.program.clone() } else { path.to_vec() };
         let module = (end, path);
@@ -210,7 +214,7 @@ impl HeaptrackLog {
         Ok(())
     }
 
-    /// Unloads modules that a new list does not have.
+    /// Unloads the modules that a new list does not contain.
     fn unload(&mut self, queue: &mut Queue) {
         let mut gone: Vec<u64> = self.stale.drain().collect();
         gone.sort_unstable();
@@ -234,12 +238,12 @@ impl HeaptrackLog {
             let (size, stack) = (*size, *stack);
             let length = size.max(1).checked_next_multiple_of(STEP);
             let next = length.and_then(|length| address.checked_add(length));
-            self.next = next.ok_or("more bytes than there are addresses")?;
+            self.next = next.ok_or("the blocks exceed the address space")?;
             self.losses.note(Loss::Addresses);
             (size, stack, address)
         };
         self.stack(stack, queue)?;
-        // Which function it was is not known.
+        // Heaptrack does not record which function was called.
         queue.call(Function::Malloc, size, 0, address);
         Ok(())
     }
@@ -250,7 +254,7 @@ impl HeaptrackLog {
             address
         } else {
             let [block] = numbers(rest)?;
-            // Of blocks of one size and stack it is the last, as any other is as good.
+            // Blocks with the same size and stack are interchangeable, so the last one is freed.
             let (_, _, live) = self.block(block)?;
             live.pop().ok_or("a free of a block that is not live")?
         };
@@ -263,17 +267,17 @@ impl HeaptrackLog {
         block.ok_or_else(|| format!("there is no allocation {number:x}"))
     }
 
-    /// Puts a stack's frames into the queue, and what is known of those that were not met before.
+    /// Adds the frames of a stack to the queue, with the known facts about frames not seen before.
     fn stack(&mut self, number: u64, queue: &mut Queue) -> Result<()> {
         queue.stack.clear();
         let mut number = number;
         while number != 0 {
             let found = usize::try_from(number - 1).ok().and_then(|number| self.stacks.get(number));
             let Some(&(frame, parent)) = found else { return Err(format!("there is no stack {number:x}")) };
-            // A stack is made of one that was there before it: there is no circle.
+            // A stack refers only to an earlier stack, so there is no cycle.
             number = parent;
             if queue.stack.len() >= DEPTH {
-                return Err(format!("a stack of over {DEPTH} frames"));
+                return Err(format!("a stack has more than {DEPTH} frames"));
             }
             let address = if self.is_raw { frame } else { self.address(frame, queue) };
             queue.stack.push(address);
@@ -292,15 +296,15 @@ impl HeaptrackLog {
             let index = usize::try_from(place).ok().and_then(|place| place.checked_sub(1));
             index.and_then(|index| self.strings.get(index)).map_or(&[][..], Vec::as_slice)
         };
-        // Where modules lie is not known, except for the pages of their frames. Their files' addresses are not known either: the path is left
-        // out, so that nobody looks there.
+        // Module addresses are unknown except for the pages of their frames, and so are the addresses within the module
+        // files. The path is reduced to a file name so that nobody searches the file for symbols.
         let page = frame.address.saturating_sub(1) / PAGE * PAGE;
         let path = string(frame.module);
         if !path.is_empty() && self.pages.insert(page, frame.module) != Some(frame.module) {
             let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
             queue.load(name, 0, page, page.saturating_add(PAGE));
         }
-        // The innermost function is first, and each that follows is one that it is inlined into.
+        // The innermost function is first, and each is inlined into the next.
         for [function, file, line] in &frame.functions {
             if *function != 0 {
                 queue.symbol(frame.address, string(*function), string(*file), *line);
@@ -310,7 +314,7 @@ impl HeaptrackLog {
     }
 }
 
-/// Reads the numbers of a line, of which there may be more.
+/// Parses the first `N` numbers of a line. The line may contain more.
 fn numbers<const N: usize>(rest: &[u8]) -> Result<[u64; N]> {
     let mut words = rest.split(|byte| *byte == b' ').filter(|word| !word.is_empty());
     let mut found = [0; N];

@@ -1,4 +1,4 @@
-//! Writes heaptrack's interpreted data, of version 2: all of its tools read it.
+//! Writer for heaptrack's interpreted data, version 2, which all heaptrack tools can read.
 
 use std::io::{BufWriter, Write};
 
@@ -12,28 +12,28 @@ use crate::loss::{Loss, Losses};
 use crate::stacks::{Function, Location, Stacks};
 use crate::{Error, Result};
 
-/// The version of heaptrack that the data claims to be of: the first whose data had this version.
+/// The heaptrack version that the data claims to be from: the first one that wrote data of this version.
 const VERSION: &str = "v 10200 2";
-/// Bytes of a page, by which resident memory is counted.
+/// Bytes of a memory page, the unit of resident memory.
 const PAGE: u64 = 1 << 12;
 
 pub(super) struct HeaptrackSink<W: Write> {
     write: BufWriter<W>,
     stacks: Stacks,
     strings: HashMap<String, u64>,
-    /// Numbers of frames, by their places among the locations.
+    /// Frame numbers, by location index.
     frames: HashMap<u32, u64>,
-    /// Numbers of stacks by frame and the stack behind it.
+    /// Stack node numbers, by frame and parent node.
     nodes: HashMap<(u64, u64), u64>,
-    /// Numbers of nodes by number of stack.
+    /// Node numbers, by stack number.
     of_stack: HashMap<u64, u64>,
-    /// Numbers of pairs of size and stack.
+    /// Numbers of (size, stack) pairs.
     blocks: HashMap<(u64, u64), u64>,
-    /// Blocks that are live: those pairs, by address.
+    /// The pair number of each live block, by address.
     live: HashMap<u64, u64>,
-    /// In milliseconds.
+    /// The current time in milliseconds.
     time: u64,
-    /// The head is written: what is known of the recording stands in it.
+    /// Whether the head, which describes the recording, was written.
     begun: bool,
     command: String,
     losses: Losses,
@@ -97,7 +97,7 @@ impl<W: Write> HeaptrackSink<W> {
         Ok(number)
     }
 
-    /// Returns the number of a stack.
+    /// Returns the node number of a stack.
     fn node(&mut self, stack: &[u64]) -> Result<u64> {
         let number = self.stacks.number(stack);
         if let Some(node) = self.of_stack.get(&number) {
@@ -105,7 +105,7 @@ impl<W: Write> HeaptrackSink<W> {
         }
         let places = self.stacks.frames(number).to_vec();
         let mut node = 0;
-        // Readers have a bound of frames; the outermost are left out.
+        // Readers limit the number of frames, so the outermost frames are omitted.
         for place in places.iter().take(text::DEPTH).rev() {
             let frame = self.frame(*place)?;
             let next = self.nodes.len() as u64 + 1;
@@ -123,7 +123,7 @@ impl<W: Write> HeaptrackSink<W> {
     fn begins(&mut self, event: &Event<'_>, call: &Call) -> Result<()> {
         let size = if call.size == UNKNOWN_SIZE { 0 } else { call.size };
         self.losses.note_if(call.size == UNKNOWN_SIZE, Loss::Size);
-        // A block that lies there ended without a record.
+        // A live block at this address ended without a record.
         self.ends(call.address)?;
         let node = self.node(&event.stack)?;
         let next = self.blocks.len() as u64;
@@ -136,7 +136,7 @@ impl<W: Write> HeaptrackSink<W> {
         Ok(())
     }
 
-    /// Ends a block; returns whether it was live.
+    /// Ends a block. Returns whether the block was live.
     fn ends(&mut self, address: u64) -> Result<bool> {
         let Some(block) = self.live.remove(&address) else { return Ok(false) };
         writeln!(self.write, "- {block:x}")?;
@@ -173,7 +173,7 @@ impl<W: Write> HeaptrackSink<W> {
     }
 }
 
-/// A text in a line: what would end it is not a part of it.
+/// Returns the text with line breaks replaced by spaces.
 fn line(text: &str) -> String {
     text.replace(['\n', '\r'], " ")
 }
@@ -204,7 +204,7 @@ impl<W: Write> EventSink for HeaptrackSink<W> {
             EventKind::Image { .. } => {
                 self.stacks.note(&event.kind);
                 self.losses.note(Loss::Images);
-                // A second image has a heap of its own, which heaptrack does not know.
+                // A second image has its own heap, which heaptrack cannot express.
                 self.all_end()
             }
             EventKind::Recording { on } => {
@@ -213,7 +213,7 @@ impl<W: Write> EventSink for HeaptrackSink<W> {
             }
             ref kind => {
                 self.stacks.note(kind);
-                // Of modules the path is kept, and of symbols all.
+                // The output contains the paths of modules and all data of symbols.
                 let is_symbol = matches!(kind, EventKind::Source { .. } | EventKind::Symbol { .. });
                 kind.loss().filter(|_| !is_symbol).into_iter().for_each(|loss| self.losses.note(loss));
                 Ok(())

@@ -1,8 +1,9 @@
-//! Logs of other tools, and documents for their viewers.
+//! Tests of logs from other tools, and of documents for their viewers.
 
 use super::*;
 
-/// What of a trace's events other tools tell apart: blocks with sizes, in order, and their stacks' functions.
+/// Returns the part of a trace's events that other tools distinguish: block sizes in order, and the functions of their
+/// stacks.
 fn blocks(form: &'static Form, bytes: &[u8]) -> Vec<(u64, Vec<String>)> {
     struct Blocks(crate::stacks::Stacks, Vec<(u64, Vec<String>)>);
     impl EventSink for Blocks {
@@ -27,7 +28,8 @@ fn blocks(form: &'static Form, bytes: &[u8]) -> Vec<(u64, Vec<String>)> {
     sink.1
 }
 
-/// What heaptrack 1.4 has recorded of a small program, and what it has made of it. Beginnings, with fewer modules.
+/// Data that heaptrack 1.4 recorded for a small program, and its interpreted form. Both are truncated, with fewer
+/// modules.
 const HEAPTRACK_RAW: &str = "v 10400 3
 x c /home/u/word
 X ./t
@@ -80,7 +82,7 @@ fn heaptrack_raw_and_interpreted() {
     assert_eq!(input(HEAPTRACK_RAW.as_bytes()).guess().unwrap(), form);
     let (program, libc) = ("word+0x11d0".to_owned(), "libc.so.6+0x27304".to_owned());
     let stack = vec!["word+0x1190".to_owned(), program, libc.clone(), "word+0x10b0".to_owned()];
-    // The last call is after libc was unloaded.
+    // The last call happened after libc was unloaded.
     let last = vec!["0x7f2de4415304".to_owned(), "word+0x10b0".to_owned()];
     assert_eq!(blocks(form, HEAPTRACK_RAW.as_bytes()), [(0x64, stack.clone()), (0x65, stack), (10, last)]);
     let interpreted = vec!["make at /home/u/word.c:3", "main at /home/u/word.c:4", "_start in word"];
@@ -88,12 +90,12 @@ fn heaptrack_raw_and_interpreted() {
     let expected =
         [(0x64, interpreted.clone()), (0x64, interpreted.clone()), (0x65, vec!["_start in word".to_owned()])];
     assert_eq!(blocks(form, HEAPTRACK.as_bytes()), expected);
-    // Times are kept; blocks have addresses of their own, of which the last one of a size and a stack is freed first.
+    // Times are preserved. Blocks get new addresses, and of the blocks with one size and stack the last is freed first.
     let text = text_of(form, HEAPTRACK.as_bytes()).0;
     let frees: Vec<_> = text.iter().filter(|line| line.contains("Free")).collect();
     assert!(frees[0].contains("address: 128") && frees[0].contains("time: 0,"), "{frees:?}");
     assert!(frees[1].contains("address: 240") && frees[1].contains("time: 20000000,"), "{frees:?}");
-    // What is written is read again: the same blocks with the same stacks.
+    // Written data is read back as the same blocks with the same stacks.
     for log in [HEAPTRACK_RAW, HEAPTRACK] {
         let (heap, _) = converted(form, &HEAP, log.as_bytes()).unwrap();
         let (again, losses) = converted(&HEAP, form, &heap).unwrap();
@@ -107,7 +109,7 @@ fn heaptrack_raw_and_interpreted() {
     }
     let (again, _) = converted(form, form, HEAPTRACK.as_bytes()).unwrap();
     assert_eq!(blocks(form, &again), expected);
-    // Of version 2, strings end with their line.
+    // In version 2, strings end at the end of the line.
     let old = HEAPTRACK.replace("v 10400 3", "v 10300 2").replace("s c /", "s /").replace("s 6 ", "s ");
     let old = old.replace("s 4 ", "s ").replace("s e ", "s ");
     assert_eq!(blocks(form, old.as_bytes()), expected);
@@ -125,7 +127,7 @@ fn mtrace_and_memray() {
         calls[1].contains("Realloc") && calls[1].contains("old: 21888") && calls[1].contains("size: 128"),
         "{calls:?}"
     );
-    // A realloc without its second line has ended its block.
+    // A realloc without its second line has freed its block.
     assert!(calls[2].contains("Free { address: 22272 }"), "{calls:?}");
     assert!(text.iter().any(|line| line.contains("Failed")), "{text:?}");
 
@@ -151,37 +153,39 @@ fn mtrace_and_memray() {
     assert!(text.iter().any(|line| line.contains("ThreadName") && line.contains("thread: 2")), "{text:?}");
     let sums = head.replace("ALL_ALLOCATIONS", "AGGREGATED_ALLOCATIONS");
     for (form, log, why) in [
-        (&memray::FORM, sums.as_str(), "line 1: not a file of all allocations"),
-        (&memray::FORM, "TRAILER\n", "line 1: the first line is no header"),
+        (&memray::FORM, sums.as_str(), "line 1: the file contains totals but no events"),
+        (&memray::FORM, "TRAILER\n", "line 1: the first line is not a header"),
         (&memray::FORM, &format!("{head}FRAME_POP count=1\n"), "line 2: more functions return"),
         (&memray::FORM, &format!("{head}ALLOCATION address=x\n"), "line 2: `address` is not a number: x"),
         (&memray::FORM, &format!("{head}NATIVE_FRAME_ID ip=0x1 index=1\n"), "line 2: there is no native frame 1"),
         (&mtrace::FORM, "@ ./a:[0x1] + 0x2\n", "line 1: expected `@ PLACE + ADDRESS SIZE`"),
         (&mtrace::FORM, "nonsense\n", "line 1: expected"),
-        (&heaptrack::FORM, "+ 1\n", "line 1: the first line does not give the version"),
-        (&heaptrack::FORM, "v 1 4\n", "line 1: version 4"),
+        (&heaptrack::FORM, "+ 1\n", "line 1: the first line does not contain the version"),
+        (&heaptrack::FORM, "v 1 4\n", "line 1: unsupported data version 4"),
         (&heaptrack::FORM, "v 1 3\n+ 0\n", "line 2: there is no allocation 0"),
         (&heaptrack::FORM, "v 1 3\na 1 1\n", "line 2: there is no stack 1"),
         (&heaptrack::FORM, "v 1 3\na 1 0\n- 0\n", "line 3: a free of a block that is not live"),
-        (&heaptrack::FORM, "v 1 3\nt 1 0\n", "line 2: a stack of a frame"),
-        (&heaptrack::FORM, "v 1 3\nx 1 a\nt 1 1\n", "line 3: a stack of a frame"),
-        (&heaptrack::FORM, "v 1 3\ns 9 a\n", "line 2: a string that is shorter"),
-        (&heaptrack::FORM, "v 1 3\nm 1 a ffffffffffffffff 1 2\n", "line 2: a module whose segments"),
-        (&heaptrack::FORM, "v 1 3\na ffffffffffffffff 0\n+ 0\n", "line 3: more bytes than there are addresses"),
+        (&heaptrack::FORM, "v 1 3\nt 1 0\n", "line 2: a stack refers to an unknown frame"),
+        (&heaptrack::FORM, "v 1 3\nx 1 a\nt 1 1\n", "line 3: a stack refers to an unknown frame"),
+        (&heaptrack::FORM, "v 1 3\ns 9 a\n", "line 2: a string is shorter"),
+        (&heaptrack::FORM, "v 1 3\nm 1 a ffffffffffffffff 1 2\n", "line 2: a module has no segments"),
+        (&heaptrack::FORM, "v 1 3\na ffffffffffffffff 0\n+ 0\n", "line 3: the blocks exceed the address space"),
     ] {
         let error = converted(form, &HEAP, log.as_bytes()).unwrap_err().to_string();
         assert!(error.contains(why), "{log}: {error}");
     }
-    // Stacks have a bound.
+    // Stacks have a maximum depth.
     let mut deep = "v 1 3\nx 1 a\n".to_owned();
     (0..=text::DEPTH).for_each(|parent| deep += &format!("t 1 {parent:x}\n"));
     deep += &format!("+ 1 {:x} 10\n", text::DEPTH + 1);
-    assert!(converted(&heaptrack::FORM, &HEAP, deep.as_bytes()).unwrap_err().to_string().contains("a stack of over"));
+    assert!(
+        converted(&heaptrack::FORM, &HEAP, deep.as_bytes()).unwrap_err().to_string().contains("a stack has more than")
+    );
     let long = [b"v 1 3\n# ".as_slice(), &vec![b'a'; 1 << 20]].concat();
-    assert!(converted(&heaptrack::FORM, &HEAP, &long).unwrap_err().to_string().contains("line 2: a line of over"));
+    assert!(converted(&heaptrack::FORM, &HEAP, &long).unwrap_err().to_string().contains("line 2: the line exceeds"));
 }
 
-/// What the Firefox Profiler reads: a sample of memory for each allocation and each free.
+/// Firefox profiles contain a memory sample for each allocation and each free.
 #[test]
 fn firefox_profiles() {
     let (heap, _) = converted(&heaptrack::FORM, &HEAP, HEAPTRACK.as_bytes()).unwrap();
@@ -192,7 +196,7 @@ fn firefox_profiles() {
     assert_eq!(samples["weight"], serde_json::json!([100, 100, 101, -100, -101]));
     assert_eq!(samples["memoryAddress"], serde_json::json!([16, 128, 240, 128, 240]));
     assert_eq!(samples["time"][4], 20.0);
-    // The stack of the first, from its innermost frame.
+    // Walks the stack of the first sample from its innermost frame.
     let place = |value: &serde_json::Value| value.as_u64().map(|value| usize::try_from(value).unwrap());
     let (mut at, mut names) = (place(&samples["stack"][0]), Vec::new());
     while let Some(stack) = at {
@@ -205,7 +209,7 @@ fn firefox_profiles() {
     let names: Vec<_> = names.iter().map(|(name, line)| (name.as_str().unwrap(), line.as_u64())).collect();
     assert_eq!(names, [("make", Some(3)), ("main", Some(4)), ("_start", None)]);
     assert_eq!(json["libs"][0]["name"], "word");
-    assert!(converted(&firefox::FORM, &HEAP, b"{}").unwrap_err().to_string().contains("only written"));
+    assert!(converted(&firefox::FORM, &HEAP, b"{}").unwrap_err().to_string().contains("write-only"));
 }
 
 /// A profile of many events is a sample of blocks: it contains both the allocation and the free of a block, or neither.
@@ -222,7 +226,7 @@ fn firefox_profiles_of_many_events() {
     }
 }
 
-/// Weights of a sample add up to the bytes of all blocks, and the profile says that it is a sample.
+/// The weights of a sample add up to the bytes of all blocks, and the profile is labeled as a sample.
 #[test]
 fn firefox_weights_are_scaled() {
     let size = |block: u64| if block.is_multiple_of(100) { 100_000 } else { 16 + block % 200 };
@@ -240,7 +244,8 @@ fn firefox_weights_are_scaled() {
     assert_eq!(product, "hatf");
 }
 
-/// Writes a profile of at most `most` samples of blocks that each live until five more are allocated. Returns weights, addresses, losses and the product.
+/// Writes a profile of at most `most` samples, for blocks that each live until five more are allocated. Returns the
+/// weights, addresses, losses and product name.
 fn sampled_firefox_profile(
     most: usize,
     blocks: u64,

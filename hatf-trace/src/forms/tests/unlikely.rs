@@ -1,10 +1,11 @@
-//! Calls in an order that no allocator has: models code what they do not expect, beside values that fit and others that do not.
+//! Tests with calls in an order that no allocator produces, so that models must encode mispredictions, among values
+//! that fit and values that do not.
 
 use super::{HEAP, expected, heap_of, text_of};
 use crate::event::{Accesses, Call, Event, EventKind, Function};
 use crate::heap::HeapOptions;
 
-/// Random numbers, the same in each run.
+/// A pseudo-random number generator with a fixed seed.
 struct Random(u64);
 
 impl Random {
@@ -13,14 +14,14 @@ impl Random {
         (self.0 >> 33) % n
     }
 
-    /// A number whose width varies, seldom of many bytes.
+    /// Returns a number of varying width, rarely one of many bytes.
     fn wide(&mut self) -> u64 {
         let bits = if self.under(40) == 0 { self.under(50) } else { self.under(7) };
         self.under(1 << 30) & ((1 << bits) - 1) | 1 << bits
     }
 }
 
-/// A heap as the calls have it.
+/// The heap state according to the calls.
 #[derive(Default)]
 struct Calls {
     live: Vec<u64>,
@@ -35,7 +36,7 @@ impl Calls {
         addresses.iter().rev().nth(back).copied()
     }
 
-    /// A block that begins: freed before, live, fresh, or anywhere.
+    /// Returns the address of a new block: freed before, live, fresh, or arbitrary.
     fn begin(&mut self, random: &mut Random, size: u64) -> u64 {
         let address = match random.under(12) {
             0..6 => Self::pick(random, &self.freed),
@@ -53,7 +54,7 @@ impl Calls {
         address
     }
 
-    /// A block that ends: live, ended before, or never seen.
+    /// Returns the address of a block to free: live, freed before, or never seen.
     fn end(&mut self, random: &mut Random) -> u64 {
         let address = match random.under(20) {
             0 => random.under(1 << 20) << 4,

@@ -1,7 +1,8 @@
-//! Profiles as pprof has them: the messages of `profile.proto`, compressed by gzip or not.
+//! pprof profiles: the messages of `profile.proto`, optionally compressed by gzip.
 //!
-//! A sample has four values, which are those of Go's heap profiles: `alloc_objects`, `alloc_space`, `inuse_objects`, `inuse_space`.
-//! In use is what was live at the peak. A location's address is that of a call, here of where it returns to: one more.
+//! A sample has the four values of Go's heap profiles: `alloc_objects`, `alloc_space`, `inuse_objects` and
+//! `inuse_space`. "In use" means live at the peak. The address of a pprof location is that of the call, whereas a
+//! location here contains the return address, approximated as one more.
 
 mod read;
 mod wire;
@@ -18,7 +19,7 @@ pub(super) static FORM: ProfileForm = ProfileForm {
     name: "pprof",
     about: "pprof's profile.proto: allocated, and live at the peak",
     ending: "pb.gz",
-    // The type of the first value: a message of two places of strings.
+    // The type of the first value: a message with two string indices.
     sniff: |head| matches!(head.bytes, [0x0a, 2..=8, 0x08, ..]),
     open: Some(|input, step| {
         let (name, mut bytes) = (input.name().to_owned(), Vec::new());
@@ -28,24 +29,24 @@ pub(super) static FORM: ProfileForm = ProfileForm {
     create: Some(|profile, _, note, output| {
         if profile.infos.iter().any(|info| info.live.is_none()) {
             note(
-                "it does not say what was live: inuse_objects and inuse_space are 0; make the profile of its trace again",
+                "the profile contains no live memory, so inuse_objects and inuse_space are 0: create it from its trace again",
             );
         }
         write::write_pprof(profile, output)
     }),
 };
 
-/// The most bytes of a profile, decompressed: it is read as a whole.
+/// Maximum size of a decompressed profile in bytes, because the entire profile is held in memory.
 const LONGEST: u64 = 1 << 28;
 
 /// Nanoseconds per second.
 const NANOSECONDS: u64 = 1_000_000_000;
 
-/// The four values of a sample, with their units.
+/// The four values of a sample with their units.
 const VALUES: [(&str, &str); 4] =
     [("alloc_objects", "count"), ("alloc_space", "bytes"), ("inuse_objects", "count"), ("inuse_space", "bytes")];
 
-/// Numbers of fields, by message.
+/// Field numbers by message.
 mod field {
     pub(super) mod profile {
         pub(in super::super) const SAMPLE_TYPE: u64 = 1;

@@ -1,4 +1,5 @@
-//! Reads a profile of pprof. Every number is checked against what is there, so memory is bounded by the length of the file.
+//! Reader for pprof profiles. Every number is validated against the available data, so memory use is bounded by the
+//! file size.
 
 use std::collections::HashMap;
 
@@ -11,25 +12,25 @@ use crate::profile::{HeapProfile, ProfileContext};
 use crate::stacks::{Function, Location, Module};
 use crate::{Error, Result};
 
-/// Reads a profile of a heap; `step` is called for each sample.
+/// Reads a heap profile. Calls `step` for each sample.
 ///
 /// # Errors
-/// It is damaged, is not of a heap, or is a difference of two profiles; the error gives the place.
+/// The profile is corrupt, is not a heap profile, or is a difference of two profiles. The error contains the position.
 pub fn read_pprof(bytes: &[u8], step: &mut dyn FnMut()) -> Result<HeapProfile> {
     if bytes.len() as u64 > LONGEST {
-        return Err(Error::Trace(format!("pprof: over {LONGEST} bytes").into()));
+        return Err(Error::Trace(format!("pprof: the profile exceeds {LONGEST} bytes").into()));
     }
     let message = Fields { bytes, at: 0 };
     let parts = Parts::read(message)?;
     let [start, duration] = numbers(message, [profile::TIME_NANOS, profile::DURATION_NANOS])?;
     let columns = Columns::of(&parts)?;
     let mut profile = HeapProfile::default();
-    // Neither field is required: 0 means that it is absent.
+    // Neither field is required, and 0 means that it is absent.
     profile.set_times((start > 0).then_some(start / NANOSECONDS), (duration > 0).then_some(duration));
     let mappings = parts.mappings(&mut profile)?;
     let functions = parts.functions()?;
     let mut locations = parts.locations(&mappings, &functions, &profile)?;
-    // Locations are numbered as stacks have them, those of none are left out.
+    // Locations are numbered as stacks use them, and unused locations are omitted.
     let mut places: HashMap<u64, u32> = HashMap::new();
     let mut contexts: HashMap<Vec<u32>, u64> = HashMap::new();
     for message in &parts.samples {
@@ -63,14 +64,14 @@ pub fn read_pprof(bytes: &[u8], step: &mut dyn FnMut()) -> Result<HeapProfile> {
         profile.infos.push(HeapInfo::of_sums(context, allocated, live));
         step();
     }
-    // Samples of one stack differ in their labels, as the size of the blocks. They are parts of it.
+    // Samples of one stack differ in their labels, such as the block size. They are merged.
     let infos = std::mem::take(&mut profile.infos);
     let mut merged = hatf_lab::profile::Merged::new();
     infos.into_iter().for_each(|info| merged.add(info, false));
     Ok(HeapProfile { infos: merged.finish(), ..profile })
 }
 
-/// The messages of a profile, by what they are.
+/// The messages of a profile, by type.
 #[derive(Default)]
 struct Parts<'b> {
     types: Vec<Fields<'b>>,
@@ -103,9 +104,9 @@ impl<'b> Parts<'b> {
         let string = usize::try_from(place).ok().and_then(|place| self.strings.get(place));
         match string {
             Some(string) => Ok(String::from_utf8_lossy(string.bytes).into_owned()),
-            // A profile without strings has no empty one either.
+            // A profile without strings lacks the empty string, too.
             None if place == 0 => Ok(String::new()),
-            None => of.error(&format!("string {place}, where there are {}", self.strings.len())),
+            None => of.error(&format!("string {place} does not exist: there are {}", self.strings.len())),
         }
     }
 
@@ -119,7 +120,7 @@ impl<'b> Parts<'b> {
             let (path, build_id) = (self.string(message, path)?, self.string(message, build_id)?);
             let number = profile.modules.len();
             if id == 0 || places.insert(id, number).is_some() {
-                return message.error(&format!("mapping {id} is there twice, or has the number 0"));
+                return message.error(&format!("mapping {id} is defined twice or has the number 0"));
             }
             let bias = start.wrapping_sub(offset);
             profile.modules.push(Module { number, bias, start, end, build_id, path, is_program: number == 0 });
@@ -135,13 +136,13 @@ impl<'b> Parts<'b> {
             let name = self.string(message, if name == 0 { system } else { name })?;
             let file = self.string(message, file)?;
             if id == 0 || functions.insert(id, (name, file)).is_some() {
-                return message.error(&format!("function {id} is there twice, or has the number 0"));
+                return message.error(&format!("function {id} is defined twice or has the number 0"));
             }
         }
         Ok(functions)
     }
 
-    /// Reads the locations, by their numbers.
+    /// Reads the locations by their numbers.
     fn locations(
         &self,
         mappings: &HashMap<u64, usize>,
@@ -156,7 +157,7 @@ impl<'b> Parts<'b> {
                 None if in_mapping == 0 => None,
                 None => return message.error(&format!("there is no mapping {in_mapping}")),
             };
-            // An address of 0 is of a location that has lines alone.
+            // A location with address 0 has only lines.
             let address = if address == 0 { 0 } else { address.wrapping_add(1) };
             let (path, build_id, is_program, bias) = match module {
                 Some(Module { path, build_id, is_program, bias, .. }) => {
@@ -169,7 +170,7 @@ impl<'b> Parts<'b> {
             let location =
                 Location { address, module: path, build_id, is_program, offset, functions: lines, process: 0 };
             if id == 0 || locations.insert(id, location).is_some() {
-                return message.error(&format!("location {id} is there twice, or has the number 0"));
+                return message.error(&format!("location {id} is defined twice or has the number 0"));
             }
         }
         Ok(locations)
@@ -190,7 +191,7 @@ fn lines(mut location: Fields<'_>, functions: &HashMap<u64, (String, String)>) -
     Ok(lines)
 }
 
-/// Reads these numbers of a message; 0 for one that is not there.
+/// Reads the given number fields of a message; a missing field is 0.
 fn numbers<const N: usize>(mut message: Fields<'_>, wanted: [u64; N]) -> Result<[u64; N]> {
     let mut found = [0; N];
     while let Some((number, value)) = message.next()? {
@@ -202,10 +203,10 @@ fn numbers<const N: usize>(mut message: Fields<'_>, wanted: [u64; N]) -> Result<
     Ok(found)
 }
 
-/// Which value of a sample is which.
+/// The positions of the values in a sample.
 struct Columns {
     types: usize,
-    /// In the order of [`VALUES`].
+    /// The positions in the order of [`VALUES`].
     places: [Option<usize>; 4],
 }
 
@@ -216,7 +217,7 @@ impl Columns {
             let [name] = numbers(*message, [value_type::TYPE])?;
             names.push(parts.string(message, name)?);
         }
-        // Profiles of tcmalloc that pprof has converted call what is in use by these.
+        // Profiles that pprof converted from tcmalloc use these names for the values in use.
         let other = |name| match name {
             "inuse_objects" => "objects",
             "inuse_space" => "space",
@@ -226,19 +227,20 @@ impl Columns {
         let places = VALUES.map(|(wanted, _)| place(wanted));
         if places.iter().all(Option::is_none) {
             let names = names.join(", ");
-            let text = format!("pprof: not a profile of a heap: its values are {names}");
+            let text = format!("pprof: not a heap profile: its values are {names}");
             return Err(Error::Trace(text.into()));
         }
         Ok(Self { types: names.len(), places })
     }
 
-    /// Returns what was allocated, and what is live. A profile that says one of them alone is of blocks of which no more is known.
+    /// Returns the allocated and the live amounts. If the profile contains only one of them, nothing more is known
+    /// about its blocks.
     fn amounts(&self, values: &[u64]) -> std::result::Result<(Amount, Option<Live>), &'static str> {
         if values.len() != self.types {
-            return Err("a sample has another number of values than the profile has types");
+            return Err("a sample has a different number of values from the profile's types");
         }
         if values.iter().any(|value| value.cast_signed() < 0) {
-            return Err("a value is negative: it is the difference of two profiles");
+            return Err("a value is negative: the file is a difference of two profiles");
         }
         let value = |place: Option<usize>| place.and_then(|place| values.get(place)).copied();
         let [objects, space, in_use, in_use_space] = self.places.map(value);

@@ -1,8 +1,8 @@
-//! The encoding of protocol buffers, as much as `profile.proto` needs.
+//! The part of the protocol buffer encoding that `profile.proto` needs.
 
 use crate::{Error, Result};
 
-/// A message that is written.
+/// An output message.
 #[derive(Debug, Default)]
 pub(super) struct Message(pub(super) Vec<u8>);
 
@@ -15,7 +15,7 @@ impl Message {
         self.0.push(value.to_le_bytes()[0]);
     }
 
-    /// Appends a number; 0 is what is there without.
+    /// Appends a number. 0 is omitted, because it is the default.
     pub(super) fn number(&mut self, field: u64, value: u64) {
         if value != 0 {
             self.varint(field << 3);
@@ -23,14 +23,14 @@ impl Message {
         }
     }
 
-    /// Appends bytes, or a message.
+    /// Appends bytes or a message.
     pub(super) fn bytes(&mut self, field: u64, bytes: &[u8]) {
         self.varint(field << 3 | 2);
         self.varint(bytes.len() as u64);
         self.0.extend_from_slice(bytes);
     }
 
-    /// Appends numbers as one field.
+    /// Appends numbers as one packed field.
     pub(super) fn numbers(&mut self, field: u64, values: impl IntoIterator<Item = u64>) {
         let mut packed = Self::default();
         values.into_iter().for_each(|value| packed.varint(value));
@@ -38,20 +38,20 @@ impl Message {
     }
 }
 
-/// A field that was read.
+/// The value of an input field.
 pub(super) enum Value<'b> {
     Number(u64),
-    /// Bytes, a message, or several numbers; and where they begin.
+    /// Bytes, a message, or packed numbers, with their offset.
     Bytes(Fields<'b>),
-    /// Of a kind that no field of a profile has.
+    /// A value of a type that no field of a profile has.
     Other,
 }
 
-/// The fields of a message that are left to read. Each is checked against the bytes that are there.
+/// The remaining fields of a message. Each is validated against the available bytes.
 #[derive(Clone, Copy)]
 pub(super) struct Fields<'b> {
     pub(super) bytes: &'b [u8],
-    /// Where they are in the profile.
+    /// The offset of the bytes in the profile.
     pub(super) at: usize,
 }
 
@@ -63,14 +63,15 @@ impl<'b> Fields<'b> {
     fn take(&mut self, length: u64) -> Result<Self> {
         let split = usize::try_from(length).ok().and_then(|length| self.bytes.split_at_checked(length));
         let Some((taken, rest)) = split else {
-            return self.error(&format!("{length} bytes, where its message has {} more", self.bytes.len()));
+            return self
+                .error(&format!("a field of {length} bytes, but only {} remain in its message", self.bytes.len()));
         };
         let part = Self { bytes: taken, at: self.at };
         (self.bytes, self.at) = (rest, self.at + taken.len());
         Ok(part)
     }
 
-    /// Reads a number of one to ten bytes.
+    /// Reads a varint of one to ten bytes.
     pub(super) fn varint(&mut self) -> Result<u64> {
         let mut value = 0;
         for (number, byte) in self.bytes.iter().take(10).enumerate() {
@@ -80,10 +81,10 @@ impl<'b> Fields<'b> {
                 return Ok(value);
             }
         }
-        self.error("a number that is cut off, or has over ten bytes")
+        self.error("a varint is truncated or longer than ten bytes")
     }
 
-    /// Reads the next field; `None` at the end.
+    /// Reads the next field. Returns `None` at the end.
     pub(super) fn next(&mut self) -> Result<Option<(u64, Value<'b>)>> {
         if self.bytes.is_empty() {
             return Ok(None);
@@ -98,12 +99,12 @@ impl<'b> Fields<'b> {
                 Value::Bytes(self.take(length)?)
             }
             5 => self.take(4).map(|_| Value::Other)?,
-            kind => return start.error(&format!("a field of kind {kind}, which is none of protocol buffers")),
+            kind => return start.error(&format!("invalid wire type {kind}")),
         };
         Ok(Some((key >> 3, value)))
     }
 
-    /// Calls a function with each number of a field that may have several.
+    /// Calls a function with each number of a field that may be repeated.
     pub(super) fn each_number(value: Value<'b>, mut each: impl FnMut(u64)) -> Result<()> {
         match value {
             Value::Number(number) => each(number),

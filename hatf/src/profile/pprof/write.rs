@@ -1,4 +1,4 @@
-//! Writes a profile for pprof.
+//! Writer for pprof profiles.
 
 use std::collections::HashMap;
 use std::io::Write as _;
@@ -14,7 +14,7 @@ use crate::Result;
 use crate::profile::HeapProfile;
 use crate::stacks::{Function, Location};
 
-/// Strings, by their places in the table.
+/// The string table, with the index of each string.
 struct Strings {
     places: HashMap<String, u64>,
     table: Message,
@@ -23,7 +23,7 @@ struct Strings {
 impl Strings {
     fn new() -> Self {
         let mut strings = Self { places: HashMap::new(), table: Message::default() };
-        // The first is empty.
+        // The first string is empty.
         strings.place("");
         strings
     }
@@ -42,16 +42,16 @@ impl Strings {
 struct Writer<'p> {
     profile: &'p HeapProfile,
     strings: Strings,
-    /// Numbers of functions by name and file.
+    /// Function numbers by name and file.
     functions: HashMap<(String, String), u64>,
-    /// Numbers of mappings by module path, build id, and start.
+    /// Mapping numbers by module path, build ID and start.
     mappings: HashMap<(String, String, u64), u64>,
     /// Whether frames of each mapping are symbolized.
     named: Vec<bool>,
     body: Message,
 }
 
-/// Writes a merged profile; returns how many contexts it has.
+/// Writes a merged profile. Returns the number of contexts.
 pub(super) fn write_pprof(of: &HeapProfile, output: &mut dyn Sink) -> Result<usize> {
     let mut writer = Writer {
         profile: of,
@@ -76,7 +76,7 @@ impl Writer<'_> {
             head.bytes(profile::SAMPLE_TYPE, &self.value_type(value).0);
         }
         let locations = of.locations.len() as u64;
-        // Contexts without a stack have a location of their own, which names them.
+        // Each context without a stack gets its own location, which contains its name.
         let mut nameless = Vec::new();
         for info in &of.infos {
             let mut places: Vec<u64> = of.places(info.context).iter().map(|place| u64::from(*place) + 1).collect();
@@ -88,7 +88,7 @@ impl Writer<'_> {
             let values = [info.alloc_count, info.size.total, live.blocks, live.bytes];
             let mut message = Message::default();
             message.numbers(sample::LOCATION, places);
-            // Values have a sign in pprof.
+            // Values are signed in pprof.
             message.numbers(sample::VALUE, values.map(|value| value.min(i64::MAX.cast_unsigned())));
             head.bytes(profile::SAMPLE, &message.0);
         }
@@ -105,7 +105,7 @@ impl Writer<'_> {
         self.mapping_messages(&mut head);
         head.0.append(&mut self.body.0);
         let mut tail = Message::default();
-        // Stores of profiles file each one under its time.
+        // Profile stores index profiles by start time.
         if let Some(start) = of.start() {
             tail.number(profile::TIME_NANOS, start.saturating_mul(NANOSECONDS));
         }
@@ -152,12 +152,12 @@ impl Writer<'_> {
         self.body.bytes(profile::LOCATION, &message.0);
     }
 
-    /// Returns the number of the mapping that a location is in; 0: none.
+    /// Returns the number of the mapping that contains a location, or 0 if there is none.
     fn mapping(&mut self, of: &Location) -> u64 {
         if of.module.is_empty() && of.build_id.is_empty() {
             return 0;
         }
-        // Of a module that several runs had at different places, that of its own.
+        // A module loaded at different addresses in several runs has one mapping per address.
         let bias = of.address.wrapping_sub(of.offset);
         let key = (of.module.clone(), of.build_id.clone(), bias);
         let next = self.mappings.len() as u64 + 1;

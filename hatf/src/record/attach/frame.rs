@@ -1,27 +1,30 @@
-//! A frame as the kernel makes it on the stack of a thread that runs a signal handler: registers, vectors and blocked signals, which the system call
-//! `rt_sigreturn` takes from there.
+//! A stack frame as the kernel builds it for a thread that runs a signal handler. It contains the registers, vector
+//! state and blocked signals that the system call `rt_sigreturn` restores.
 //!
-//! A function that another process has a thread call returns through such a frame. While that process lives it stops the thread before the
-//! system call, and puts all back itself: then a system call that was interrupted is made again. Where it has been killed, the thread finds back by itself.
+//! A function that another process makes a thread call returns through such a frame. While that process is alive, it
+//! stops the thread before the system call and restores everything itself, so that an interrupted system call is
+//! restarted. If it has been killed, the frame lets the thread resume by itself.
 
-/// The frame's texts and numbers: the address of the code to return to, flags, three words of no use, registers.
+/// Number of 8-byte words in the frame: the return address, the flags and a link, the alternate signal stack, the
+/// registers, and the blocked signals.
 const WORDS: usize = 1 + 2 + 3 + 32 + 1;
-/// Where the kernel says, among the vectors, what they are.
+/// Offset in the vector state at which the kernel describes the state.
 const ABOUT: usize = 464;
 const MAGIC_1: u32 = 0x4650_5853;
 const MAGIC_2: u32 = 0x4650_5845;
-/// There are vectors beyond those of SSE, and the stack segment counts.
+/// Flags: the vector state exceeds that of SSE, and the stack segment is valid.
 const FLAGS: u64 = 1 | 2 | 4;
-/// Flags of an alternate stack that do not exist, so that it stays what it is.
+/// Invalid flags for the alternate signal stack, so that it does not change.
 const NO_STACK: u64 = 0x7777;
 
-/// Returns how many bytes a frame with this many of vectors takes at most.
+/// Returns the maximum size of a frame whose vector state has this many bytes.
 pub(super) fn most_bytes(vectors: usize) -> usize {
-    // Behind the words are the vectors and a word; both parts are aligned, to 16 and 64 bytes.
+    // The words are followed by the vector state and another word; both parts are aligned, to 16 and 64 bytes.
     WORDS * 8 + vectors + 4 + 8 + 16 + 64
 }
 
-/// Makes a frame below an address; returns where it begins, and its bytes. At the beginning is the address to which a function returns, so a call can begin there.
+/// Builds a frame below an address. Returns the address and the bytes of the frame. It begins with the return address
+/// for a function, so a call can begin there.
 pub(super) fn frame(
     top: u64,
     back: u64,
@@ -32,7 +35,7 @@ pub(super) fn frame(
     let mut saved = vectors.to_vec();
     let size = u32::try_from(vectors.len()).unwrap_or_default();
     if let Some(about) = saved.get_mut(ABOUT..ABOUT + 24) {
-        // The kernel has put there which vectors there are.
+        // The kernel has stored there which vector registers are present.
         let features: [u8; 8] = vectors.get(ABOUT..ABOUT + 8).and_then(|word| word.try_into().ok()).unwrap_or_default();
         about[..4].copy_from_slice(&MAGIC_1.to_ne_bytes());
         about[4..8].copy_from_slice(&(size + 4).to_ne_bytes());
@@ -42,7 +45,7 @@ pub(super) fn frame(
     }
     saved.extend(MAGIC_2.to_ne_bytes());
     let vectors_at = (top - saved.len() as u64) & !63;
-    // A function begins with a stack that is aligned except for the address that it returns to.
+    // At the start of a function, the stack is aligned except for the return address.
     let at = ((vectors_at - WORDS as u64 * 8) & !15) - 8;
     let now = again(registers);
     let segments = now.cs | (now.ss << 48);
@@ -62,10 +65,10 @@ pub(super) fn frame(
     (at, bytes)
 }
 
-/// Returns registers with which a system call that was interrupted is made again, or with which it has failed as if by a signal where the kernel
-/// would have to know more.
+/// Returns registers with which an interrupted system call is restarted. If only the kernel could restart it, the call
+/// instead fails as if interrupted by a signal.
 fn again(registers: &libc::user_regs_struct) -> libc::user_regs_struct {
-    /// What the kernel calls `ERESTARTSYS` to `ERESTARTNOHAND`, and `ERESTART_RESTARTBLOCK`.
+    /// The kernel's `ERESTARTSYS` to `ERESTARTNOHAND`, and `ERESTART_RESTARTBLOCK`.
     const AGAIN: std::ops::RangeInclusive<i64> = -514..=-512;
     const WITH_MORE: i64 = -516;
     let mut registers = *registers;
@@ -79,14 +82,14 @@ fn again(registers: &libc::user_regs_struct) -> libc::user_regs_struct {
     registers
 }
 
-/// Returns the code to which functions return: it stores what they return, and has the kernel take the frame.
+/// Returns the code to which functions return. It stores their result and makes the kernel restore the frame.
 pub(super) fn code(result: u64) -> Vec<u8> {
     let [a, b, c, d, e, f, g, h] = result.to_ne_bytes();
     vec![
         0x48, 0xa3, a, b, c, d, e, f, g, h, // movabs %rax, result
         0xb8, 15, 0, 0, 0, // mov $15, %eax
         0x0f, 0x05, // syscall
-        0xeb, 0xf7, // jmp to the mov: where the call was not made, it is made now
+        0xeb, 0xf7, // jmp to the mov: if the call was not made, it is made now
     ]
 }
 
@@ -95,7 +98,7 @@ mod tests {
     use super::*;
 
     fn registers() -> libc::user_regs_struct {
-        // SAFETY: zero is a value of this structure of numbers.
+        // SAFETY: all zeros is a valid value of this struct of integers.
         unsafe { std::mem::zeroed() }
     }
 

@@ -10,12 +10,12 @@ pub(super) struct Mapping {
     pub(super) start: u64,
     pub(super) end: u64,
     pub(super) is_code: bool,
-    /// Device and file.
+    /// Device and inode.
     pub(super) file: (String, u64),
     pub(super) path: String,
 }
 
-/// Reads a line; `None` if it is not one.
+/// Parses a line. Returns `None` if it is not a valid line.
 fn mapping(line: &str) -> Option<Mapping> {
     let mut words = line.splitn(6, ' ');
     let (start, end) = words.next()?.split_once('-')?;
@@ -29,13 +29,13 @@ fn mapping(line: &str) -> Option<Mapping> {
     })
 }
 
-/// Reads what is mapped in a process, which is named by its number, or `self`.
+/// Reads the mappings of a process, given by its ID or as `self`.
 pub(super) fn mappings(process: &str) -> Result<Vec<Mapping>> {
     let path = format!("/proc/{process}/maps");
     Ok(mappings_of(&fs::read(&path).map_err(Error::system(path))?))
 }
 
-/// Reads lines. Names of files may have any bytes.
+/// Parses the lines. File names may contain any bytes.
 pub(super) fn mappings_of(text: &[u8]) -> Vec<Mapping> {
     String::from_utf8_lossy(text).lines().filter_map(mapping).collect()
 }

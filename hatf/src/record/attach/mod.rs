@@ -1,6 +1,7 @@
-//! Recording of a process that runs already.
+//! Recording of a process that is already running.
 //!
-//! The process loads the recorder, and calls its functions that begin and end the recording: see `hatf-record/src/preload/attach/inject.rs`. In between nobody holds it.
+//! The process loads the recorder and calls the recorder's functions that begin and end the recording: see
+//! `hatf-record/src/preload/attach/inject.rs`. In between, the process is not being traced.
 
 mod frame;
 mod maps;
@@ -24,19 +25,20 @@ use remote_call::{GiveUp, NULL, RemoteCalls};
 use stopped_thread::{StoppedThread, in_a_thread};
 use target::Target;
 
-/// The name by which the recorder is found that was loaded before.
+/// The name by which an already loaded recorder is found.
 const LIBRARY: &CStr = c"libhatf_record.so";
 
-/// The time limit for a process to end its recording. After that, its hooks detect by themselves that nobody reads the spool.
+/// The time limit for a process to end its recording. After that, its hooks detect by themselves that nobody reads the
+/// spool.
 const DETACH: Duration = Duration::from_secs(15);
 
-/// Returns the arguments of a process that can be recorded, as far as is known before it is touched.
+/// Returns the arguments of a process that can be recorded, as far as this is known without touching it.
 pub(super) fn command(process: u32) -> Result<Vec<OsString>> {
     Target::find(process).map(|_| target::command(process))
 }
 
-/// Has a process load the recorder from a file, and record into a spool; recording stays off unless it is to be `on`. If `give_up` says that the user does not want to wait any
-/// longer, a thread that waits for a lock is left in its call.
+/// Makes a process load the recorder from a file and record into a spool. Recording stays off unless `on` is set. If
+/// `give_up` returns true because the user no longer wants to wait, a thread that waits for a lock is left in its call.
 pub(super) fn attach(process: u32, library: &Path, events: &Path, on: bool, give_up: GiveUp<'_>) -> Result<()> {
     in_a_thread(|| {
         let target = Target::find(process)?;
@@ -52,23 +54,26 @@ pub(super) fn attach(process: u32, library: &Path, events: &Path, on: bool, give
         }
         let begin = symbol(&mut calls, handle, c"hatf_recorder_attach")?;
         if begin == NULL {
-            return Err(target.refused("has the recorder of another version of hatf: it has to be started again"));
+            return Err(target.refused("contains the recorder of another version of hatf: restart it first"));
         }
         let path = calls.text(&c_string(events)?)?;
         let answer = calls.call_at(begin, &[path, on.into()], "the recorder")?;
         match Answer::from_number(low_half(answer)) {
             Some(Answer::Done) => Ok(()),
-            Some(Answer::Recorded) => Err(target.refused("is recorded already")),
-            Some(Answer::NoSpool) => Err(target.refused("cannot open the spool: is its folder one that it can see?")),
+            Some(Answer::Recorded) => Err(target.refused("is already being recorded")),
+            Some(Answer::NoSpool) => Err(target
+                .refused("cannot open the spool: check that the spool's directory exists in its file system view")),
             Some(Answer::NoCalls) => {
-                Err(target.refused("calls none of the functions that are recorded: its allocator is linked in"))
+                Err(target.refused("calls no functions that can be recorded: its allocator is statically linked"))
             }
-            Some(Answer::Failed) | None => Err(target.refused("has a recorder that does not answer as it should")),
+            Some(Answer::Failed) | None => {
+                Err(target.refused("could not be recorded: its recorder gave an unexpected reply"))
+            }
         }
     })?
 }
 
-/// Has a process that was attached to end its recording, and call what it called before.
+/// Makes an attached process end its recording and restore the functions it called before.
 pub(super) fn detach(process: u32) -> Result<()> {
     let begun = Instant::now();
     let give_up = || begun.elapsed() >= DETACH;
@@ -78,7 +83,7 @@ pub(super) fn detach(process: u32) -> Result<()> {
         let handle = load(&mut calls, LIBRARY, libc::RTLD_NOLOAD)?;
         let end = if handle == NULL { NULL } else { symbol(&mut calls, handle, c"hatf_recorder_detach")? };
         if end == NULL {
-            return Err(target.refused("does not have the recorder any more"));
+            return Err(target.refused("no longer contains the recorder"));
         }
         calls.call_at(end, &[], "the recorder").map(drop)
     })?
@@ -96,7 +101,7 @@ fn symbol(calls: &mut RemoteCalls<'_>, handle: u64, name: &CStr) -> Result<u64> 
 
 fn c_string(path: &Path) -> Result<CString> {
     let text = CString::new(path.as_os_str().as_bytes());
-    text.map_err(|_| Error::Usage(format!("{}: a path with a zero in it", path.display())))
+    text.map_err(|_| Error::Usage(format!("{}: the path contains a zero byte", path.display())))
 }
 
 fn low_half(number: u64) -> u32 {

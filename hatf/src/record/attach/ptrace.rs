@@ -1,23 +1,23 @@
-//! The system calls by which threads of another process are stopped and asked.
+//! System calls that stop and inspect the threads of another process.
 
 use std::io;
 use std::time::{Duration, Instant};
 
-/// Asks the kernel for something about a thread.
+/// Performs a ptrace request for a thread.
 pub(super) fn ptrace(request: libc::c_uint, thread: i32, address: usize, data: usize) -> io::Result<()> {
-    // SAFETY: requests that read or write memory here are given the address of enough of it.
+    // SAFETY: requests that access memory in this process are given the address of a large enough buffer.
     match unsafe { libc::ptrace(request, thread, address, data) } {
         -1 => Err(io::Error::last_os_error()),
         _ => Ok(()),
     }
 }
 
-/// Returns the next change of a thread; `None` if there is none in time.
+/// Returns the next status change of a thread, or `None` if there is none in time.
 pub(super) fn wait(thread: i32, time: Duration) -> io::Result<Option<i32>> {
     let begun = Instant::now();
     loop {
         let mut status = 0;
-        // SAFETY: a place for the answer.
+        // SAFETY: the pointer is to a valid integer that receives the answer.
         match unsafe { libc::waitpid(thread, &raw mut status, libc::__WALL | libc::WNOHANG) } {
             -1 => return Err(io::Error::last_os_error()),
             0 if begun.elapsed() >= time => return Ok(None),

@@ -1,12 +1,13 @@
-//! Calls of functions in a thread of another process, on a stack of their own.
+//! Calls functions in a thread of another process, on a separate stack.
 //!
-//! If this process ends while a function is running, that returns to a frame as that of a signal handler, by which the thread finds back to what it did: see
-//! `frame.rs`.
+//! If this process ends while a function is running, the function returns to a signal handler frame, through which the
+//! thread resumes its previous work: see `frame.rs`.
 //!
-//! A function that takes a lock is never cut off while it may hold that: the process would wait for the lock for the rest of its life. It may take as long as it wants
-//! to, and if the user does not want to wait, the thread stays in the call, and finds back as above.
-//! Before such a function is called, [`RemoteCalls::begin`] tries out whether the thread gets the locks that it needs. The functions for that may be cut off while they
-//! wait, as they have no lock then.
+//! A function that takes a lock is never interrupted while it may hold the lock, because the process would then wait
+//! for that lock forever. It may take any amount of time. If the user does not want to wait, the thread stays in the
+//! call and resumes by itself as above. Before such a function is called, [`RemoteCalls::begin`] tests whether the
+//! thread can obtain the required locks. The functions for this test may be interrupted while they wait, because they
+//! hold no lock then.
 
 use std::ffi::CStr;
 use std::io;
@@ -19,60 +20,62 @@ use super::stopped_thread::{RED_ZONE, StoppedThread};
 use super::target::Target;
 use crate::{Error, Result};
 
-/// The time limit of a trial call that may wait for a lock. If the thread holds the lock itself, the process does not run meanwhile.
+/// The time limit of a trial call that may wait for a lock. If the thread holds the lock itself, the process cannot
+/// proceed in the meantime.
 const TRIAL: Duration = Duration::from_secs(2);
 /// The interval at which the time limit is checked.
 const LOOK: Duration = Duration::from_millis(10);
-/// Bytes of memory that no thread has at hand, so that the allocator's locks are needed for them. It is less than what the C library has mapped by itself, as it changes that
-/// limit when it unmaps the memory.
+/// A block size that no thread has cached, so that allocating it takes the allocator's locks. It is below the C
+/// library's threshold for mapping blocks, because unmapping such a block would change that threshold.
 const LARGE: u64 = 64 << 10;
-/// Bytes of the stack that the functions get.
+/// Size of the stack for the functions in bytes.
 const STACK: u64 = 256 << 10;
-/// Bytes behind it, for the code to which functions return.
+/// Size in bytes of the area after the stack, for the code to which functions return.
 const CODE: u64 = 4096;
-/// Bytes of it, at its low end, for texts.
+/// Size in bytes of the area at the low end of the stack, for strings.
 const TEXTS: usize = 4096;
-/// Where on it the code puts what a function returned.
+/// Offset on the stack at which the code stores the result of a function.
 const RESULT: u64 = 8192;
 /// The system call by which a thread returns from a signal handler.
 const SIGRETURN: u64 = libc::SYS_rt_sigreturn.unsigned_abs();
-/// The signal of a stop at the entrance or the exit of a system call.
+/// The signal of a stop at the entry or exit of a system call.
 const SYSTEM_CALL: i32 = libc::SIGTRAP | 0x80;
-/// The signal by which the C library has all threads change their user. Where it does not come through, the thread that sent it waits, with a lock.
+/// The signal by which the C library makes all threads change their user. While it is not delivered, its sender waits
+/// and holds a lock.
 const SET_USER: i32 = 33;
 
-/// Says whether the user does not want to wait any longer.
+/// A function that returns whether the user no longer wants to wait.
 pub(super) type GiveUp<'t> = &'t (dyn Fn() -> bool + Sync);
 
 /// The reaction to a function that does not return.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Limit {
-    /// It is waited for.
+    /// Wait for the function.
     None,
-    /// It is cut off after some time.
+    /// Interrupt the function after some time.
     Cut(Duration),
-    /// It is cut off after some time if it waits for a lock then.
+    /// Interrupt the function after some time if it is waiting for a lock.
     CutWaiting(Duration),
 }
 
-/// A thread in which functions are called. When this is dropped, it goes on as if nothing had been.
+/// A thread in which functions are called. When this is dropped, the thread continues as if nothing had happened.
 pub(super) struct RemoteCalls<'t> {
     stopped: StoppedThread<'t>,
     give_up: GiveUp<'t>,
-    /// The stack for functions: where it begins; 0: there is none.
+    /// The start of the stack for functions, or 0 if there is none.
     stack: u64,
-    /// Where its `errno` is, and what it was.
+    /// The address of the thread's `errno`, and its original value.
     errno: Option<(u64, [u8; 4])>,
-    /// It is about to make a system call.
+    /// Whether the thread is about to make a system call.
     at_entrance: bool,
 }
 
 impl<'t> RemoteCalls<'t> {
-    /// Makes the stack for functions in a thread, on which texts are as well; keeps what they may change. Tries out that the thread gets the locks of the dynamic
-    /// linker and of the allocator.
+    /// Creates the stack for functions, which also contains strings, and saves the state that functions may change.
+    /// Tests that the thread can obtain the locks of the dynamic linker and of the allocator.
     ///
     /// # Errors
-    /// The thread cannot be given one, or has one of these locks itself.
+    /// The stack cannot be created, or the thread itself holds one of these locks.
     pub(super) fn begin(stopped: StoppedThread<'t>, give_up: GiveUp<'t>) -> Result<Self> {
         let mut calls = Self { stopped, give_up, stack: 0, errno: None, at_entrance: false };
         calls.prepare()?;
@@ -80,7 +83,7 @@ impl<'t> RemoteCalls<'t> {
         Ok(calls)
     }
 
-    /// Takes memory and gives it back, a little and much, by the functions that the dynamic linker finds.
+    /// Allocates and frees a small and a large block with the functions that the dynamic linker finds.
     fn try_locks(&mut self) -> Result<()> {
         let find = self.stopped.target.function(c"dlsym")?;
         let mut functions = [NULL; 2];
@@ -90,7 +93,7 @@ impl<'t> RemoteCalls<'t> {
         }
         let [malloc, free] = functions;
         if malloc == NULL || free == NULL {
-            return Err(self.stopped.target.refused("has no malloc and free that the dynamic linker finds"));
+            return Err(self.stopped.target.refused("has no malloc and free that the dynamic linker can find"));
         }
         for bytes in [1, LARGE] {
             let block = self.call_within(malloc, &[bytes], "malloc", Limit::Cut(TRIAL))?;
@@ -111,7 +114,7 @@ impl<'t> RemoteCalls<'t> {
         self.stack = memory;
         let code = number(libc::PROT_READ | libc::PROT_EXEC);
         self.system_call(c"mprotect", libc::SYS_mprotect, [memory + STACK, CODE, code, 0, 0, 0])?;
-        // The function may set it, and the thread may not have looked at it yet.
+        // The called function may set `errno`, and the thread may not have read its value yet.
         let errno = self.call(c"__errno_location", &[])?;
         let mut value = [0; 4];
         if self.stopped.memory.read_exact_at(&mut value, errno).is_ok() {
@@ -120,17 +123,17 @@ impl<'t> RemoteCalls<'t> {
         Ok(())
     }
 
-    /// Puts a text where a function can find it. There is one at a time.
+    /// Copies a string to where a function can read it. There is only one string at a time.
     pub(super) fn text(&self, text: &CStr) -> Result<u64> {
         let bytes = text.to_bytes_with_nul();
         if bytes.len() > TEXTS || self.stack == 0 {
-            return Err(self.stopped.target.refused("cannot be given a path as long as this"));
+            return Err(self.stopped.target.refused("could not be recorded: a path is too long"));
         }
         self.stopped.memory.write_all_at(bytes, self.stack).map_err(about_memory(self.stopped.target))?;
         Ok(self.stack)
     }
 
-    /// Reads a text there.
+    /// Reads a string of the other process.
     pub(super) fn read_text(&self, at: u64) -> String {
         let mut bytes = vec![0; 1024];
         let read = self.stopped.memory.read_at(&mut bytes, at).unwrap_or(0);
@@ -144,7 +147,7 @@ impl<'t> RemoteCalls<'t> {
         self.call_at(function, arguments, &name.to_string_lossy())
     }
 
-    /// Calls a function by its address, which has two arguments at most.
+    /// Calls a function with at most two arguments by its address.
     pub(super) fn call_at(&mut self, function: u64, arguments: &[u64], name: &str) -> Result<u64> {
         self.call_within(function, arguments, name, Limit::None)
     }
@@ -162,8 +165,9 @@ impl<'t> RemoteCalls<'t> {
         Ok(u64::from_ne_bytes(result))
     }
 
-    /// Calls a function of the C library that makes one system call, on the thread's own stack, and stops after it. What lies below the stack is as it was then:
-    /// where a stack is a part of other memory, that may belong to others.
+    /// Calls a C library function that makes one system call on the thread's own stack, and stops after that system
+    /// call. The memory below the stack is restored, because a stack may be part of a larger area whose other parts
+    /// belong to other code.
     fn system_call(&mut self, function: &CStr, call: libc::c_long, arguments: [u64; 6]) -> Result<u64> {
         let name = function.to_string_lossy().into_owned();
         let function = self.stopped.target.function(function)?;
@@ -177,7 +181,7 @@ impl<'t> RemoteCalls<'t> {
         let is_end = |now: &libc::user_regs_struct, enters: bool| !enters && now.orig_rax == call.unsigned_abs();
         let ended = self.run(&registers, &name, Limit::None, is_end)?;
         self.stopped.memory.write_all_at(&below, lowest).map_err(self.about(&name))?;
-        // The last page of addresses are the numbers of errors.
+        // Addresses in the last page are error numbers.
         match ended.rax.cast_signed() {
             error @ -4095..0 => {
                 let error = io::Error::from_raw_os_error(i32::try_from(-error).unwrap_or_default());
@@ -187,22 +191,22 @@ impl<'t> RemoteCalls<'t> {
         }
     }
 
-    /// Writes a frame below an address, from which the thread finds back by itself if this process dies, and returns registers with which it goes to `back` when a function
-    /// returns.
+    /// Writes a frame below an address, through which the thread resumes by itself if this process dies. Returns
+    /// registers with which the thread continues at `back` when a function returns.
     fn with_frame(&self, top: u64, back: u64) -> io::Result<libc::user_regs_struct> {
         let (at, bytes) = frame::frame(top, back, &self.stopped.registers, &self.stopped.vectors, self.stopped.signals);
         self.stopped.memory.write_all_at(&bytes, at)?;
         let mut registers = self.stopped.registers;
         registers.rsp = at;
         registers.rax = 0;
-        // Not in a system call: it would be made again.
+        // Marks the thread as not in a system call, because that call would otherwise be restarted.
         registers.orig_rax = u64::MAX;
-        // The direction in which strings are copied.
+        // Clears the direction flag for string instructions.
         registers.eflags &= !0x400;
         Ok(registers)
     }
 
-    /// Has the thread run until it enters, or has made, the system call that is asked for.
+    /// Runs the thread until it enters or leaves the system call for which `is_end` returns true.
     fn run(
         &mut self,
         registers: &libc::user_regs_struct,
@@ -213,7 +217,7 @@ impl<'t> RemoteCalls<'t> {
         let (target, thread) = (self.stopped.target, self.stopped.thread);
         let failed = |why: &str| Err(target.refused(&format!("could not be recorded: {name} {why}")));
         let system = self.about(name);
-        // All other signals wait until it is over.
+        // All other signals stay blocked until the call is over.
         let faults = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGTRAP];
         let unblocked = faults.iter().chain([&SET_USER]);
         let blocked = unblocked.fold(u64::MAX, |mask, signal| mask & !(1 << (signal - 1)));
@@ -222,7 +226,7 @@ impl<'t> RemoteCalls<'t> {
         ptrace(libc::PTRACE_SETREGS, thread, 0, core::ptr::from_ref(registers) as usize).map_err(&system)?;
         let mut now = *registers;
         let begun = Instant::now();
-        // In the stop at the entrance of a system call that is not made there is one at its exit yet to come.
+        // A thread stopped at the entry of a system call that is not made will also stop at its exit.
         let mut enters = self.at_entrance;
         self.at_entrance = false;
         let mut signal = 0;
@@ -231,7 +235,7 @@ impl<'t> RemoteCalls<'t> {
             let (status, asked) = self.next_stop(begun, limit).map_err(&system)?;
             if !libc::WIFSTOPPED(status) {
                 self.leave();
-                return failed("was its end: the process has ended meanwhile");
+                return failed("did not return: the process has ended");
             }
             let stopped_by = libc::WSTOPSIG(status);
             ptrace(libc::PTRACE_GETREGS, thread, 0, (&raw mut now) as usize).map_err(&system)?;
@@ -243,7 +247,7 @@ impl<'t> RemoteCalls<'t> {
                     return Ok(now);
                 }
             } else if status >> 16 == 0 && faults.contains(&stopped_by) {
-                return failed(&format!("was ended by signal {stopped_by}"));
+                return failed(&format!("was aborted by signal {stopped_by}"));
             } else if status >> 16 == 0 && stopped_by == SET_USER {
                 signal = SET_USER.unsigned_abs() as usize;
             }
@@ -257,18 +261,18 @@ impl<'t> RemoteCalls<'t> {
                 Limit::CutWaiting(_) => now.orig_rax == libc::SYS_futex.unsigned_abs(),
             };
             if may_be_cut && (self.give_up)() {
-                return failed("was cut off, as hatf was interrupted");
+                return failed("was aborted because hatf was interrupted");
             }
             if may_be_cut {
                 return failed(&format!(
-                    "did not return in thread {thread} within {waited:.1} s, and was cut off while it waited for a lock. The lock may not become free before the thread goes \
-                     on: try again later, or start the program by `hatf record`"
+                    "did not return in thread {thread} within {waited:.1} s and was interrupted while it waited for a lock. The lock may not become free before the thread \
+                     continues: try again later, or start the program with `hatf record`"
                 ));
             }
             if (self.give_up)() {
                 self.leave();
                 return failed(&format!(
-                    "has not returned in thread {thread} within {waited:.1} s. It was not cut off, as it may hold a lock: the thread goes on with what it did when the call \
+                    "has not returned in thread {thread} within {waited:.1} s. It was not interrupted, because it may hold a lock: the thread resumes its work when the call \
                      returns"
                 ));
             }
@@ -276,7 +280,8 @@ impl<'t> RemoteCalls<'t> {
         }
     }
 
-    /// Waits for the thread to stop. Has it stop if it takes longer than it may, or if the user gives up: returns whether it had to be asked to.
+    /// Waits for the thread to stop. Stops the thread if the time limit is exceeded or the user gives up. Returns
+    /// whether the thread was told to stop.
     fn next_stop(&mut self, begun: Instant, limit: Limit) -> io::Result<(i32, bool)> {
         let mut asked = false;
         loop {
@@ -295,7 +300,7 @@ impl<'t> RemoteCalls<'t> {
         }
     }
 
-    /// Leaves the thread in a call, from which it finds back by itself.
+    /// Leaves the thread in a call, from which it resumes by itself.
     fn leave(&mut self) {
         self.stopped.changed = false;
         self.stack = 0;
@@ -324,5 +329,5 @@ fn about_memory(target: &Target) -> impl FnOnce(io::Error) -> Error {
     move |_| error
 }
 
-/// A null pointer there.
+/// A null pointer in the other process.
 pub(super) const NULL: u64 = 0;

@@ -1,11 +1,13 @@
-//! A thread of another process that is stopped, and goes on as if nothing had been.
+//! A stopped thread of another process, which later continues as if nothing had happened.
 //!
-//! All is done by the system call `ptrace`, from one thread of this process. If that ends, the kernel lets all go that it holds.
+//! All ptrace calls come from one thread of this process. When that thread ends, the kernel releases all threads it
+//! holds.
 //!
-//! The thread must not be in the middle of an allocation, or of the dynamic linker's work: a function that is called in it would wait for a lock that the
-//! thread itself has. A thread is safe that waits in a system call which neither makes (`epoll_wait`, `read` of a pipe). Another is safe if neither its
-//! instruction pointer nor any word on top of its stack points into [such code](super::unsafe_code). Words may be left there from earlier calls, so it is asked again,
-//! and other threads are.
+//! The stopped thread must not be in the middle of an allocation or of an operation of the dynamic linker, because a
+//! function called in it would wait for a lock that the thread itself holds. A thread is safe if it waits in a system
+//! call that neither of them makes (`epoll_wait`, or `read` on a pipe). Any other thread is safe if neither its
+//! instruction pointer nor any word near the top of its stack points into [such code](super::unsafe_code). Stale words
+//! from earlier calls may remain on a stack, so threads are examined repeatedly.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -18,49 +20,49 @@ use super::ptrace::{ptrace, wait};
 use super::target::Target;
 use crate::{Error, Result};
 
-/// How long a safe thread is looked for.
+/// The time limit for finding a safe thread.
 const SEARCH: Duration = Duration::from_secs(5);
-/// How long a thread may take to stop.
+/// The time limit for a thread to stop.
 const STOP: Duration = Duration::from_millis(200);
-/// Words on top of a thread's stack that are looked at.
+/// The number of words at the top of a thread's stack that are examined.
 const WORDS: usize = 1024;
-/// Bytes of all registers of vectors, at most.
+/// Maximum size of the vector state in bytes.
 const VECTORS: usize = 16 << 10;
-/// Bytes below the stack pointer that belong to the function that was interrupted.
+/// Bytes below the stack pointer that belong to the interrupted function.
 pub(super) const RED_ZONE: u64 = 128;
-/// Bytes of stack that a function of the C library takes which makes one system call, and more.
+/// An upper bound for the stack in bytes that a C library function with one system call needs.
 const CALLEES: usize = 512;
 /// `NT_X86_XSTATE`
 const XSTATE: usize = 0x202;
 
-/// A thread of another process that is stopped. It goes on when this is dropped.
+/// A stopped thread of another process. The thread continues when this is dropped.
 #[derive(Debug)]
 pub(super) struct StoppedThread<'t> {
     pub(super) target: &'t Target,
     pub(super) thread: i32,
     pub(super) memory: File,
-    /// Its registers, those of vectors, and the signals that it blocks, as they were when it was stopped.
+    /// The registers, vector state and blocked signals of the thread when it was stopped.
     pub(super) registers: libc::user_regs_struct,
     pub(super) vectors: Vec<u8>,
     pub(super) signals: u64,
-    /// Its registers are not its own.
+    /// Whether the thread's registers were changed.
     pub(super) changed: bool,
-    /// Other threads that were asked to stop, and have not done so yet.
+    /// Other threads that were told to stop and have not stopped yet.
     seized: BTreeSet<i32>,
 }
 
-/// What a thread that is stopped for us says, whatever signal it was on.
+/// The ptrace event of a thread that this process stopped, whatever signal the thread received.
 const EVENT_STOP: i32 = 128;
 
 impl<'t> StoppedThread<'t> {
     /// Stops a thread in which functions can be called.
     ///
     /// # Errors
-    /// There is none, or the system forbids it.
+    /// There is no such thread, or the system forbids it.
     pub(super) fn find(target: &'t Target) -> Result<Self> {
         let begun = Instant::now();
         let mut seized = BTreeSet::new();
-        // Why each thread cannot be used, when it was last looked at.
+        // The reason that each thread could not be used when it was last examined.
         let mut reasons = BTreeMap::new();
         while begun.elapsed() < SEARCH {
             let threads = target.threads();
@@ -80,10 +82,10 @@ impl<'t> StoppedThread<'t> {
                     Ok(Err(reason)) => drop(reasons.insert(thread, reason)),
                     Err(error) if error.raw_os_error() == Some(libc::EPERM) => {
                         return Err(target.refused(
-                            "may not be traced: that needs CAP_SYS_PTRACE, or 0 in /proc/sys/kernel/yama/ptrace_scope",
+                            "cannot be traced: this requires CAP_SYS_PTRACE, or 0 in /proc/sys/kernel/yama/ptrace_scope",
                         ));
                     }
-                    // It has ended.
+                    // The thread has ended.
                     Err(_) => {}
                 }
             }
@@ -92,13 +94,14 @@ impl<'t> StoppedThread<'t> {
         let reasons: BTreeSet<String> = reasons.into_values().collect();
         let reasons: Vec<String> = reasons.into_iter().take(3).collect();
         Err(target.refused(&format!(
-            "has no thread that can load the recorder, which was looked for during {} s. Last seen: {}. Try again later, or start the program by `hatf record`",
+            "had no thread that could load the recorder within {} s. Last seen: {}. Try again later, or start the program with `hatf record`",
             SEARCH.as_secs(),
             reasons.join("; ")
         )))
     }
 
-    /// Stops a thread, or returns why it cannot be stopped now. Those that are to stop and have not done so yet are in `seized`.
+    /// Stops a thread, or returns the reason that it cannot be stopped now. `seized` contains the threads that were
+    /// told to stop and have not stopped yet.
     fn stop(
         target: &'t Target,
         thread: i32,
@@ -106,7 +109,7 @@ impl<'t> StoppedThread<'t> {
     ) -> io::Result<std::result::Result<Self, String>> {
         let mut limit = Duration::ZERO;
         if !seized.contains(&thread) {
-            // It would not stop before it has what it waits for, and be traced until then.
+            // Such a thread would not stop before its wait is over, and would be traced until then.
             if let Some(reason) = target.obstacle(thread) {
                 return Ok(Err(reason));
             }
@@ -127,12 +130,12 @@ impl<'t> StoppedThread<'t> {
             if status >> 16 == EVENT_STOP && libc::WSTOPSIG(status) == libc::SIGTRAP {
                 break;
             }
-            // A signal of its own comes first.
+            // The thread's own signal comes first.
             let signal = if status >> 16 == 0 { libc::WSTOPSIG(status) } else { 0 };
             ptrace(libc::PTRACE_CONT, thread, 0, usize::try_from(signal).unwrap_or_default())?;
         }
         seized.remove(&thread);
-        // SAFETY: zero is a value of this structure of numbers.
+        // SAFETY: all zeros is a valid value of this struct of integers.
         let mut registers: libc::user_regs_struct = unsafe { std::mem::zeroed() };
         ptrace(libc::PTRACE_GETREGS, thread, 0, (&raw mut registers) as usize)?;
         let mut vectors = vec![0; VECTORS];
@@ -146,7 +149,7 @@ impl<'t> StoppedThread<'t> {
         Ok(Ok(Self { target, thread, memory, registers, vectors, signals, changed: false, seized }))
     }
 
-    /// Lets threads go on that were asked to stop, and did so too late to be of use.
+    /// Releases threads that were told to stop but stopped too late to be of use.
     pub(super) fn let_others_go(&mut self) {
         self.seized.retain(|thread| match wait(*thread, Duration::ZERO) {
             Ok(None) => true,
@@ -159,7 +162,7 @@ impl<'t> StoppedThread<'t> {
         });
     }
 
-    /// Returns why functions cannot be called in it; `None` if they can.
+    /// Returns the reason that functions cannot be called in the thread, or `None` if they can.
     fn obstacle(&self) -> Option<String> {
         let thread = self.thread;
         if let Some(name) = self.target.unsafe_code().at(self.registers.rip) {
@@ -171,24 +174,26 @@ impl<'t> StoppedThread<'t> {
             let words = bytes.get(..read).unwrap_or_default().as_chunks::<8>().0;
             let name = words.iter().find_map(|word| self.target.unsafe_code().calls(u64::from_ne_bytes(*word)));
             if let Some(name) = name {
-                return Some(format!("thread {thread} may have been called by {name}"));
+                return Some(format!("thread {thread} may have been in a call from {name}"));
             }
         }
         (!self.has_room()).then(|| format!("thread {thread} has no room on its stack"))
     }
 
-    /// Returns the number of bytes below the red zone that a function with one system call may use, including its frame.
+    /// Returns the number of bytes below the red zone that a function with one system call may use, including its
+    /// frame.
     pub(super) fn below(&self) -> usize {
         frame::most_bytes(self.vectors.len()) + CALLEES
     }
 
-    /// Returns whether its stack has room for the frame of a function: what lies below a stack may belong to others.
+    /// Returns whether the thread's stack has room for the frame of a function. The memory below a stack may belong to
+    /// other code.
     fn has_room(&self) -> bool {
         let lowest = self.registers.rsp.checked_sub(RED_ZONE + self.below() as u64);
         lowest.is_some_and(|lowest| self.target.is_stack(lowest, self.registers.rsp))
     }
 
-    /// Returns whether it waits in a system call that no allocator and no dynamic linker makes.
+    /// Returns whether the thread waits in a system call that neither allocators nor the dynamic linker make.
     fn waits_elsewhere(&self) -> bool {
         let call = match self.registers.orig_rax.cast_signed() {
             libc::SYS_restart_syscall => self.restarted_call(),
@@ -215,7 +220,7 @@ impl<'t> StoppedThread<'t> {
             | libc::SYS_pread64
             | libc::SYS_close
             | libc::SYS_sched_yield => false,
-            // The linker reads files.
+            // The dynamic linker reads regular files.
             libc::SYS_read => {
                 let path = format!("/proc/{}/fd/{}", self.target.process, self.registers.rdi);
                 fs::metadata(path).is_ok_and(|file| {
@@ -227,8 +232,8 @@ impl<'t> StoppedThread<'t> {
         }
     }
 
-    /// Returns the number of the system call that is being made again: a wait with a time is, after the thread was stopped in it. -1 if the code does not say it by
-    /// `mov $number, %eax; syscall`.
+    /// Returns the number of the system call that is being restarted, as happens to a wait with a timeout after its
+    /// thread was stopped. Returns -1 if the code does not set the number by `mov $number, %eax; syscall`.
     fn restarted_call(&self) -> i64 {
         let mut code = [0; 7];
         let read = self.memory.read_exact_at(&mut code, self.registers.rip.wrapping_sub(7));
@@ -238,12 +243,13 @@ impl<'t> StoppedThread<'t> {
         }
     }
 
-    /// Has its registers be as they were.
+    /// Restores the thread's registers.
     fn put_back(&mut self) {
         if !self.changed {
             return;
         }
-        // A system call that was interrupted is made again by itself if its thread goes on from a stop between two instructions.
+        // An interrupted system call is restarted by the kernel if its thread continues from a stop between two
+        // instructions.
         let mut now = self.registers;
         let at_entrance = ptrace(libc::PTRACE_GETREGS, self.thread, 0, (&raw mut now) as usize);
         now.orig_rax = u64::MAX;
@@ -270,8 +276,8 @@ impl Drop for StoppedThread<'_> {
     }
 }
 
-/// Runs `f` in a thread of its own, whose end lets go whatever it has stopped.
+/// Runs `f` in a new thread. When that thread ends, the kernel releases every thread it stopped.
 pub(super) fn in_a_thread<T: Send>(f: impl FnOnce() -> T + Send) -> Result<T> {
     let ended = std::thread::scope(|scope| scope.spawn(f).join());
-    ended.map_err(|_| Error::Trace("a thread of hatf has ended".into()))
+    ended.map_err(|_| Error::Trace("an internal thread of hatf has failed".into()))
 }

@@ -1,4 +1,4 @@
-//! What has to be known of a process before it is touched: whether that is safe, and where the C library's functions are.
+//! Checks whether a process can safely be attached to, and finds the functions of its C library.
 
 use std::ffi::CStr;
 use std::fs;
@@ -12,14 +12,14 @@ use crate::{Error, Result};
 #[derive(Debug)]
 pub(super) struct Target {
     pub(super) process: u32,
-    /// What is added to the address of a function of the C library here to have it there.
+    /// The difference between the address of a C library function in the process and its address here.
     shift: u64,
-    /// The code there by which a thread returns from a signal handler.
+    /// The address in the process of the code by which a thread returns from a signal handler.
     sigreturn: u64,
     unsafe_code: UnsafeCode,
 }
 
-/// Reads what the kernel says of a process, from any bytes; for the fuzz targets.
+/// Parses arbitrary bytes as the kernel's data about a process, for the fuzz targets.
 pub(in crate::record) fn read_any(bytes: &[u8]) {
     let _ = mappings_of(bytes);
     let text = String::from_utf8_lossy(bytes);
@@ -28,23 +28,24 @@ pub(in crate::record) fn read_any(bytes: &[u8]) {
     }
 }
 
-/// Returns the address of a function of the C library in this process.
+/// Returns the address of a C library function in this process.
 fn own_function(name: &CStr) -> Option<u64> {
-    // SAFETY: a C string.
+    // SAFETY: the argument is a C string.
     let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
     (!address.is_null()).then_some(address as u64)
 }
 
-/// Returns the address of the code by which a thread returns from a signal handler here: the C library gives it to the kernel with each handler.
+/// Returns the address in this process of the code by which a thread returns from a signal handler. The C library
+/// passes it to the kernel with each handler.
 fn own_sigreturn() -> Option<u64> {
     const CODE: [u8; 9] = [0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05];
-    // What the kernel keeps of a signal: handler, flags, that code, and what is blocked.
+    // The kernel's data about a signal: the handler, the flags, the address of that code, and the blocked signals.
     let mut known = [0_u64; 4];
-    // Rust's standard library has a handler for it.
-    // SAFETY: a place for the answer, and the length of the last member.
+    // Rust's standard library installs a handler for it.
+    // SAFETY: the pointer is to a large enough buffer, and 8 is the length of its last member.
     let asked = unsafe { libc::syscall(libc::SYS_rt_sigaction, libc::SIGSEGV, 0, known.as_mut_ptr(), 8) };
     let [.., code, _] = known;
-    // SAFETY: code of this process, which the kernel jumps to.
+    // SAFETY: this is code of this process to which the kernel jumps.
     let is_it = asked == 0 && code != 0 && unsafe { *(code as *const [u8; CODE.len()]) } == CODE;
     is_it.then_some(code)
 }
@@ -59,16 +60,16 @@ fn refused(process: u32, why: &str) -> Error {
 }
 
 impl Target {
-    /// Looks at a process.
+    /// Examines a process.
     ///
     /// # Errors
-    /// There is none, or it cannot be recorded.
+    /// The process does not exist or cannot be recorded.
     pub(super) fn find(process: u32) -> Result<Self> {
         let refuse = |why: &str| Err(refused(process, why));
         if process == std::process::id() {
-            return refuse("is this one");
+            return refuse("is hatf itself");
         }
-        // The name of a process may have any bytes.
+        // The name of a process may contain any bytes.
         let Ok(status) = fs::read(format!("/proc/{process}/status")) else {
             return Err(Error::Trace(format!("there is no process {process}").into()));
         };
@@ -79,7 +80,7 @@ impl Target {
         }
         match field(&status, "State").and_then(|state| state.chars().next()) {
             Some('Z' | 'X') => return refuse("has ended"),
-            Some('T' | 't') => return refuse("is stopped: have it go on first"),
+            Some('T' | 't') => return refuse("is stopped: let it continue first"),
             _ => {}
         }
         if field(&status, "Uid") != field(&own, "Uid") {
@@ -92,26 +93,26 @@ impl Target {
         for (name, what) in [("pid", "process numbers"), ("mnt", "files")] {
             let of = |process: &str| fs::metadata(format!("/proc/{process}/ns/{name}")).map(|file| file.ino()).ok();
             if of("self") != of(&process.to_string()) {
-                return refuse(&format!("has other {what} than this one: record it inside of its container"));
+                return refuse(&format!("has different {what} from hatf: record it inside its container"));
             }
         }
         let root =
             |process: &str| fs::metadata(format!("/proc/{process}/root")).map(|root| (root.dev(), root.ino())).ok();
         if root("self") != root(&process.to_string()) {
-            return refuse("has another root folder than this one");
+            return refuse("has a different root directory from hatf");
         }
         if field(&status, "x86_Thread_features").is_some_and(|features| features.contains("shstk")) {
-            return refuse("has a shadow stack, with which nobody can call functions in it");
+            return refuse("has a shadow stack, which prevents calling functions in it");
         }
         let filters =
             |status: &str| field(status, "Seccomp_filters").and_then(|number| number.parse().ok()).unwrap_or(0_u32);
         if field(&status, "Seccomp") == Some("1") || filters(&status) > filters(&own) {
-            return refuse("has given up system calls (seccomp) that recording needs");
+            return refuse("has a seccomp filter that may block system calls needed for recording");
         }
         Self::of_maps(process)
     }
 
-    /// Finds the C library, which has to be the one that this process has.
+    /// Finds the C library of the process, which must be the same as that of this process.
     fn of_maps(process: u32) -> Result<Self> {
         let refuse = |why: &str| Err(refused(process, why));
         let (own, maps) = (mappings("self")?, mappings(&process.to_string())?);
@@ -121,16 +122,16 @@ impl Target {
         let at = |address: u64| own.iter().find(|mapping| (mapping.start..mapping.end).contains(&address));
         let Some(library) = at(loads).filter(|library| at(maps_memory).is_some_and(|other| other.file == library.file))
         else {
-            return refuse("cannot be recorded: that needs glibc 2.34");
+            return refuse("cannot be recorded: this requires glibc 2.34");
         };
         let base =
             |maps: &[Mapping]| maps.iter().find(|mapping| mapping.file == library.file).map(|mapping| mapping.start);
         let (Some(here), Some(there)) = (base(&own), base(&maps)) else {
             let has = |name: &str| maps.iter().any(|mapping| mapping.path.contains(name));
             return refuse(match () {
-                () if has("/ld-musl") => "is a program of musl: start it by `hatf record`",
-                () if has("/libc.so") || has("/libc-") => "has another C library than hatf",
-                () => "is statically linked: it cannot load the recorder",
+                () if has("/ld-musl") => "uses musl: start it with `hatf record`",
+                () if has("/libc.so") || has("/libc-") => "has a different C library from hatf",
+                () => "is statically linked and cannot load the recorder",
             });
         };
         let shift = there.wrapping_sub(here);
@@ -140,58 +141,59 @@ impl Target {
         let Some(sigreturn) =
             own_sigreturn().filter(|at_| at(*at_).is_some_and(|mapping| mapping.file == library.file))
         else {
-            return refuse("cannot be recorded: the C library has no code that is needed for it");
+            return refuse("cannot be recorded: the C library lacks the required code");
         };
         Ok(Self { process, shift, sigreturn: sigreturn.wrapping_add(shift), unsafe_code })
     }
 
-    /// Returns the address of a function of the C library there.
+    /// Returns the address of a C library function in the process.
     pub(super) fn function(&self, name: &CStr) -> Result<u64> {
         let own = own_function(name)
             .ok_or_else(|| Error::Trace(format!("the C library has no {}", name.to_string_lossy()).into()))?;
         Ok(own.wrapping_add(self.shift))
     }
 
-    /// Returns the address of `mov $15, %rax; syscall` there.
+    /// Returns the address of `mov $15, %rax; syscall` in the process.
     pub(super) fn sigreturn(&self) -> u64 {
         self.sigreturn
     }
 
-    /// Returns the code of it that is not to be interrupted.
+    /// Returns the code of the process that must not be interrupted.
     pub(super) fn unsafe_code(&self) -> &UnsafeCode {
         &self.unsafe_code
     }
 
-    /// Returns whether all that lies from one address to before another can be stack. The main thread's grows when it is written to.
+    /// Returns whether the entire address range can be stack. The main thread's stack grows when it is written to.
     pub(super) fn is_stack(&self, from: u64, to: u64) -> bool {
         let maps = mappings(&self.process.to_string()).unwrap_or_default();
         let mapping = maps.iter().find(|mapping| mapping.start < to && to <= mapping.end);
         mapping.is_some_and(|mapping| mapping.start <= from || mapping.path == "[stack]")
     }
 
-    /// Returns why a thread cannot be stopped: it has ended, or waits in the kernel for what no signal ends. `None` if it can be.
+    /// Returns the reason that a thread cannot be stopped: it has ended, or it is in an uninterruptible wait in the
+    /// kernel. Returns `None` if it can be stopped.
     pub(super) fn obstacle(&self, thread: i32) -> Option<String> {
         let folder = format!("/proc/{}/task/{thread}", self.process);
         let status = fs::read(format!("{folder}/status")).ok()?;
         match field(&String::from_utf8_lossy(&status), "State")?.chars().next()? {
             'D' => {}
-            // The main thread, while others go on.
+            // This can be the main thread, while other threads continue.
             'Z' | 'X' => return Some(format!("thread {thread} has ended")),
             _ => return None,
         }
         let call = fs::read_to_string(format!("{folder}/syscall")).unwrap_or_default();
         if !matches!(call.split(' ').next()?.parse(), Ok(libc::SYS_vfork | libc::SYS_clone | libc::SYS_clone3)) {
-            return Some(format!("thread {thread} waits in the kernel, where it cannot be stopped"));
+            return Some(format!("thread {thread} is in an uninterruptible wait in the kernel"));
         }
         let children = fs::read_to_string(format!("{folder}/children")).unwrap_or_default();
         let child = children.split_whitespace().next_back();
         let child = child.map_or("its child".to_owned(), |child| format!("process {child}"));
         Some(format!(
-            "thread {thread} is in vfork or posix_spawn, where it cannot be stopped before {child} ends or calls exec"
+            "thread {thread} is in vfork or posix_spawn and cannot be stopped before {child} ends or calls exec"
         ))
     }
 
-    /// Returns its threads, the main one first.
+    /// Returns the threads of the process, the main thread first.
     pub(super) fn threads(&self) -> Vec<i32> {
         let entries = fs::read_dir(format!("/proc/{}/task", self.process)).into_iter().flatten().flatten();
         let mut threads: Vec<i32> = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
@@ -199,13 +201,13 @@ impl Target {
         threads
     }
 
-    /// Returns an error about it.
+    /// Returns an error about the process.
     pub(super) fn refused(&self, why: &str) -> Error {
         refused(self.process, why)
     }
 }
 
-/// Returns the arguments of a process; of one without, its name.
+/// Returns the arguments of a process, or its name if it has none.
 pub(super) fn command(process: u32) -> Vec<std::ffi::OsString> {
     use std::os::unix::ffi::OsStringExt as _;
     let bytes = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
@@ -217,14 +219,14 @@ pub(super) fn command(process: u32) -> Vec<std::ffi::OsString> {
 mod tests {
     use super::*;
 
-    /// Names have any bytes, and what is not a line is passed over.
+    /// Names may contain any bytes, and invalid lines are skipped.
     #[test]
     fn hostile_maps() {
         let line = b"1000-2000 r-xp 0 fe:00 7   /x/\xff\xfe\\012 libc.so.6\n";
         let found = mappings_of(&[&line[..], b"1000\n\xff\n-- r 0 0 0\n1-\n", line].concat());
         let [first, second] = &found[..] else { panic!("{found:?}") };
         assert_eq!((first, first.path.as_str()), (second, "/x/\u{fffd}\u{fffd}\\012 libc.so.6"));
-        // Each byte of it another one, and each beginning of it.
+        // The line with any byte replaced, and any prefix of it.
         for at in 0..line.len() {
             for byte in [0, b' ', b'-', b'9', b'\n', 0xff] {
                 let mut damaged = line.to_vec();
@@ -237,14 +239,14 @@ mod tests {
         assert_eq!(field("Tgid:\t 7 \n", "Tgid"), Some("7"));
     }
 
-    /// Memory that cannot be accessed ends a stack.
+    /// A stack ends at inaccessible memory.
     #[test]
     fn stacks_end_where_their_memory_does() {
         const PAGE: u64 = 4096;
         let target = Target { process: std::process::id(), shift: 0, sigreturn: 0, unsafe_code: UnsafeCode::default() };
         let memory = memmap2::MmapMut::map_anon(4 * 4096).unwrap();
         let from = memory.as_ptr() as u64;
-        // SAFETY: a page of memory that is not used.
+        // SAFETY: this is an unused page of memory.
         assert_eq!(unsafe { libc::mprotect(memory.as_ptr().cast_mut().cast(), 4096, libc::PROT_NONE) }, 0);
         for (lowest, pointer, expected) in
             [(PAGE, 4 * PAGE, true), (PAGE, PAGE + 8, true), (PAGE - 8, 4 * PAGE, false), (0, PAGE + 8, false)]

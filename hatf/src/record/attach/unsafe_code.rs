@@ -1,9 +1,10 @@
-//! Code in which a thread may hold a lock that a function called in it would wait for: allocators, the dynamic linker, and the functions of the C library that share
-//! locks with `dlopen` and with the recorder.
+//! Code in which a thread may hold a lock that a function called in it would wait for: allocators, the dynamic linker,
+//! and C library functions that share locks with `dlopen` and with the recorder.
 //!
-//! Symbol tables say where that code is. The C library's helpers have no symbols, but they are compiled into one object with the functions that they serve. So the
-//! code between such a function and the nearest exported functions counts as well.
-//! A module that exports an allocator counts as a whole, as nothing delimits the allocator in it.
+//! Symbol tables give the locations of that code. The C library's helper functions have no symbols, but they are
+//! compiled into the same object as the functions they serve, so the code between such a function and the nearest
+//! exported functions counts as well. A module that exports an allocator counts as a whole, because nothing delimits
+//! the allocator in it.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -14,12 +15,13 @@ use object::read::ReadCache;
 use super::maps::Mapping;
 use crate::record::program::Symbols;
 
-/// Functions of the C library that use the same locks.
+/// C library functions that use the same locks.
 struct Group {
     /// The part of the C library, for messages.
     name: &'static str,
     functions: &'static [&'static str],
-    /// True if helpers call the program's code while they hold no lock, such as a thread's start function. A return address into such a helper is safe.
+    /// Whether helper functions call the program's code, such as a thread's start function, while they hold no lock. A
+    /// return address in such a helper function is safe.
     calls_program: bool,
 }
 
@@ -63,7 +65,7 @@ const GROUPS: [Group; 5] = [
         ],
         calls_program: false,
     },
-    // `dlopen` gives each thread a copy of the library's thread-local memory, and locks the list of threads for that.
+    // `dlopen` gives each thread a copy of the library's thread-local memory and locks the list of threads to do so.
     Group {
         name: "the start or the end of a thread",
         functions: &[
@@ -102,26 +104,27 @@ const GROUPS: [Group; 5] = [
     },
 ];
 
-/// Bytes of helpers before the first and after the last function of an object, at most.
+/// Maximum size in bytes of helper functions before the first and after the last function of an object.
 const HELPERS: u64 = 16 << 10;
 
-/// Exported functions that make a module an allocator.
+/// Exported functions that identify a module as an allocator.
 const ALLOCATES: [&[u8]; 4] = [b"malloc", b"calloc", b"realloc", b"free"];
 
-/// Code of a process that is not to be interrupted.
+/// Code of a process that must not be interrupted.
 #[derive(Debug, Default)]
 pub(super) struct UnsafeCode(Vec<Part>);
 
 #[derive(Debug)]
 struct Part {
     range: Range<u64>,
-    /// True if a return address into it also counts.
+    /// Whether a return address in this range counts, too.
     on_stack: bool,
     name: String,
 }
 
 impl UnsafeCode {
-    /// Finds the unsafe code of a process, whose C library is `library`; `None` if the functions of that cannot be read.
+    /// Finds the unsafe code of a process whose C library is `library`. Returns `None` if the functions of the C
+    /// library cannot be read.
     pub(super) fn of(maps: &[Mapping], library: &Mapping) -> Option<Self> {
         let mut unsafe_code = Self::default();
         let base = maps.iter().find(|mapping| mapping.file == library.file)?.start;
@@ -135,12 +138,12 @@ impl UnsafeCode {
         Some(unsafe_code)
     }
 
-    /// Returns the name of the code that an instruction pointer is in, if it is unsafe.
+    /// Returns the name of the unsafe code that contains an instruction pointer, if any.
     pub(super) fn at(&self, address: u64) -> Option<&str> {
         self.find(|part| part.range.contains(&address))
     }
 
-    /// Returns the name of the code that a return address is in, if it is unsafe.
+    /// Returns the name of the unsafe code that contains a return address, if any.
     pub(super) fn calls(&self, address: u64) -> Option<&str> {
         self.find(|part| part.on_stack && part.range.contains(&address))
     }
@@ -168,13 +171,13 @@ impl UnsafeCode {
     }
 }
 
-/// An exported function, whose address is known otherwise.
+/// An exported function, without its start address.
 struct Function {
     end: u64,
     group: Option<&'static Group>,
 }
 
-/// Returns the exported functions of a file by their addresses, from its beginning.
+/// Returns the exported functions of a file by their offsets from its beginning.
 fn functions(path: &str) -> Option<BTreeMap<u64, Function>> {
     let mut functions = BTreeMap::new();
     with_exported(path, |name, address, size| {
@@ -186,12 +189,12 @@ fn functions(path: &str) -> Option<BTreeMap<u64, Function>> {
     Some(functions)
 }
 
-/// Returns a name for the code of a module whose file has this path, if it is unsafe.
+/// Returns a name for the code of the module with this file path, if that code is unsafe.
 fn name_of_module(path: &str) -> Option<String> {
     let name = path.rsplit('/').next().unwrap_or_default();
-    // Code that is in no file is the kernel's, or made by the program.
+    // Code that belongs to no file is the kernel's or was generated by the program.
     let is_of_file = path.starts_with('/') && !path.starts_with("/memfd:") && !path.starts_with("/dev/");
-    // The recorder exports hooks of these functions, and holds no lock in them.
+    // The recorder exports hooks of these functions but holds no lock in them.
     if !is_of_file || name.starts_with("libhatf_record.so") {
         return None;
     }
@@ -205,7 +208,7 @@ fn name_of_module(path: &str) -> Option<String> {
     }
 }
 
-/// Gives the name, address and size of each function that a file exports; `None` if they cannot be read.
+/// Passes on the name, address and size of each function that a file exports. Returns `None` if they cannot be read.
 fn with_exported(path: &str, mut give: impl FnMut(&[u8], u64, u64)) -> Option<()> {
     let file = File::open(path).ok()?;
     let cache = ReadCache::new(&file);
@@ -225,7 +228,8 @@ fn with_exported(path: &str, mut give: impl FnMut(&[u8], u64, u64)) -> Option<()
 mod tests {
     use super::*;
 
-    /// The functions of a library: two of the allocator with a helper between them, one that has nothing to do with it, and one that starts threads.
+    /// Returns the unsafe code of a sample library: two allocator functions with a helper between them, an unrelated
+    /// function, and a function that starts threads.
     fn unsafe_code() -> UnsafeCode {
         let group = |name: &str| GROUPS.iter().find(|group| group.functions.contains(&name));
         let functions = [
@@ -254,7 +258,7 @@ mod tests {
             (0x1950, allocator, allocator),
             (0x21ff, allocator, allocator),
             (0x2200, None, None),
-            // A helper calls a thread's start function and does nothing else.
+            // A helper that only calls a thread's start function.
             (0x2fff, Some("the start or the end of a thread"), None),
             (0x3000, Some("the start or the end of a thread"), Some("the start or the end of a thread")),
             (0x3100, None, None),
@@ -265,7 +269,7 @@ mod tests {
         assert_eq!(unsafe_code.at(0x1850), None);
     }
 
-    /// The C library of this process: that it has the functions is what all of this rests on.
+    /// The C library of this process. The approach depends on its functions being present.
     #[test]
     fn of_the_c_library() {
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap();

@@ -1,4 +1,4 @@
-//! From the spool to the sink: events in order, as those of a trace.
+//! Converts the content of a spool to an ordered sequence of trace events.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -15,18 +15,18 @@ use crate::event::{Event, EventKind, EventSink, UserMetadata};
 use crate::record::spool::{OwnFolder, StackFile};
 use crate::{Error, Result};
 
-/// Files of images that are remembered, at most.
+/// Maximum number of image files that are remembered.
 const PROGRAMS_MAX: usize = 64;
 
-/// A sink that counts, and remembers its first error. After that nothing more is given to it.
+/// A sink that counts events and remembers its first error. After an error, it receives nothing more.
 pub(crate) struct CountingSink<'a> {
     sink: &'a mut dyn EventSink,
     pub(crate) events: u64,
-    /// Calls that allocate.
+    /// The number of allocation calls.
     pub(crate) allocations: u64,
-    /// Those of them whose stack has one frame.
+    /// The number of allocation calls whose stack has one frame.
     pub(crate) single_frames: u64,
-    /// The files of its images.
+    /// The files of the images.
     pub(crate) programs: BTreeSet<PathBuf>,
     pub(crate) error: Option<Error>,
 }
@@ -43,7 +43,7 @@ impl<'a> CountingSink<'a> {
         }
     }
 
-    /// Acts on itself, unless there was an error.
+    /// Calls `act` unless there was an error.
     #[inline]
     pub(crate) fn try_to(&mut self, act: impl FnOnce(&mut Self) -> Result<()>) {
         if self.error.is_none() {
@@ -81,21 +81,21 @@ impl EventSink for CountingSink<'_> {
     }
 }
 
-/// Encodes what is in a spool.
+/// Encodes the content of a spool.
 pub(crate) struct Encode<'a> {
     pub(crate) merge: Merge<'a>,
     pub(crate) translator: Translator,
     pub(crate) timeline: Timeline,
     pub(crate) stacks: StackFile,
-    /// What the kernel says of the process's memory, and marks from outside.
+    /// Samples of the process's memory use, and external marks.
     pub(crate) resident: PendingSamples<'a>,
     pub(crate) sink: CountingSink<'a>,
-    /// The stamp of the last event that was given.
+    /// The stamp of the last event passed on.
     pub(crate) last: u64,
 }
 
 impl<'a> Encode<'a> {
-    /// Gives what is in a spool to a sink; `folder` has its table of stacks.
+    /// Creates an encoder that passes the content of a spool to a sink. `folder` contains the spool's stack table.
     pub(crate) fn new(
         spool: Spool<'a>,
         folder: &OwnFolder,
@@ -114,7 +114,7 @@ impl<'a> Encode<'a> {
         }
     }
 
-    /// Gives events stamped before this, at most this many; returns how many there were.
+    /// Passes on at most `most` events with stamps below `before`. Returns the number of events.
     pub(crate) fn round(&mut self, before: u64, most: usize) -> usize {
         let Self { merge, translator, timeline, stacks, resident, sink, last } = self;
         resident.fetch();
@@ -136,18 +136,19 @@ impl<'a> Encode<'a> {
         given
     }
 
-    /// Gives an event, whose time is a stamp.
+    /// Passes on an event whose time is a stamp.
     pub(crate) fn slot(&mut self, slot: &SpoolEvent, text: &[u8]) {
         let Self { translator, timeline, stacks, sink, .. } = self;
         let slot = timed(slot, timeline);
         sink.try_to(|sink| translator.slot(&slot, text, stacks.stack(slot.about.stack), sink));
     }
 
-    /// Gives all that is left before a stamp, after which enough time has passed: what was not written by now never will be.
+    /// Passes on all remaining events before a stamp. Enough time must have passed since then: an event not written by
+    /// now never will be.
     pub(crate) fn rest(&mut self, before: u64) {
         loop {
             while self.round(before, usize::MAX) > 0 {}
-            // Of a program that goes on, what is not written yet may be in a moment.
+            // In a running program, a missing event may still be written.
             let skipped = before == u64::MAX && self.merge.skip_gaps(true);
             if !skipped && !self.merge.give_up_holding() && !self.round_of_ends(before) {
                 return;
@@ -155,14 +156,14 @@ impl<'a> Encode<'a> {
         }
     }
 
-    /// Gives the ends of threads, where nothing else comes before a stamp; returns whether there was one.
+    /// Passes on the ends of threads, if nothing else precedes a stamp. Returns whether there was one.
     fn round_of_ends(&mut self, before: u64) -> bool {
         self.merge.end_threads(|_| true);
         self.round(before, usize::MAX) > 0
     }
 
-    /// Gives the events up to a stamp, by which a trace had this many more than are left of it. Those of them that are not in the spool are
-    /// lost: says so behind them, and returns how many.
+    /// Emits events up to the stamp `until`. The trace had `had` more events by then than remain in it. If the spool
+    /// contains fewer events, reports the difference as lost after them and returns it.
     pub(crate) fn pass_missing(&mut self, had: u64, until: u64) -> u64 {
         let before = self.sink.events;
         self.rest(until.saturating_add(1).min(u64::MAX - 1));
@@ -175,18 +176,18 @@ impl<'a> Encode<'a> {
         events
     }
 
-    /// Returns the number of events that were lost and of which the trace does not say so yet: `dropped` is what the program has
-    /// counted.
+    /// Returns the number of lost events that the trace does not report yet. `dropped` is the number counted by the
+    /// program.
     pub(crate) fn unreported(&self, dropped: u64) -> u64 {
         let counts = self.merge.counted();
         dropped.saturating_sub(counts.reported_lost).saturating_add(counts.gaps)
     }
 
-    /// Ends the trace: what was lost last, the program's end if it is known, and the counts.
+    /// Ends the trace with the last lost events, the program's end if it is known, and the counts.
     pub(crate) fn finish(&mut self, dropped: u64, end: Option<EventKind<'_>>, counts: UserMetadata) {
         let unreported = self.unreported(dropped);
         let Self { translator, timeline, sink, .. } = self;
-        // Behind all that was given: what the kernel said of memory is not an event of the spool.
+        // This comes after all events, including memory samples, which are not events of the spool.
         translator.go_on_to(timeline.last());
         sink.try_to(|sink| {
             if unreported > 0 {
@@ -208,10 +209,10 @@ fn timed(slot: &SpoolEvent, timeline: &mut Timeline) -> SpoolEvent {
     SpoolEvent { time: timeline.time(slot.time), extra, ..*slot }
 }
 
-/// The thread of a mark that was set from outside: it is not a thread of the program.
+/// The thread of external marks, which is not a thread of the program.
 pub(crate) const NO_THREAD: u64 = 0;
 
-/// Gives what was said from outside before a stamp.
+/// Passes on external data from before a stamp.
 #[inline]
 fn give_outside(
     resident: &mut PendingSamples<'_>,
@@ -220,7 +221,7 @@ fn give_outside(
     timeline: &mut Timeline,
     sink: &mut CountingSink<'_>,
 ) {
-    // Before the first image there is no heap for it to be of.
+    // Before the first image, there is no heap that the data could belong to.
     while translator.images() > 0
         && let Some((stamp, said)) = resident.next(before)
     {
@@ -236,7 +237,7 @@ fn give_outside(
     }
 }
 
-/// Returns the name that a trace has for a clock of stamps.
+/// Returns the name of a stamp clock in traces.
 pub(crate) fn clock_name(clock: Clock) -> &'static str {
     match clock {
         Clock::Cycles if cfg!(target_arch = "x86_64") => "tsc",
@@ -245,7 +246,7 @@ pub(crate) fn clock_name(clock: Clock) -> &'static str {
     }
 }
 
-/// Whether an event of a trace is one of those by which a thread's events are numbered: see [`super::merge::counts`].
+/// Returns whether a trace event is one of those by which a thread's events are numbered: see [`super::merge::counts`].
 pub(crate) fn is_numbered(event: &Event<'_>) -> bool {
     match event.kind {
         EventKind::ReallocBegin { .. }
@@ -257,7 +258,7 @@ pub(crate) fn is_numbered(event: &Event<'_>) -> bool {
         | EventKind::Resident(_)
         | EventKind::Exit { .. }
         | EventKind::Killed { .. } => false,
-        // That of the main thread is the image's.
+        // The start of the main thread is implied by the image.
         EventKind::ThreadStart { .. } => event.thread != 1,
         EventKind::Mark { .. } => event.thread != NO_THREAD,
         _ => true,

@@ -1,9 +1,10 @@
-//! Keeping the last part of a recording alone: chunks stay in the spool, the oldest are given back, and a trace is made of what is there
-//! when one is asked for.
+//! Keeps only the last part of a recording. Chunks stay in the spool until the oldest are returned, and a trace is made
+//! from the remaining chunks on request.
 //!
-//! Threads fill their chunks at different speeds, so what is left of them begins at different times. A trace begins at the *horizon*, which
-//! is where the last event ended that was given back: from there on all events are there. Of what came before it has the
-//! program image, the modules, and the threads that live, and says that recording was off.
+//! Threads fill their chunks at different speeds, so their remaining events begin at different times. A trace begins at
+//! the *horizon*, the time of the last event that was returned: from there on, all events are present. Of earlier
+//! events, the trace contains the program image, the modules and the live threads, and it reports that recording was
+//! off.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
@@ -16,19 +17,19 @@ use super::encode::Encode;
 use super::merge::{halves, is_lasting};
 use super::timeline::Moment;
 
-/// How much is kept.
+/// The size of the last part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
     /// The events of this many nanoseconds.
     Time(u64),
-    /// Events in this many bytes of the spool, of which one takes 16.
+    /// Events in this many bytes of the spool. Each event takes 16 bytes.
     Bytes(u64),
 }
 
-/// An event from before the horizon, with its text. Its time is a stamp.
+/// An event from before the horizon with its string. Its time is a stamp.
 type Lasting = (SpoolEvent, Vec<u8>);
 
-/// A chunk that has events.
+/// A chunk that contains events.
 struct Filled {
     chunk: usize,
     thread: u32,
@@ -38,26 +39,27 @@ struct Filled {
     stamp: u64,
 }
 
-/// What was kept and what was given back of a spool.
+/// The kept and the returned parts of a spool.
 pub(crate) struct LastPart {
-    /// Chunks that are kept at most.
+    /// Maximum number of kept chunks.
     chunks: usize,
-    /// Nanoseconds that are kept.
+    /// Nanoseconds to keep.
     time: Option<u64>,
     /// The stamp before which events are missing.
     horizon: u64,
-    /// Chunks that were given back, and whose they are until that is done.
+    /// Returned chunks with their owners, until the return is complete.
     given: HashMap<usize, (u64, u64)>,
-    /// Of the chunks that were given back.
+    /// Lasting events of the returned chunks.
     lasting: Vec<Lasting>,
-    /// Events that threads could not record, of which chunks said so that were given back.
+    /// The number of lost events that returned chunks had reported.
     pub(crate) reported_lost: u64,
-    /// Chunks were given back though they are of the time that is kept: there were too many.
+    /// Whether chunks within the time to keep were returned because there were too many.
     is_short: bool,
 }
 
 impl LastPart {
-    /// Keeps so much. Half of the spool is for what comes while a trace is made.
+    /// Creates the state for keeping a part of this size. Half of the spool is reserved for events that arrive while a
+    /// trace is being made.
     pub(crate) fn new(keep: Keep, spool: Spool<'_>) -> Self {
         let most = (spool.chunks() / 2).max(2);
         let (chunks, time) = match keep {
@@ -69,7 +71,7 @@ impl LastPart {
         Self { chunks, time, horizon: 0, given: HashMap::new(), lasting: Vec::new(), reported_lost: 0, is_short: false }
     }
 
-    /// Returns one of which so much was given back, as [`LastPart::to_json`] has noted it.
+    /// Restores the state that [`LastPart::to_json`] saved.
     pub(crate) fn from_json(horizon: u64, lasting: &Value) -> Self {
         let lasting = lasting.as_array().into_iter().flatten().filter_map(|event| {
             let number = |key: &str| event[key].as_u64();
@@ -89,7 +91,7 @@ impl LastPart {
         }
     }
 
-    /// Returns what lasts of the chunks that were given back.
+    /// Returns the lasting events of returned chunks.
     pub(crate) fn to_json(&self) -> Value {
         let lasting = self.lasting.iter().map(|(slot, text)| {
             let SpoolEvent { kind, thread, time, address, old, extra, .. } = *slot;
@@ -99,20 +101,20 @@ impl LastPart {
         lasting.collect()
     }
 
-    /// Returns the nanoseconds that were to be kept, where the spool had no room for this many.
+    /// Returns the nanoseconds that should have been kept, if the spool had no room for them.
     pub(crate) fn short_of(&self) -> Option<u64> {
         self.time.filter(|_| self.is_short)
     }
 
-    /// Returns the stamp before which events are missing; 0: none are.
+    /// Returns the stamp before which events are missing, or 0 if none are missing.
     pub(crate) fn horizon(&self) -> u64 {
         self.horizon
     }
 
-    /// Returns the stamp of the moment from which on events are kept, and forgets moments before it.
+    /// Returns the stamp from which on events are kept, and drops earlier clock readings.
     pub(crate) fn since(&self, moments: &mut VecDeque<Moment>, now: Moment) -> u64 {
         let Some(time) = self.time else {
-            // The last says when the next is due.
+            // The last clock reading determines when the next is due.
             moments.drain(..moments.len().saturating_sub(1));
             return 0;
         };
@@ -123,7 +125,8 @@ impl LastPart {
         moments.front().filter(|moment| is_over(moment)).map_or(0, |moment| moment.stamp)
     }
 
-    /// Takes the oldest chunks out: those that end before a stamp, and those that are too many. Returns them, and whether what lasts is another.
+    /// Removes the oldest chunks: those that end before a stamp, and those that are too many. Returns them, and whether
+    /// the lasting events changed.
     pub(crate) fn tend(&mut self, spool: Spool<'_>, before: u64, is_gone: impl Fn(u32) -> bool) -> (Vec<usize>, bool) {
         self.is_settled(spool);
         let ours = |chunk: &usize| !self.given.contains_key(chunk);
@@ -138,7 +141,7 @@ impl LastPart {
         let mut ended: Vec<(u64, usize)> = Vec::new();
         for (place, chunk) in filled.iter().enumerate() {
             let next = filled.get(place + 1).filter(|next| (next.image, next.thread) == (chunk.image, chunk.thread));
-            // The chunk that a thread is writing to stays.
+            // The chunk that a thread is writing to is kept.
             let end = match next {
                 Some(next) => Some(next.stamp),
                 None if chunk.image < image => Some(chunk.stamp),
@@ -165,13 +168,14 @@ impl LastPart {
         (taken, grown)
     }
 
-    /// Returns whether all chunks that were given back are gone. Until then they look as if they were there.
+    /// Returns whether the return of all returned chunks is complete. Until then, they still look as if they were
+    /// present.
     pub(crate) fn is_settled(&mut self, spool: Spool<'_>) -> bool {
         self.given.retain(|chunk, of| spool.is_taken(*chunk) && owner(spool, *chunk) == Some(*of));
         self.given.is_empty()
     }
 
-    /// Keeps what lasts of a chunk; returns the stamp of its last event.
+    /// Keeps the lasting events of a chunk. Returns the stamp of its last event.
     fn give_back(&mut self, spool: Spool<'_>, filled: &Filled) -> u64 {
         let Some(view) = spool.chunk(filled.chunk) else { return 0 };
         let mut stream = Stream::new(view, filled.thread, filled.stamp);
@@ -194,7 +198,7 @@ impl LastPart {
         }
     }
 
-    /// Gives the sink what is kept, as far as it is stamped before this.
+    /// Passes to the sink the kept events with stamps below `before`.
     pub(crate) fn encode(&self, encode: &mut Encode<'_>, before: u64) {
         let horizon = self.horizon;
         encode.merge.begin_at(horizon);
@@ -230,13 +234,13 @@ impl LastPart {
     }
 }
 
-/// Returns the words that say whose a chunk is: no two chunks ever have the same.
+/// Returns the words that identify the owner of a chunk. No two chunks ever have the same.
 fn owner(spool: Spool<'_>, chunk: usize) -> Option<(u64, u64)> {
     let head = spool.chunk(chunk)?.head();
     Some((head.owner.load(Acquire), head.image.load(Relaxed)))
 }
 
-/// Reads the head of a chunk; `None` if its thread has not come so far.
+/// Reads the head of a chunk. Returns `None` if the chunk's thread has not written it yet.
 fn look(spool: Spool<'_>, chunk: usize) -> Option<Filled> {
     let head = spool.chunk(chunk)?.head();
     let (owner, image) = owner(spool, chunk)?;
@@ -246,16 +250,16 @@ fn look(spool: Spool<'_>, chunk: usize) -> Option<Filled> {
     (thread != 0 && image != 0).then_some(Filled { chunk, thread, task, image, number, stamp })
 }
 
-/// Returns which thread a name is given to: the calling one, or the one that it names.
+/// Returns the thread that is given a name: the calling thread, or another one given by its handle.
 fn named(slot: &SpoolEvent) -> (u32, u64) {
     if slot.extra == 0 { (slot.thread, 0) } else { (0, slot.extra) }
 }
 
-/// Sorts events, and removes those that later ones have made void.
+/// Sorts events and removes those that later events supersede.
 fn prune(lasting: &mut Vec<Lasting>) {
     lasting.sort_by_key(|(slot, _)| slot.time);
     let image = lasting.iter().rposition(|(slot, _)| slot.kind == Kind::Image).unwrap_or(0);
-    // A program that takes the place of another has its main thread, which needs no beginning.
+    // A program that replaces another has a main thread, which needs no start event.
     lasting.drain(..image);
     let (mut threads, mut names, mut modules) = (HashMap::new(), HashMap::new(), HashMap::new());
     let (mut places, mut switch) = (HashMap::new(), None);

@@ -1,13 +1,14 @@
-//! Which addresses have a block: a bit for every 8 bytes of the heap.
+//! The set of addresses with a live block: a bit for every 8 bytes of the heap.
 //!
-//! The merge asks for each event that it gives, and only whether a block lives: `hatf_lab::Objects` keeps each block's call as well.
+//! The merge queries the set for each event and only needs to know whether a block is live, whereas `hatf_lab::Objects`
+//! also stores each block's call.
 
 use std::collections::HashMap;
 
-/// Bits of an address within a region of 256 KiB.
+/// Address bits within a region of 256 KiB.
 const REGION_BITS: u32 = 18;
 const WORDS: usize = (1 << REGION_BITS) / 8 / 64;
-/// Regions whose place is remembered, so that they are not looked up.
+/// Number of regions whose index is cached.
 const REMEMBERED: usize = 64;
 
 /// The addresses of live blocks.
@@ -24,7 +25,7 @@ impl Default for LiveAddresses {
 }
 
 impl LiveAddresses {
-    /// Adds an address; `false` if it was there.
+    /// Adds an address. Returns false if it was already present.
     #[inline]
     pub(crate) fn insert(&mut self, address: u64) -> bool {
         let (word, bit) = self.find(address);
@@ -33,7 +34,7 @@ impl LiveAddresses {
         !was
     }
 
-    /// Removes an address; `false` if it was not there.
+    /// Removes an address. Returns false if it was not present.
     #[inline]
     pub(crate) fn remove(&mut self, address: u64) -> bool {
         let (word, bit) = self.find(address);
@@ -42,14 +43,14 @@ impl LiveAddresses {
         was
     }
 
-    /// Returns whether it is there.
+    /// Returns whether the set contains an address.
     #[inline]
     pub(crate) fn has(&mut self, address: u64) -> bool {
         let (word, bit) = self.find(address);
         *word & bit != 0
     }
 
-    /// Removes all.
+    /// Removes all addresses.
     pub(crate) fn clear(&mut self) {
         *self = Self::default();
     }
@@ -93,7 +94,7 @@ mod tests {
             random ^= random << 13;
             random ^= random >> 7;
             random ^= random << 17;
-            // Few addresses, in far regions, so that they meet again.
+            // A few addresses in distant regions, so that they recur.
             let address = (random >> 8 & 0x3f) << 3 | (random >> 20 & 0x3) << 40 | (random >> 30 & 0xff) << 18;
             match random % 3 {
                 0 => assert_eq!(live.insert(address), set.insert(address)),

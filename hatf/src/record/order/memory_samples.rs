@@ -1,5 +1,5 @@
-//! What the kernel says of a process's memory, asked while it runs, and marks that somebody sets from outside. Events come later than they
-//! happen, so what was said waits until those before it were given.
+//! Samples of a process's memory use taken while it runs, and external marks. Events arrive late, so samples and marks
+//! wait until earlier events were passed on.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -12,16 +12,16 @@ use hatf_record::{Clock, Conditions, Header};
 
 use crate::event::Resident;
 
-/// How often it is asked, at most.
+/// Minimum interval between samples.
 const EVERY: Duration = Duration::from_millis(10);
 
-/// How often it is asked, at least.
+/// Maximum interval between samples.
 const LONGEST: Duration = Duration::from_secs(1);
 
-/// Without `--pages` it is asked each time that a hundredth of the time so far has passed.
+/// Without `--pages`, a sample is taken whenever a hundredth of the time so far has passed.
 const PART: u32 = 100;
 
-/// How often a process is asked about.
+/// The sampling frequency for a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Often {
     Never,
@@ -39,7 +39,7 @@ impl Often {
         }
     }
 
-    /// Returns how long the last answer holds, this long after the first; `None`: for ever.
+    /// Returns the interval to the next sample at this time since the first, or `None` for no further samples.
     fn wait(self, so_far: Duration) -> Option<Duration> {
         match self {
             Self::Never => None,
@@ -49,22 +49,22 @@ impl Often {
     }
 }
 
-/// What comes from outside of the program.
+/// Data from outside of the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Outside {
-    /// What the kernel says of its memory.
+    /// The memory use reported by the kernel.
     Memory(Resident),
-    /// A mark of this name.
+    /// A mark with this name.
     Mark(String),
 }
 
-/// What was said, and the stamp of its moment.
+/// External data, and the stamp of its time.
 type MemorySample = (u64, Outside);
 
-/// Answers that are kept where nobody takes them: those of three hours.
+/// Maximum number of samples that are kept if nobody consumes them, which covers three hours.
 const MOST: usize = 1 << 20;
 
-/// Answers that were not taken yet.
+/// Samples that were not consumed yet.
 #[derive(Debug, Default)]
 pub(crate) struct MemorySamples(Mutex<VecDeque<MemorySample>>);
 
@@ -73,7 +73,7 @@ impl MemorySamples {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds what was said. Two threads may come in another order than they asked.
+    /// Adds a sample. Two threads may add samples in a different order from the one in which they took them.
     pub(crate) fn add(&self, stamp: u64, said: Outside) {
         let mut samples = self.lock();
         if samples.len() >= MOST {
@@ -83,19 +83,19 @@ impl MemorySamples {
         samples.push_back((stamp.max(last), said));
     }
 
-    /// Forgets those from before a stamp.
+    /// Drops samples from before a stamp.
     pub(crate) fn forget(&self, before: u64) {
         let mut samples = self.lock();
         while samples.pop_front_if(|(stamp, _)| *stamp < before).is_some() {}
     }
 
-    /// Returns a copy of those that are there.
+    /// Returns a copy of the samples.
     pub(crate) fn copy(&self) -> Self {
         Self(Mutex::new(self.lock().clone()))
     }
 }
 
-/// Answers on their way into a trace.
+/// Samples waiting to be written to a trace.
 #[derive(Default)]
 pub(crate) struct PendingSamples<'a> {
     from: Option<&'a MemorySamples>,
@@ -107,38 +107,38 @@ impl<'a> PendingSamples<'a> {
         Self { from: Some(from), queue: VecDeque::new() }
     }
 
-    /// Takes what there is.
+    /// Takes all available samples.
     pub(crate) fn fetch(&mut self) {
         if let Some(from) = self.from {
             self.queue.append(&mut from.lock());
         }
     }
 
-    /// Returns the next from before a stamp.
+    /// Returns the next sample from before a stamp.
     #[inline]
     pub(crate) fn next(&mut self, before: u64) -> Option<MemorySample> {
         self.queue.pop_front_if(|(stamp, _)| *stamp < before)
     }
 }
 
-/// Asks about one process, in the thread of its keeper.
+/// Samples one process, in the thread of its keeper.
 pub(crate) struct MemorySampler<'a> {
     often: Often,
     samples: &'a MemorySamples,
     clock: Clock,
-    /// Its `/proc/PID/statm`, once it is known.
+    /// The process's `/proc/PID/statm`, once its ID is known.
     file: Option<File>,
-    /// When it was asked first, and last.
+    /// The times of the first and the last sample.
     asked: Option<(Instant, Instant)>,
 }
 
 impl<'a> MemorySampler<'a> {
-    /// Asks as often as the header of the process says.
+    /// Creates a sampler with the frequency given in the process's header.
     pub(crate) fn new(header: &Header, samples: &'a MemorySamples, clock: Clock) -> Self {
         Self { often: Often::of(header), samples, clock, file: None, asked: None }
     }
 
-    /// Asks, if that is wanted and it is time to; `process` is 0 before it is known.
+    /// Takes a sample if one is due. `process` is 0 while it is unknown.
     pub(crate) fn tend(&mut self, process: u32) {
         if process == 0 || self.often == Often::Never {
             return;
@@ -162,15 +162,15 @@ impl<'a> MemorySampler<'a> {
     }
 }
 
-/// Asks about a process now; `None`: there is none.
+/// Takes a sample of a process now. Returns `None` if the process does not exist.
 #[cfg(feature = "watch")]
 pub(crate) fn resident_of(process: u32) -> Option<Resident> {
     parse(&std::fs::read_to_string(format!("/proc/{process}/statm")).ok()?)
 }
 
-/// Reads `size resident shared text lib data dt`, in pages; of a process that has ended there are zeros, which are none.
+/// Parses `size resident shared text lib data dt`, in pages. The zeros of a process that has ended are not a sample.
 fn parse(text: &str) -> Option<Resident> {
-    // SAFETY: a number.
+    // SAFETY: the argument and the result are numbers.
     let page = u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).ok()?;
     let mut pages = text.split_ascii_whitespace().map(|number| number.parse::<u64>().ok()?.checked_mul(page));
     let [mapped, resident, shared, _, _, data] = [(); 6].map(|()| pages.next().flatten());
@@ -190,7 +190,7 @@ mod tests {
         let before = Clock::Monotonic.now();
         sampler.tend(0);
         sampler.tend(std::process::id());
-        // Too early.
+        // The next sample is not due yet.
         sampler.tend(std::process::id());
         samples.forget(before);
         let copy = samples.copy();
@@ -207,7 +207,7 @@ mod tests {
         assert!(copy.lock().is_empty() && samples.lock().is_empty());
     }
 
-    /// Times of a trace do not go back.
+    /// Times in a trace never decrease.
     #[test]
     fn stamps_ascend() {
         let samples = MemorySamples::default();
@@ -232,7 +232,7 @@ mod tests {
     #[test]
     fn lines() {
         let found = parse("10 5 2 1 0 4 0\n").unwrap();
-        // SAFETY: a number.
+        // SAFETY: the argument and the result are numbers.
         let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) }.unsigned_abs();
         let expected = Resident { resident: 5 * page, shared: 2 * page, data: 4 * page, mapped: 10 * page };
         assert_eq!((found, found.private()), (expected, 3 * page));

@@ -1,4 +1,4 @@
-//! In what order did it happen? Events of all threads become those of one trace: merged by their stamps, with times and stacks.
+//! Orders the events of all threads into those of one trace: merges them by their stamps and adds times and stacks.
 
 mod encode;
 mod last_part;

@@ -1,5 +1,5 @@
-//! Threads of a program are simulated: each step of a call is one of the machine's, and any thread may take the next. So every
-//! way that preemption can fall between the allocator, the stamp and the writing is drawn.
+//! Simulated threads of a program. Each step of a call is a step of the machine, and any thread may take the next one,
+//! so every possible preemption between the allocator, the stamp and the write can occur.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 
@@ -15,7 +15,7 @@ impl Memory {
         let layout = Layout::from_size_align(bytes_for(CHUNKS), CHUNK_BYTES).unwrap();
         // SAFETY: the layout is not empty.
         let memory = unsafe { alloc_zeroed(layout) };
-        // SAFETY: zeroed memory of the spool's size, used through spools only.
+        // SAFETY: this is zeroed memory of the spool's size, used only through spools.
         let spool = unsafe { Spool::create(memory, CHUNKS) };
         for chunk in 0..CHUNKS {
             assert!(spool.make_ready(chunk));
@@ -24,14 +24,14 @@ impl Memory {
     }
 
     pub(crate) fn spool(&self) -> Spool<'_> {
-        // SAFETY: the memory that `new` made a spool of.
+        // SAFETY: this is the memory that `new` made a spool of.
         unsafe { Spool::attach(self.0, bytes_for(CHUNKS)) }.unwrap()
     }
 }
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: allocated with this layout; no spool outlives `self`.
+        // SAFETY: the memory was allocated with this layout, and no spool outlives `self`.
         unsafe { dealloc(self.0, self.1) };
     }
 }
@@ -50,42 +50,43 @@ impl Random {
 pub(crate) fn write(producer: &Producer, spool: Spool<'_>, event: &SpoolEvent) {
     let owner = Owner { thread: event.thread, process: 1, image: 1, task: 1 };
     let (slots, used) = event.to_slots();
-    // SAFETY: the memory stays.
+    // SAFETY: the memory remains valid.
     while !unsafe { producer.put_slots(event.time, &slots[..used]) } {
         let chunk = spool.chunk(spool.take().unwrap()).unwrap();
         producer.install(&chunk, owner, event.time, event.time);
     }
 }
 
-/// What a thread is in the middle of.
+/// The progress of a thread within a call.
 #[derive(Clone, Copy)]
 enum Step {
     Between,
-    /// The allocator has given this address.
+    /// The allocator has returned this address.
     Given(u64),
-    /// It is stamped.
+    /// The address is stamped.
     StampedGiven(u64, u64),
-    /// The end of this one's block is stamped.
+    /// The end of this thread's block is stamped.
     StampedFree(u64, u64),
-    /// That is written: the allocator may have it.
+    /// The end is written, so the allocator may reuse the block.
     WrittenFree(u64),
-    /// The beginning of a realloc is stamped, then written; then the allocator has taken the old and given the new.
+    /// The beginning of a realloc is stamped, then written; then the allocator has freed the old block and returned the
+    /// new one.
     StampedRealloc(u64, u64),
     WrittenRealloc(u64),
     Moved(u64, u64),
 }
 
-/// Simulated threads of a program, with one allocator, which gives out again what was freed last.
+/// Simulated threads of a program with one allocator that reuses the block freed last.
 pub(crate) struct Machine<'m> {
     spool: Spool<'m>,
     threads: Vec<(Producer, Step, u64)>,
-    /// By how much each thread's clock is wrong.
+    /// The clock error of each thread.
     skew: Vec<u64>,
     free: Vec<u64>,
     fresh: u64,
     live: Vec<u64>,
     pub(crate) now: u64,
-    /// Events so far, without beginnings of reallocs.
+    /// The number of events so far, without beginnings of reallocs.
     pub(crate) written: u64,
 }
 
@@ -122,14 +123,14 @@ impl<'m> Machine<'m> {
         self.written += u64::from(kind != Kind::ReallocBegin);
     }
 
-    /// The first thread records an image.
+    /// Records an image in the first thread.
     pub(crate) fn begin_image(&mut self) {
         let stamp = self.stamp(0);
         write(&self.threads[0].0, self.spool, &SpoolEvent::new(Kind::Image, 1, stamp));
         self.written += 1;
     }
 
-    /// One thread takes a step.
+    /// Runs one step of a thread.
     pub(crate) fn step(&mut self, thread: usize, random: &mut Random) {
         self.now += 1;
         let any = |live: &mut Vec<u64>, random: &mut Random| {

@@ -1,13 +1,13 @@
-//! From stamps to nanoseconds.
+//! Conversion of stamps to nanoseconds.
 
 use std::collections::VecDeque;
 
 use hatf_record::{Clock, nanoseconds};
 
-/// Moments that are kept at once where nothing is converted for long.
+/// Maximum number of clock readings kept when nothing is converted for a long time.
 const MOMENTS: usize = 1 << 16;
 
-/// A stamp, and the nanoseconds of `CLOCK_MONOTONIC` at that moment.
+/// A clock reading: a stamp, and `CLOCK_MONOTONIC` in nanoseconds at the same time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Moment {
     pub(crate) stamp: u64,
@@ -21,28 +21,27 @@ impl Moment {
     }
 }
 
-/// Moments that are known, by which stamps between them are converted. Between two of them time is a straight line, so that it
-/// never goes back.
+/// Known clock readings, between which stamps are interpolated linearly, so that time never goes back.
 #[derive(Clone, Debug)]
 pub(crate) struct Timeline {
-    /// The nanoseconds that are 0 in the trace.
+    /// The nanoseconds that correspond to time 0 in the trace.
     start: u64,
     from: Moment,
-    /// Nanoseconds of a stamp's unit, from there on.
+    /// Nanoseconds per stamp unit from there on.
     slope: f64,
-    /// Moments after `from`.
+    /// Readings after `from`.
     known: VecDeque<Moment>,
-    /// The last time that was given.
+    /// The last time returned.
     last: u64,
 }
 
 impl Timeline {
-    /// Begins at the moment that is time 0.
+    /// Creates a timeline that begins at time 0.
     pub(crate) fn new(start: Moment) -> Self {
         Self { start: start.nanoseconds, from: start, slope: 1.0, known: VecDeque::new(), last: 0 }
     }
 
-    /// Adds a moment, if it is after those that are known.
+    /// Adds a reading if it is later than the known ones.
     pub(crate) fn learn(&mut self, moment: Moment) {
         let last = self.known.back().unwrap_or(&self.from);
         if moment.stamp > last.stamp && moment.nanoseconds > last.nanoseconds {
@@ -53,8 +52,8 @@ impl Timeline {
         }
     }
 
-    /// Keeps every other one of very many moments. None is forgotten for being old: a thread or a module that is still there may have
-    /// begun at any time.
+    /// Removes every other reading if there are very many. None is dropped because of its age: a live thread or a
+    /// loaded module may have begun at any time.
     pub(crate) fn thin(&mut self) {
         if self.known.len() > MOMENTS {
             let mut kept = [false, true].into_iter().cycle();
@@ -65,12 +64,12 @@ impl Timeline {
         }
     }
 
-    /// Converts nanoseconds of `CLOCK_MONOTONIC` of any moment. 0 stays.
+    /// Converts a `CLOCK_MONOTONIC` time in nanoseconds. 0 is unchanged.
     pub(crate) fn since_start(&self, nanoseconds: u64) -> u64 {
         if nanoseconds == 0 { 0 } else { nanoseconds.saturating_sub(self.start).max(1) }
     }
 
-    /// Converts a stamp; no result is before an earlier one.
+    /// Converts a stamp. No result is earlier than a previous one.
     #[inline]
     pub(crate) fn time(&mut self, stamp: u64) -> u64 {
         while self.known.front().is_some_and(|moment| moment.stamp <= stamp) {
@@ -83,17 +82,17 @@ impl Timeline {
         self.last
     }
 
-    /// Goes on behind this time, which another has given.
+    /// Continues after a time that was returned elsewhere.
     pub(crate) fn go_on_from(&mut self, time: u64) {
         self.last = self.last.max(time);
     }
 
-    /// Returns the last time that was given.
+    /// Returns the last time returned.
     pub(crate) fn last(&self) -> u64 {
         self.last
     }
 
-    /// Goes on to the next moment. Behind the last the slope stays.
+    /// Advances to the next reading. After the last one, the slope stays the same.
     fn advance(&mut self) {
         let Some(from) = self.known.pop_front() else { return };
         self.from = from;
@@ -103,20 +102,20 @@ impl Timeline {
     }
 }
 
-/// Returns nanoseconds of a stamp's unit between two moments.
+/// Returns the nanoseconds per stamp unit between two readings.
 #[expect(clippy::cast_precision_loss)]
 fn slope(from: Moment, to: Moment) -> f64 {
     (to.nanoseconds - from.nanoseconds) as f64 / (to.stamp - from.stamp) as f64
 }
 
-/// Returns the clock by which events are stamped: the processor's, where the kernel itself goes by it. It has checked then that
-/// the counter runs at one speed, and is the same on all cores.
+/// Returns the clock that stamps events: the CPU's cycle counter if the kernel itself relies on it. The kernel has then
+/// verified that the counter runs at constant speed and is the same on all cores.
 pub(crate) fn choose_clock() -> Clock {
     let by_cycles = if cfg!(target_arch = "x86_64") {
         std::fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource")
             .is_ok_and(|source| source.trim() == "tsc")
     } else {
-        // The architecture promises both.
+        // The architecture guarantees both.
         cfg!(target_arch = "aarch64")
     };
     if by_cycles { Clock::Cycles } else { Clock::Monotonic }

@@ -1,5 +1,5 @@
-//! What is asked of a recording from outside, by files or by signals to this process: to turn recording off and on, to set a mark, to show
-//! soon what there is.
+//! External requests to a recording, by files or by signals to this process: to turn recording off and on, to set a
+//! mark, or to flush sooner.
 
 use std::path::{Path, PathBuf};
 use std::ptr::null_mut;
@@ -12,18 +12,18 @@ use hatf_record::{Clock, Header};
 use crate::record::order::{MemorySamples, Outside};
 use crate::record::spool::{CONTROL, WATCHED};
 
-/// How often the file is looked at.
+/// The interval at which the file is checked.
 const LOOK: Duration = Duration::from_millis(20);
-/// Bytes of the file that count.
+/// The number of bytes of the file that are read.
 const BEGINNING: usize = 256;
-/// Marks that are set from outside, at most.
+/// Maximum number of external marks.
 const MARKS: usize = 1 << 16;
-/// Somebody watches who touched the file within this time.
+/// The time for which somebody counts as watching after touching the file.
 const TOUCHED: Duration = Duration::from_secs(3);
 
-/// ControlSignals that came, to turn recording off or on.
+/// The number of signals received that turn recording off or on.
 static TOGGLES: AtomicU32 = AtomicU32::new(0);
-/// ControlSignals that came, for a trace of what is kept.
+/// The number of signals received that request a trace of the kept part.
 static DUMPS: AtomicU32 = AtomicU32::new(0);
 
 extern "C" fn on_toggle(_: libc::c_int) {
@@ -34,29 +34,30 @@ extern "C" fn on_dump(_: libc::c_int) {
     DUMPS.fetch_add(1, Ordering::Relaxed);
 }
 
-/// What is wanted of all processes of a recording.
+/// The requests to all processes of a recording.
 pub(crate) struct Control {
-    /// ControlSignals that had come when the recording began.
+    /// The numbers of signals received before the recording began.
     toggles: u32,
     dump_signals: u32,
-    /// How often the file asked for a trace.
+    /// The number of times that the file requested a trace.
     dumps: AtomicU32,
-    /// The user's file, and that of the spool, as they were then.
+    /// The user's file and the spool's file, with their initial content.
     files: Vec<WatchedFile>,
     /// The file that is touched while somebody watches.
     touched: PathBuf,
     watched: AtomicBool,
     clock: Clock,
-    /// Stamps and names.
+    /// Stamps and names of marks.
     marks: Mutex<Vec<(u64, String)>>,
-    /// How often somebody asked, and in the lowest bit whether recording is to be off; 0: nobody did.
+    /// The number of requests to turn recording on or off. The lowest bit is set if recording is to be off. 0 if there
+    /// was no request.
     wanted: AtomicU32,
     stop: AtomicBool,
 }
 
 impl Control {
-    /// Makes one before the program runs. What the file says by then does not count. `spool` is the folder of the first process's spool, whose stamps are
-    /// of this clock.
+    /// Creates the state before the program runs. The initial content of the files does not count. `spool` is the
+    /// directory of the first process's spool, and `clock` its stamp clock.
     pub(crate) fn new(file: Option<PathBuf>, spool: &Path, clock: Clock) -> Self {
         let files = file.into_iter().chain([spool.join(CONTROL)]);
         Self {
@@ -73,7 +74,8 @@ impl Control {
         }
     }
 
-    /// Asks all processes that do not know yet; `seen` is what this one knows.
+    /// Forwards the current request to a process unless it has seen it. `seen` is the last request that the process has
+    /// seen.
     pub(crate) fn apply(&self, seen: &mut u32, header: &Header) {
         let wanted = self.wanted.load(Ordering::Relaxed);
         if std::mem::replace(seen, wanted) != wanted {
@@ -81,23 +83,23 @@ impl Control {
         }
     }
 
-    /// Returns how often somebody asked all processes for a trace of what is kept.
+    /// Returns the number of times that all processes were asked for a trace of the kept part.
     pub(crate) fn dumps(&self) -> u32 {
         let signals = DUMPS.load(Ordering::Relaxed).wrapping_sub(self.dump_signals);
         self.dumps.load(Ordering::Relaxed).wrapping_add(signals)
     }
 
-    /// Returns whether somebody watches the recording, who wants to see soon what there is.
+    /// Returns whether somebody is watching the recording and wants to see events soon.
     pub(crate) fn is_watched(&self) -> bool {
         self.watched.load(Ordering::Relaxed)
     }
 
-    /// Returns how many marks were set by now.
+    /// Returns the number of marks set so far.
     pub(crate) fn marks_by_now(&self) -> usize {
         self.lock_marks().len()
     }
 
-    /// Adds the marks that were set since; `seen` were before.
+    /// Adds the marks set since the first `seen` ones.
     pub(crate) fn marks(&self, seen: &mut usize, samples: &MemorySamples) {
         let marks = self.lock_marks();
         for (stamp, name) in marks.get(*seen..).unwrap_or_default() {
@@ -117,7 +119,7 @@ impl Control {
         }
     }
 
-    /// Does what the first line of a file says.
+    /// Executes the first line of a file.
     fn obey(&self, text: &str) {
         let line = text.trim_start().lines().next().unwrap_or_default().trim_end();
         let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
@@ -140,7 +142,7 @@ impl Control {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Looks at the files and for signals until it is stopped. A signal asks for what the first process is not.
+    /// Checks the files and signals until stopped. A signal requests the opposite of the first process's state.
     pub(crate) fn run(&self, first: &Header) {
         let (mut files, mut toggles) = (self.files.clone(), self.toggles);
         while !self.stop.load(Ordering::Relaxed) {
@@ -155,14 +157,14 @@ impl Control {
     }
 }
 
-/// Returns whether a file was touched lately.
+/// Returns whether a file was touched recently.
 fn is_touched(file: &Path) -> bool {
     let modified = file.metadata().and_then(|metadata| metadata.modified()).ok();
-    // By a clock that was set since it is not known.
+    // If the clock was set back since, the age is unknown.
     modified.and_then(|modified| modified.elapsed().ok()).is_some_and(|age| age < TOUCHED)
 }
 
-/// A file that is looked at now and then.
+/// A file that is checked periodically.
 #[derive(Clone)]
 struct WatchedFile {
     file: PathBuf,
@@ -170,7 +172,7 @@ struct WatchedFile {
 }
 
 impl WatchedFile {
-    /// Returns the beginning of the file, if it is another than before.
+    /// Returns the beginning of the file if it has changed.
     fn changed(&mut self) -> Option<String> {
         let text = beginning(&self.file);
         if text == self.last {
@@ -181,7 +183,7 @@ impl WatchedFile {
     }
 }
 
-/// Reads the beginning of a regular file; others could keep us waiting.
+/// Reads the beginning of a regular file. Reading other kinds of files could block.
 fn beginning(file: &Path) -> Option<String> {
     use std::io::Read as _;
     if !file.metadata().ok()?.is_file() {
@@ -192,15 +194,16 @@ fn beginning(file: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(bytes.get(..length)?).into_owned())
 }
 
-/// Takes signals for the time that it lives.
+/// Handles signals as long as it lives.
 pub(crate) struct ControlSignals([Option<(libc::c_int, libc::sigaction)>; 2]);
 
 impl ControlSignals {
-    /// Takes those that turn recording off and on, and ask for a trace.
+    /// Installs handlers for the signals that turn recording off and on and that request a trace.
     pub(crate) fn take(toggle: Option<i32>, dump: Option<i32>) -> Self {
         let take = |signal: Option<i32>, handler: extern "C" fn(libc::c_int)| {
             let signal = signal?;
-            // SAFETY: zero is a value of this structure of integers and pointers; the handler changes an atomic.
+            // SAFETY: all zeros is a valid value of this struct of integers and pointers; the handler only changes an
+            // atomic.
             unsafe {
                 let (mut before, mut ours): (libc::sigaction, libc::sigaction) =
                     (std::mem::zeroed(), std::mem::zeroed());
@@ -216,7 +219,7 @@ impl ControlSignals {
 impl Drop for ControlSignals {
     fn drop(&mut self) {
         for (signal, before) in self.0.iter().flatten() {
-            // SAFETY: the action that the system returned before.
+            // SAFETY: this is the action that the system returned before.
             unsafe { libc::sigaction(*signal, before, null_mut()) };
         }
     }
@@ -236,13 +239,13 @@ mod tests {
             std::fs::write(&file, text).unwrap();
             assert_eq!(watched.changed().as_deref(), expected, "{text}");
         }
-        // A folder, and a file that would be read for ever.
+        // A directory, and a file of endless length.
         for other in [folder.path(), Path::new("/dev/zero")] {
             assert_eq!(beginning(other), None);
         }
     }
 
-    /// A process that begins later has not seen those before.
+    /// A process that begins later does not receive earlier marks.
     #[test]
     fn marks_have_names() {
         let control = Control::new(None, Path::new("/dev/null/none"), Clock::Monotonic);

@@ -1,4 +1,4 @@
-//! Makes the trace while the program runs, behind it.
+//! Writes the trace while the program runs, a little behind it.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
@@ -17,25 +17,26 @@ use crate::event::{EventSink, UserMetadata};
 use crate::record::order::{Encode, Keep, LastPart, MemorySamples, Moment, Timeline, clock_name};
 use crate::record::spool::{Returned, SpoolFile};
 
-/// What gives a sink the events of a trace that was asked for while the program runs.
+/// Passes the events of a trace that was requested while the program runs to a sink.
 pub type DumpInto<'a> = &'a mut dyn FnMut(&mut dyn EventSink) -> Result<()>;
 
-/// Events that are taken before the program is looked at again.
+/// Maximum number of events processed before the program's state is checked again.
 const ROUND: usize = 20_000;
-/// How old an event has to be before it is given: by then all that has an earlier stamp is written.
+/// The age in nanoseconds at which an event is passed on. By then, everything with an earlier stamp is written.
 const LAG: u64 = 1_000_000;
-/// How long we sleep when there is nothing to do, at first, and when there was nothing for a while.
+/// Pauses when there is nothing to do: the initial one, and the one after a while without events.
 const PAUSES_MS: [libc::c_int; 2] = [1, 10];
-/// How long a slot may be missing behind which others are written. It may be that of a call whose thread is stopped, or was
-/// left by a jump out of a signal handler.
+/// The time for which a slot may be missing while later ones are written. Its thread may be stopped, or may have left
+/// the call by a jump out of a signal handler.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// How many nanoseconds are between moments at which both clocks are read, where only the last part is kept.
+/// Nanoseconds between clock readings if only the last part is kept.
 const MOMENTS: u64 = 100_000_000;
-/// Traces that are made where more are asked for at once: a program that asks in a loop has to be recorded, too.
+/// Maximum number of traces made when many are requested at the same time, because a program that requests traces in a
+/// loop must be recorded, too.
 const DUMPS: u32 = 16;
-/// How often the sink is flushed while somebody watches.
+/// The interval at which the sink is flushed while somebody watches.
 const WATCHED: Duration = Duration::from_millis(500);
-/// How often threads that have ended are looked at.
+/// The interval at which ended threads are checked.
 const THREADS: Duration = Duration::from_millis(100);
 
 pub(crate) struct Drain<'a> {
@@ -43,35 +44,35 @@ pub(crate) struct Drain<'a> {
     pub(crate) encode: Encode<'a>,
     pub(crate) returned: &'a Returned,
     pub(crate) control: &'a Control,
-    /// Only the last part is to be kept.
+    /// The settings for keeping only the last part, if requested.
     pub(crate) keeping: Option<Keeping<'a>>,
     pub(crate) process: Process<'a>,
     pub(crate) clock: Clock,
-    /// What the kernel says of the process's memory, and marks from outside.
+    /// Samples of the process's memory use, and external marks.
     pub(crate) samples: &'a MemorySamples,
-    /// Events after which the sink is flushed, so that their chunks can be used again.
+    /// The number of events after which the sink is flushed, so that their chunks can be reused.
     pub(crate) group: u64,
-    /// How often the sink is flushed besides.
+    /// The interval at which the sink is flushed in addition.
     pub(crate) flush: Option<Duration>,
-    /// Events that the sink has flushed.
+    /// The number of events that the sink has flushed.
     pub(crate) flushed: u64,
 }
 
-/// How the last part of a recording is kept.
+/// Settings for keeping the last part of a recording.
 pub(crate) struct Keeping<'a> {
     pub(crate) keep: Keep,
     pub(crate) file: &'a SpoolFile,
-    /// Takes a trace of what is there.
+    /// Writes a trace of the kept part.
     pub(crate) dump: &'a dyn Fn(u32, DumpInto<'_>),
 }
 
-/// When the sink was last flushed.
+/// The time of the last flush of the sink, and the number of events by then.
 struct Flushed {
     at: Instant,
     events: u64,
 }
 
-/// Traces of the last part that were asked for while the program went on, and those that were made.
+/// The numbers of traces of the last part that were requested and made while the program was running.
 #[derive(Default)]
 struct Dumps {
     asked: u32,
@@ -79,7 +80,8 @@ struct Dumps {
 }
 
 impl Drain<'_> {
-    /// Runs until the process has ended and all of its events are given. `ended` is called as soon as it has ended.
+    /// Runs until the process has ended and all of its events have been passed on. Calls `ended` as soon as the process
+    /// has ended.
     pub(crate) fn run(mut self, origin: &Origin, ended: impl FnOnce()) -> Result<(End, Recorded)> {
         if let Some(keeping) = self.keeping.take() {
             return self.keep(&keeping, origin, ended);
@@ -129,7 +131,8 @@ impl Drain<'_> {
         Ok((end, self.finish(end, duration, 0)))
     }
 
-    /// Does what [`Drain::run`] does, with the last part alone: nothing is read but what is given back, until the program ends.
+    /// Does what [`Drain::run`] does if only the last part is kept: until the program ends, only chunks to be returned
+    /// are read.
     fn keep(mut self, keeping: &Keeping<'_>, origin: &Origin, ended: impl FnOnce()) -> Result<(End, Recorded)> {
         let begun = Instant::now();
         self.encode.sink.try_to(|sink| origin.write(sink));
@@ -153,7 +156,7 @@ impl Drain<'_> {
             if another && let Err(error) = keeping.file.write_lasting(&last_part.to_json()) {
                 not_lasting.get_or_insert(error);
             }
-            // Noted before the chunks are gone.
+            // The horizon must be stored before the chunks are gone.
             header.horizon.store(last_part.horizon(), Ordering::SeqCst);
             self.returned.give(chunks);
             self.encode.timeline.thin();
@@ -180,7 +183,7 @@ impl Drain<'_> {
         Ok((end, Recorded { kept_short, not_lasting, ..recorded }))
     }
 
-    /// Makes each trace that was asked for since the last time: not more than [`DUMPS`].
+    /// Makes the traces requested since the last call, at most [`DUMPS`].
     fn dump_all(&self, keeping: &Keeping<'_>, last_part: &mut LastPart, origin: &Origin, dumps: &mut Dumps) {
         let asked = self.spool.header().dumps.load(Ordering::Relaxed).wrapping_add(self.control.dumps());
         let new = asked.wrapping_sub(std::mem::replace(&mut dumps.asked, asked));
@@ -199,10 +202,10 @@ impl Drain<'_> {
         }
     }
 
-    /// Makes a trace of what is there while the program goes on.
+    /// Makes a trace of the kept events while the program is running.
     fn dump(&self, keeping: &Keeping<'_>, last_part: &LastPart, origin: &Origin, number: u32) {
         let now = Moment::now(self.clock);
-        // By then all that was stamped before is written.
+        // After this time, everything with an earlier stamp is written.
         std::thread::sleep(Duration::from_nanos(2 * LAG));
         let mut timeline = self.encode.timeline.clone();
         timeline.learn(now);
@@ -220,9 +223,9 @@ impl Drain<'_> {
         });
     }
 
-    /// Flushes the sink where it is time to, and gives back the chunks whose events are safe then.
+    /// Flushes the sink if it is due, and returns the chunks whose events are then safe.
     fn flush_if_due(&mut self, flushed: &mut Flushed) {
-        // What the sink does not take stays in the spool, for a trace to be made of it later.
+        // Events that the sink does not accept stay in the spool, so that a trace can be made from them later.
         if self.encode.sink.error.is_some() {
             return;
         }
@@ -249,7 +252,7 @@ impl Drain<'_> {
         }
     }
 
-    /// Goes on behind slots that are not written for too long.
+    /// Skips slots that have been missing for too long.
     fn pass_gaps(&mut self, since: &mut Option<Instant>) {
         if !self.encode.merge.has_gaps() {
             *since = None;
@@ -259,7 +262,7 @@ impl Drain<'_> {
         }
     }
 
-    /// Lets held threads go on if nothing was given for a while.
+    /// Releases held threads if nothing was passed on for a while.
     fn pass_holds(&mut self, quiet: usize) {
         if quiet > 20 {
             self.encode.merge.give_up_holding();
@@ -276,7 +279,7 @@ impl Drain<'_> {
         self.encode.merge.finish_threads(|task| is_gone(process, task));
     }
 
-    /// Ends the trace. Of what the program had to drop so much is where nothing is kept of.
+    /// Ends the trace. `not_kept` is the number of dropped events that precede the kept part.
     fn finish(mut self, end: End, duration: Duration, not_kept: u64) -> Recorded {
         let header = self.spool.header();
         let forks = header.forks.load(Ordering::Relaxed);
@@ -302,7 +305,7 @@ impl Drain<'_> {
             images: self.encode.translator.images(),
             programs: self.encode.sink.programs,
             linked: header.linked.load(Ordering::Relaxed),
-            // One that ends by itself says so.
+            // A program that ends by itself records its exit.
             left: header.becomes.load(Ordering::Relaxed) != 0 && header.exit.load(Ordering::Relaxed) == 0,
             waits,
             python: PythonVersion::of(header.python.load(Ordering::Relaxed)),
@@ -326,7 +329,7 @@ fn is_gone(process: u32, task: u32) -> bool {
     !std::path::Path::new(&format!("/proc/{process}/task/{task}")).exists()
 }
 
-/// Returns the nanoseconds from the first event that is kept to a moment.
+/// Returns the nanoseconds from the first kept event to a clock reading.
 fn kept(last_part: &LastPart, timeline: &Timeline, now: Moment) -> u64 {
     let mut timeline = timeline.clone();
     let since = if last_part.horizon() == 0 { 0 } else { timeline.time(last_part.horizon()) };

@@ -1,4 +1,5 @@
-//! Processes that the program makes: each is recorded like the first, by a thread of its own, into a trace of its own.
+//! Processes created by the program. Each is recorded like the first process, by a separate thread and into a separate
+//! trace.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -22,57 +23,61 @@ use crate::record::order::{Encode, Keep, MemorySampler, MemorySamples, Moment, T
 use crate::record::spool::{Keeper, Returned, SpoolFile};
 use crate::{Error, Result};
 
-/// Chunks of the spool of each process: 256 MiB, of which those have memory that are used.
+/// Chunks in the spool of each process: 256 MiB, of which only used chunks have memory.
 pub(crate) const CHUNKS_EACH: u32 = 8192;
-/// Chunks that are kept ready for each at first.
+/// The initial number of chunks kept ready for each process.
 const READY: usize = 8;
-/// How long a process that was forked may take to make its spool.
+/// The time limit for a forked process to create its spool.
 const ANSWER: Duration = Duration::from_secs(2);
-/// How often new spools are looked for.
+/// The interval at which new spools are searched for.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// The outcome of recording a process that the program made.
+/// The outcome of recording a process created by the program.
 #[derive(Debug)]
 pub struct FollowedOutcome {
-    /// The process as it was at its end: it may have turned into another program.
+    /// The process at its end, when it may be running another program.
     pub process: FollowedProcess,
-    /// How it ended.
+    /// The way it ended.
     pub end: End,
-    /// What was recorded. Its duration is the time for which it was recorded.
+    /// The recorded data. Its duration is the time for which the process was recorded.
     pub recorded: Recorded,
-    /// When recording of it began, in nanoseconds since the recording of the program did.
+    /// The start of its recording, in nanoseconds since the recording of the program began.
     pub began: u64,
 }
 
-/// What a process is recorded by: calls it with a sink, which gets all of the events, and returns when the process has ended.
+/// Records a process. It is called with a sink that receives all events, and returns when the process has ended.
 pub type RecordInto<'a> = &'a mut dyn FnMut(&mut dyn EventSink) -> Result<FollowedOutcome>;
 
-/// Where the events of further processes go.
+/// A receiver of the events of further processes.
 pub trait Follower: Sync {
-    /// Returns what is kept beside the spool of a process, to make a trace of it later: see [`crate::record::Spooled::about`].
+    /// Returns the data kept next to the spool of a process for making a trace later: see
+    /// [`crate::record::Spooled::about`].
     fn about(&self, process: &FollowedProcess) -> Value;
 
-    /// Makes the sink of a process, has it recorded into that, and finishes the sink. Called in a thread for each process.
+    /// Creates the sink of a process, records the process into it, and finishes it. Called in a separate thread for
+    /// each process.
     ///
     /// # Errors
-    /// The sink could not be made or finished.
+    /// The sink could not be created or finished.
     fn follow(&self, process: &FollowedProcess, record: RecordInto<'_>) -> Result<()>;
 
-    /// Takes a trace of the last part of a process that goes on, the first, second and so on: see [`crate::record::RecordOptions::keep`].
+    /// Writes a trace of the last part of a running process. `number` counts from 1. See
+    /// [`crate::record::RecordOptions::keep`].
     fn dump(&self, process: &FollowedProcess, number: u32, give: DumpInto<'_>) {
         let _ = (process, number, give);
     }
 
-    /// The program has ended, and this many processes that it made, at least one, have not. They are recorded until they end.
+    /// Called when the program has ended while `processes` processes it created (at least one) are still running. They
+    /// are recorded until they end.
     fn others_go_on(&self, processes: usize) {
         let _ = processes;
     }
 }
 
-/// What all processes of a recording share.
+/// The state shared by all processes of a recording.
 pub(crate) struct Shared<'a> {
     pub(crate) follower: &'a dyn Follower,
-    /// Processes that are recorded at once. The program counts them, and may count wrong.
+    /// Maximum number of processes recorded at the same time. The program counts them, possibly incorrectly.
     pub(crate) most: u32,
     pub(crate) control: &'a Control,
     pub(crate) keep: Option<Keep>,
@@ -81,28 +86,29 @@ pub(crate) struct Shared<'a> {
     pub(crate) origin: &'a Origin,
     pub(crate) group: u64,
     pub(crate) flush: Option<Duration>,
-    /// The spool of the first.
+    /// The spool of the first process.
     pub(crate) first: Spool<'a>,
     pub(crate) file: &'a SpoolFile,
     pub(crate) progress: Progress,
 }
 
-/// How far the recording of all processes is.
+/// The progress of recording all processes.
 #[derive(Default)]
 pub(crate) struct Progress {
-    /// The first has ended.
+    /// Whether the first process has ended.
     first_ended: AtomicBool,
-    /// Nothing more is recorded.
+    /// Whether recording is to stop.
     stop: AtomicBool,
-    /// Spools that were found.
+    /// The number of spools found.
     found: AtomicU32,
-    /// Processes that those which have ended forked.
+    /// The number of processes forked by those that have ended.
     forks: AtomicU32,
     errors: Mutex<Vec<Error>>,
 }
 
 impl Shared<'_> {
-    /// Finds processes and has them recorded, until the first process has ended and all others have, or it is to stop. Returns how many there were.
+    /// Finds processes and records them, until the first process and all others have ended, or until stopped. Returns
+    /// the number of processes.
     pub(crate) fn run<'scope, 'env>(
         &'env self,
         scope: &'scope Scope<'scope, 'env>,
@@ -110,7 +116,7 @@ impl Shared<'_> {
     ) -> u32 {
         let mut seen: Vec<PathBuf> = Vec::new();
         let mut threads = Vec::new();
-        // One that ends is taken off the program's count before its thread is at its end.
+        // A process that ends is removed from the program's count before its recording thread has finished.
         let most = usize::try_from(self.most).unwrap_or(usize::MAX).saturating_mul(2);
         let (mut alone_since, mut said, mut silent_since) = (None, false, Instant::now());
         loop {
@@ -119,7 +125,7 @@ impl Shared<'_> {
             if made != self.progress.found.load(Ordering::Relaxed) {
                 self.progress.found.store(made, Ordering::Relaxed);
                 let folders = self.file.processes().unwrap_or_else(|_| {
-                    // They are looked for again.
+                    // The next iteration searches for them again.
                     self.progress.found.store(made.wrapping_sub(1), Ordering::Relaxed);
                     Vec::new()
                 });
@@ -135,7 +141,7 @@ impl Shared<'_> {
                             seen.push(name);
                             threads.push(thread);
                         }
-                        // There is room when another has ended.
+                        // There will be room when another process has ended.
                         _ => self.progress.found.store(made.wrapping_sub(1), Ordering::Relaxed),
                     }
                 }
@@ -150,7 +156,7 @@ impl Shared<'_> {
                 }
                 let since = *alone_since.get_or_insert_with(Instant::now);
                 if !said && since.elapsed() > Duration::from_secs(1) {
-                    // A process that has ended may still have events in its spool.
+                    // The spool of a process that has ended may still contain events.
                     let alive = seen.iter().filter(|folder| is_alive_in(folder)).count();
                     said = alive > 0;
                     if said {
@@ -166,35 +172,35 @@ impl Shared<'_> {
         self.first.header().spools.load(Ordering::Relaxed)
     }
 
-    /// Returns how many processes were forked of which nothing was heard, when no more is to be expected.
+    /// Returns the number of forked processes that never answered, once no further answers are expected.
     pub(crate) fn unheard(&self) -> u32 {
         let answered = self.first.header().answered.load(Ordering::Acquire);
         self.progress.forks.load(Ordering::Acquire).saturating_sub(answered)
     }
 
-    /// Says that the first process has ended, which forked this many.
+    /// Notes that the first process, which forked this many processes, has ended.
     pub(crate) fn first_has_ended(&self, forks: u32) {
         self.note_forks(forks);
         self.progress.first_ended.store(true, Ordering::Release);
     }
 
-    /// Has nothing more recorded.
+    /// Stops all recording.
     pub(crate) fn stop(&self) {
         self.progress.stop.store(true, Ordering::Release);
         self.progress.first_ended.store(true, Ordering::Release);
     }
 
-    /// Takes the errors of processes.
+    /// Returns the errors of processes and clears them.
     pub(crate) fn take_errors(&self) -> Vec<Error> {
         std::mem::take(&mut *self.progress.errors.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Adds the processes that one which has ended forked.
+    /// Adds the number of processes forked by one that has ended.
     fn note_forks(&self, forks: u32) {
         self.progress.forks.fetch_add(forks, Ordering::AcqRel);
     }
 
-    /// Returns whether each forked process has made its spool, or will make none, and all spools were found.
+    /// Returns whether each forked process has created its spool or will create none, and all spools were found.
     fn all_are_known(&self) -> bool {
         let header = self.first.header();
         let answered = header.answered.load(Ordering::Acquire) >= self.progress.forks.load(Ordering::Acquire);
@@ -246,21 +252,21 @@ impl Shared<'_> {
             self.note_forks(recorded.forks);
             Ok(FollowedOutcome { process: FollowedProcess::of(&file), end, recorded, began: began_at })
         });
-        // Where it could not be recorded, it is not to wait for somebody who reads.
+        // A process that could not be recorded must not wait for a reader.
         spool.header().closed.store(1, Ordering::SeqCst);
-        // What is not in a trace is still there.
+        // The spool contains the events that are not in a trace.
         file.set_temporary(followed.is_ok());
         followed
     }
 }
 
-/// Returns the process that a folder is named after: its number, and when it began in the kernel's ticks since boot.
+/// Returns the process that a directory is named after: its ID, and its start time in kernel ticks since boot.
 fn process_of(folder: &Path) -> Option<(u32, u64)> {
     let (process, began) = folder.file_name()?.to_str()?.strip_prefix(PROCESS)?.split_once('-')?;
     Some((process.parse().ok()?, began.parse().ok()?))
 }
 
-/// Returns whether the process that a folder is named after has not ended.
+/// Returns whether the process that a directory is named after is still alive.
 fn is_alive_in(folder: &Path) -> bool {
     process_of(folder).is_some_and(|(process, began)| is_alive(process, began))
 }

@@ -1,24 +1,25 @@
-//! A process that the program made: its numbers, and its program.
+//! Identification of a process created by the program.
 
 use std::sync::atomic::Ordering;
 
 use crate::record::spool::SpoolFile;
 
-/// A process that the recorded program made, or one that such a process made.
+/// A process created by the recorded program or by another such process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FollowedProcess {
-    /// Its number: 2, 3, ... in the order in which they first allocated. The program that was started is 1.
+    /// The number of the process: 2, 3, ... in the order of their first allocations. The program that was started is
+    /// number 1.
     pub number: u32,
-    /// The system's number of it.
+    /// The process ID.
     pub process: u32,
-    /// The process that made it.
+    /// The ID of the parent process.
     pub parent: u32,
-    /// The program and its arguments, as they were when it first allocated.
+    /// The program and its arguments at the time of the first allocation.
     pub command: Vec<String>,
 }
 
 impl FollowedProcess {
-    /// Reads what a spool says of its process.
+    /// Reads the identification of a process from its spool.
     pub(crate) fn of(file: &SpoolFile) -> Self {
         let spool = file.spool();
         let header = spool.header();
@@ -30,7 +31,7 @@ impl FollowedProcess {
         }
     }
 
-    /// Returns the program's name, without folders.
+    /// Returns the file name of the program.
     #[must_use]
     pub fn name(&self) -> &str {
         let program = self.command.first().map_or("", String::as_str);

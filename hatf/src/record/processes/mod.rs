@@ -1,5 +1,5 @@
-//! What becomes of each process that is recorded? Its events are drained into a sink until it ends; processes that it makes are
-//! followed, each by a thread of its own.
+//! Records each process until it ends by draining its events into a sink. Processes that it creates are followed, each
+//! by a separate thread.
 
 mod control;
 mod drain;

@@ -1,6 +1,6 @@
-//! What is done at the end of a scope, however that ends.
+//! Cleanup at the end of a scope, however the scope ends.
 
-/// Does something when it is dropped.
+/// Calls a function when it is dropped.
 pub(crate) struct OnDrop<F: Fn()>(pub(crate) F);
 
 impl<F: Fn()> Drop for OnDrop<F> {

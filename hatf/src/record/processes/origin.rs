@@ -1,4 +1,4 @@
-//! The user metadata of a recording: where it comes from.
+//! The user metadata of a recording, which describes its origin.
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, OsString};
@@ -16,37 +16,37 @@ use crate::event::EventSink;
 use crate::record::order::Moment;
 use crate::record::spool::SpoolFile;
 
-/// What is recorded of a program, and what is kept of where that was.
+/// The recorded scope of a program, and the facts about the origin that are kept.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scope {
-    /// The mean number of bytes from one block that is recorded to the next; 0: every block is.
+    /// The mean number of bytes between recorded blocks; 0 records every block.
     pub(crate) sample: u64,
-    /// The program's name alone is kept, and not its arguments, nor the machine.
+    /// Whether only the name of the program is kept, without its arguments and the machine.
     pub(crate) private: bool,
-    /// What tells the trace from others.
+    /// Labels that identify the trace.
     pub(crate) labels: BTreeMap<String, String>,
-    /// What alone is recorded, as the user metadata has it; null: everything is.
+    /// The restriction to certain threads, modules or sizes as in the user metadata; null if everything is recorded.
     pub(crate) only: Value,
-    /// The allocator that the program has linked in, whose calls are recorded, as the user metadata has it; null: there is none.
+    /// The statically linked allocator whose calls are recorded, as in the user metadata; null if there is none.
     pub(crate) linked_in: Value,
 }
 
-/// When a recording began, and of what.
+/// The start and the subject of a recording.
 #[derive(Clone, Debug)]
 pub(crate) struct Origin {
-    /// The trace's time 0.
+    /// Time 0 of the trace.
     start: Moment,
     wall: Duration,
     command: Vec<String>,
     scope: Scope,
-    /// The folder of the spool, which has what the trace has not as long as it is unfinished.
+    /// The directory of the spool, which contains the events that an unfinished trace lacks.
     spool: Option<String>,
-    /// The number of the process, the process, and the one that made it, where that is not `hatf record`.
+    /// The number of the process, its ID, and that of its parent; `None` for the program started by `hatf record`.
     process: Option<(u32, u32, u32)>,
 }
 
 impl Origin {
-    /// Makes one for a recording that begins now, with a spool in this folder.
+    /// Creates the origin of a recording that begins now, with a spool in this directory.
     pub(crate) fn now(command: &[OsString], spool: &Path, start: Moment, scope: Scope) -> Self {
         let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let command = command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
@@ -55,29 +55,29 @@ impl Origin {
         Self { start, wall, command, scope, spool, process: None }
     }
 
-    /// Returns that of another process of the same recording, whose times begin at the same moment.
+    /// Returns the origin of another process in the same recording, whose times have the same start.
     pub(crate) fn of_process(&self, process: &FollowedProcess) -> Self {
         let numbers = (process.number, process.process, process.parent);
-        // Another program has its own.
+        // Another program has its own allocator.
         let scope = Scope { linked_in: Value::Null, ..self.scope.clone() };
         Self { command: process.command.clone(), process: Some(numbers), scope, ..self.clone() }
     }
 
-    /// Writes where the trace comes from; the keys are those that `dtds/heap.dtd` names.
+    /// Writes the user metadata, with the keys that `dtds/heap.dtd` defines.
     pub(crate) fn write(&self, sink: &mut dyn EventSink) -> Result<()> {
         self.user_metadata().as_object().map_or(Ok(()), |user_metadata| sink.user_metadata(user_metadata))
     }
 
-    /// Returns it as it is kept beside the spool.
+    /// Returns the JSON that is kept next to the spool.
     pub(crate) fn to_json(&self, clock: Clock) -> Value {
         let Moment { stamp, nanoseconds } = self.start;
         json!({"clock": clock as u32, "stamp": stamp, "nanoseconds": nanoseconds, "user_metadata": self.user_metadata()})
     }
 
-    /// Makes what is kept beside the spool of a process from that of the first.
+    /// Derives the JSON for the spool of a process from that of the first process.
     pub(crate) fn of_recovered(mut first: Value, process: &FollowedProcess) -> Value {
         let user_metadata = &mut first["start"]["user_metadata"];
-        // A recording in private has no command, and the program's name alone.
+        // A private recording has no command and only the program's name.
         let private = user_metadata["command"].is_null();
         user_metadata["program"] = if private { process.name().into() } else { json!(process.command.first()) };
         user_metadata["command"] = json!((!private).then_some(&process.command));
@@ -88,8 +88,9 @@ impl Origin {
         first
     }
 
-    /// Makes what would be kept beside the spool that a process made itself, in which nobody has written it: the spool says when the recording began, and its
-    /// files when that was by the calendar. The machine may have been another.
+    /// Builds the JSON for a spool that a process created by itself, where nobody has written it. The spool contains
+    /// the start of the recording, and its files the calendar time of that start. The recording may be from another
+    /// machine.
     pub(crate) fn of_standalone(file: &SpoolFile) -> Value {
         let header = file.spool().header();
         let nanoseconds = header.start.load(Ordering::Relaxed);
@@ -125,7 +126,7 @@ impl Origin {
             "only": only,
             "linked_in": linked_in,
             "sampling": (*sample > 0).then(|| json!({"bytes": sample})),
-            // No other recording has the same: by it a trace is known to be of a spool.
+            // This ID is unique to the recording and identifies the spool that belongs to a trace.
             "recording": recording,
             "spool": self.spool,
             "recorder": format!("hatf {}", env!("CARGO_PKG_VERSION")),
@@ -137,17 +138,17 @@ impl Origin {
     }
 }
 
-/// Says which process of a recording it is.
+/// Adds the process number and IDs to the user metadata.
 fn add_process(user_metadata: &mut Value, recording: &str, (number, process, parent): (u32, u32, u32)) {
     user_metadata["recording"] = format!("{recording}/{number}").into();
     user_metadata["process"] = json!({"number": number, "id": process, "parent": parent});
 }
 
-/// The C library that `hatf` runs on, which is the program's, too, unless that brings its own.
+/// Returns the C library that `hatf` uses. The program uses the same unless it brings its own.
 fn libc_version() -> Option<String> {
     #[cfg(target_env = "gnu")]
     {
-        // SAFETY: a constant C string.
+        // SAFETY: the pointer is to a constant C string.
         let version = unsafe { CStr::from_ptr(libc::gnu_get_libc_version()) };
         Some(format!("glibc {}", version.to_string_lossy()))
     }
@@ -156,14 +157,14 @@ fn libc_version() -> Option<String> {
 }
 
 fn host() -> String {
-    // SAFETY: zero is a value of this structure of bytes; the call fills it with C strings.
+    // SAFETY: all zeros is a valid value of this struct of bytes; the call fills it with C strings.
     let name = unsafe {
         let mut name: libc::utsname = std::mem::zeroed();
         libc::uname(&raw mut name);
         name
     };
     let text = |field: &[libc::c_char]| {
-        // SAFETY: the kernel ends each field with a zero, within it.
+        // SAFETY: the kernel terminates each field with a zero byte within the field.
         unsafe { CStr::from_ptr(field.as_ptr()) }.to_string_lossy().into_owned()
     };
     let fields = [&name.nodename, &name.sysname, &name.release, &name.machine];

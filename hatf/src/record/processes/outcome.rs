@@ -1,4 +1,4 @@
-//! What became of a recording.
+//! The outcome of a recording.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -14,65 +14,66 @@ use super::python_version::PythonVersion;
 use crate::Error;
 use crate::record::spool::SpoolFile;
 
-/// What was recorded of a process.
+/// The recorded data of a process.
 #[derive(Debug)]
 pub struct Recorded {
     /// Events in the trace.
     pub events: u64,
-    /// Events that the sink had flushed before the end: at least these are in the trace where it fails then.
+    /// Events that the sink had flushed before the end. At least these are in the trace if the sink fails at the end.
     pub flushed: u64,
-    /// Calls among them that allocate.
+    /// Allocation calls in the trace.
     pub allocations: u64,
-    /// Events that the program made and that did not arrive.
+    /// Events of the program that did not arrive.
     pub lost: u64,
-    /// Events that had to be held until one of another thread was given, as the stamps of the two contradicted each other.
+    /// Events that were held until an event of another thread was passed on, because the stamps of the two contradicted
+    /// each other.
     pub repairs: u64,
-    /// Program images recorded: 0 if the program never loaded the recorder, over 1 if it turned into
-    /// others by exec.
+    /// Recorded program images: 0 if the program never loaded the recorder, more than 1 if it executed other programs.
     pub images: u64,
-    /// The files of its images.
+    /// The files of the images.
     pub programs: BTreeSet<PathBuf>,
-    /// Functions of an allocator that a program has linked in whose calls were recorded.
+    /// The number of functions of a statically linked allocator whose calls were recorded.
     pub linked: u32,
-    /// It has become another program by exec, which did not load the recorder.
+    /// Whether the process executed another program that did not load the recorder.
     pub left: bool,
-    /// Times that the program had to wait for space in the spool.
+    /// The number of times that the program had to wait for space in the spool.
     pub waits: u64,
-    /// Stacks were asked for, and there are none: no room for their table, or no way to find them on this machine.
+    /// Whether requested stacks are missing, because there was no room for the stack table or stacks cannot be walked
+    /// on this machine.
     pub stackless: bool,
-    /// The version of Python whose frames are in stacks, or, where it is not known, are not.
+    /// The version of Python. Its frames are in the stacks if that version is supported.
     pub python: Option<PythonVersion>,
-    /// Calls that have no stack because the table of stacks had no room for it.
+    /// Calls without a stack because the stack table was full.
     pub stacks_missed: u64,
-    /// Calls that allocate whose stack has one frame.
+    /// Allocation calls whose stack has one frame.
     pub single_frames: u64,
-    /// Processes that it forked.
+    /// Processes forked by this one.
     pub forks: u32,
-    /// Why recording ended before the program did.
+    /// The reason that recording ended before the program, if it did.
     pub stopped: Option<Stop>,
-    /// How often recording went on after it was off.
+    /// The number of times that recording resumed.
     pub starts: u64,
-    /// Recording was off when it ended.
+    /// Whether recording was off at the end.
     pub is_off: bool,
-    /// The last part for so long was kept, where [`crate::record::Keep::Time`] asked for more: the spool had no room for it.
+    /// The duration of the kept part, if the spool had no room for the time requested by [`crate::record::Keep::Time`].
     pub kept_short: Option<Duration>,
-    /// Why what lasts of events that were given back could not be noted beside the spool, where the last part is kept. The trace has it;
-    /// after a kill it could not have been recovered.
+    /// The reason that lasting events could not be saved next to the spool when only the last part is kept. The trace
+    /// contains them, but after a kill they could not have been recovered.
     pub not_lasting: Option<Error>,
-    /// How long it ran.
+    /// The run time of the process.
     pub duration: Duration,
-    /// The sink's error. The program went on without being recorded.
+    /// The sink's error. The program continued without being recorded.
     pub sink_error: Option<Error>,
 }
 
-/// Processes that the program made and that were not recorded.
+/// Processes created by the program that were not recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NotRecordedProcesses {
-    /// At least this many.
+    /// The minimum number of such processes.
     pub count: u32,
-    /// Why some of them were not. Others were not to be, as [`crate::record::RecordOptions`] say.
+    /// The reasons that some of them were not recorded. The others were excluded by [`crate::record::RecordOptions`].
     pub reasons: Vec<NotFollowed>,
-    /// Besides, processes that were about to be forked and of which nothing was heard: they ended at once, or were never there.
+    /// Additional processes that were about to be forked and never answered. They ended immediately or never existed.
     pub unheard: u32,
 }
 
@@ -83,11 +84,13 @@ impl fmt::Display for NotRecordedProcesses {
         for (place, reason) in self.reasons.iter().enumerate() {
             f.write_str(if place == 0 { ": " } else { ", or " })?;
             f.write_str(match reason {
-                NotFollowed::Most => "as many were recorded as may be at once (--follow-most, ulimit -n)",
+                NotFollowed::Most => {
+                    "the maximum number of processes was already being recorded (--follow-most, ulimit -n)"
+                }
                 NotFollowed::User => "they ran as another user, who cannot open the spool",
-                NotFollowed::Root => "they had another root folder, where the spool is not found",
-                NotFollowed::Files => "they had no file descriptor left",
-                NotFollowed::Filter => "the program may have a filter for system calls",
+                NotFollowed::Root => "they had another root directory, which does not contain the spool",
+                NotFollowed::Files => "they had no free file descriptors",
+                NotFollowed::Filter => "the program may have a seccomp filter",
                 NotFollowed::Room => "there was no room for their spools",
             })?;
         }
@@ -98,23 +101,23 @@ impl fmt::Display for NotRecordedProcesses {
 /// The outcome of a recording.
 #[derive(Debug)]
 pub struct Outcome {
-    /// How the program ended.
+    /// The exit status of the program.
     pub status: ExitStatus,
-    /// What was recorded of it.
+    /// The recorded data of the program.
     pub recorded: Recorded,
-    /// Processes that the program made and that were recorded.
+    /// The number of recorded processes created by the program.
     pub followed: u32,
     /// Processes that were not recorded.
     pub not_followed: NotRecordedProcesses,
-    /// The errors of processes that could not be recorded, or not whole.
+    /// Errors of processes that could not be recorded completely.
     pub follow_errors: Vec<Error>,
-    /// Why the program could not open the spool, though it has loaded the recorder.
+    /// The reason that the program could not open the spool although it loaded the recorder.
     pub refused: Option<io::Error>,
-    /// The spool, with those of processes. All that is not in a trace is in it.
+    /// The spool, with those of further processes. It contains everything that is not in a trace.
     pub spool: EndedSpool,
 }
 
-/// The spool of a recording that has ended: it is removed when this is dropped, unless it is kept.
+/// The spool of a recording that has ended. It is removed on drop unless it is kept.
 #[derive(Debug)]
 pub struct EndedSpool(SpoolFile);
 
@@ -123,7 +126,7 @@ impl EndedSpool {
         Self(file)
     }
 
-    /// Leaves it where it is, for [`crate::record::Spooled`] to make a trace of, and returns its folder.
+    /// Keeps the spool, so that [`crate::record::Spooled`] can make a trace from it. Returns its directory.
     #[must_use]
     pub fn keep(mut self) -> PathBuf {
         self.0.set_temporary(false);
@@ -132,20 +135,20 @@ impl EndedSpool {
 }
 
 impl Recorded {
-    /// Returns why recording ended before the program did; `None`: it did not. What the program did after that was not recorded, and is
-    /// not counted as lost.
+    /// Returns the reason that recording ended before the program, or `None` if it did not. Later events of the program
+    /// were not recorded and do not count as lost.
     #[must_use]
     pub fn ended_early(&self) -> Option<&'static str> {
         match self.stopped {
             Some(Stop::Full) => Some("the spool was full"),
-            Some(Stop::Confined) => Some("the program gave up what recording needs"),
+            Some(Stop::Confined) => Some("the program gave up permissions that recording needs"),
             None => self.sink_error.as_ref().map(|_| "the trace could not be written"),
         }
     }
 }
 
 impl Outcome {
-    /// Returns the exit status a shell would give: the program's, or 128 and the signal's number.
+    /// Returns the exit status that a shell would report: that of the program, or 128 plus the signal number.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         let code = match (self.status.code(), self.status.signal()) {
@@ -156,7 +159,7 @@ impl Outcome {
         u8::try_from(code).unwrap_or(1)
     }
 
-    /// Something the user should know where the trace is not what was asked for.
+    /// Returns a warning for the user if the trace is not what was requested.
     #[must_use]
     pub fn warning(&self) -> Option<String> {
         if self.recorded.images == 0 {
@@ -166,10 +169,10 @@ impl Outcome {
                     format!("nothing was recorded: the program could not open the spool in {spool}: {error}")
                 }
                 (None, Some(signal)) => {
-                    format!("the program was ended by signal {signal} before it loaded the recorder")
+                    format!("the program was killed by signal {signal} before it loaded the recorder")
                 }
-                (None, None) => "the program did not load the recorder: it is statically linked, or set-user-ID, or \
-                                 for another machine, or it may not open the spool"
+                (None, None) => "the program did not load the recorder: it is statically linked, set-user-ID, \
+                                 for another machine, or not allowed to open the spool"
                     .to_owned(),
             });
         }
@@ -177,7 +180,7 @@ impl Outcome {
         let lost = (lost > 0).then(|| format!("{lost} events were lost"));
         let ended = self.recorded.ended_early();
         let ended =
-            ended.map(|why| format!("recording ended early: {why}; what the program did then was not recorded"));
+            ended.map(|why| format!("recording ended early: {why}; later events of the program were not recorded"));
         let said: Vec<_> = ended.into_iter().chain(lost).collect();
         (!said.is_empty()).then(|| said.join("; "))
     }

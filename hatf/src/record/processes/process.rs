@@ -1,4 +1,4 @@
-//! The process that is recorded: one that this one has started, or one that the program made.
+//! The recorded process: one that this process has started, or one that the program created.
 
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::os::unix::process::ExitStatusExt as _;
@@ -11,47 +11,47 @@ use hatf_record::{EXITED, Header};
 use crate::event::EventKind;
 use crate::{Error, Result};
 
-/// How often the kernel is asked for a process that is not our child.
+/// The interval at which the kernel is queried about a process that is not a child.
 const ASK: Duration = Duration::from_millis(2);
 
-/// A process that is recorded.
+/// A recorded process.
 pub(crate) enum Process<'a> {
-    /// Our child.
+    /// A child of this process.
     Started(Child),
-    /// One that the program made, or that ran already.
+    /// A process created by the program, or one that was already running.
     Other(OtherProcess<'a>),
 }
 
-/// A process that is not our child.
+/// A process that is not a child of this process.
 pub(crate) struct OtherProcess<'a> {
     pub(crate) id: u32,
-    /// When it began, in the kernel's ticks since boot.
+    /// Its start time in kernel ticks since boot.
     pub(crate) began: u64,
-    /// Says that it is not to be recorded any more.
+    /// Whether it is no longer to be recorded.
     pub(crate) stop: &'a AtomicBool,
     pub(crate) header: &'a Header,
     pub(crate) asked: Instant,
 }
 
-/// How a process ended.
+/// The way a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// Of our child all is known.
+    /// The complete exit status of a child.
     Status(ExitStatus),
-    /// It has said with which status it would end, and ended.
+    /// The process announced this exit status and ended.
     Exit(u8),
-    /// It was killed, or has ended in a way that the recorder does not see, or it goes on.
+    /// The process was killed or ended in a way that the recorder does not see, or it is still running.
     Unknown,
 }
 
 impl End {
-    /// Returns what the process has said of its end.
+    /// Returns the end that the process announced.
     pub(crate) fn of_exit(header: &Header) -> Self {
         let [status, flags, ..] = header.exit.load(Ordering::Relaxed).to_le_bytes();
         if u32::from(flags) << 8 == EXITED { Self::Exit(status) } else { Self::Unknown }
     }
 
-    /// Returns the event that the trace ends with.
+    /// Returns the event at the end of the trace.
     pub(crate) fn event(self) -> Option<EventKind<'static>> {
         match self {
             Self::Status(status) => Some(match (status.code(), status.signal()) {
@@ -65,7 +65,7 @@ impl End {
 }
 
 impl Process<'_> {
-    /// Returns its number in the system.
+    /// Returns the process ID.
     pub(crate) fn id(&self) -> u32 {
         match self {
             Self::Started(child) => child.id(),
@@ -73,7 +73,7 @@ impl Process<'_> {
         }
     }
 
-    /// Returns how it ended, if it has.
+    /// Returns the end of the process if it has ended.
     pub(crate) fn ended(&mut self) -> Result<Option<End>> {
         match self {
             Self::Started(child) => Ok(child.try_wait().map_err(Error::system("wait"))?.map(End::Status)),
@@ -98,22 +98,23 @@ impl OtherProcess<'_> {
     }
 }
 
-/// Returns whether a process runs that began then.
+/// Returns whether a process with this start time is running.
 pub(crate) fn is_alive(process: u32, began: u64) -> bool {
     let Some((state, at)) = state(process) else { return false };
     (began == 0 || at == began) && !matches!(state, 'Z' | 'X' | 'x')
 }
 
-/// Returns when a process began, in the kernel's ticks since boot; 0 if there is none. For processes that run already.
+/// Returns the start time of a process in kernel ticks since boot, or 0 if there is no such process. For processes that
+/// are already running.
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn began(process: u32) -> u64 {
     state(process).map_or(0, |(_, began)| began)
 }
 
-/// Returns the state of a process, and when it began.
+/// Returns the state and the start time of a process.
 fn state(process: u32) -> Option<(char, u64)> {
     let text = std::fs::read(format!("/proc/{process}/stat")).ok()?;
-    // The second field is a name in parentheses, which may have any character.
+    // The second field is a name in parentheses, which may contain any character.
     let behind = text.iter().rposition(|byte| *byte == b')').map_or(0, |at| at + 1);
     let text = String::from_utf8_lossy(text.get(behind..).unwrap_or_default()).into_owned();
     let mut fields = text.split_ascii_whitespace();
@@ -121,22 +122,23 @@ fn state(process: u32) -> Option<(char, u64)> {
     Some((state, fields.nth(18)?.parse().ok()?))
 }
 
-/// Waits for a process to end, or for a moment.
+/// Waits for a process to end, or for a short time.
 pub(crate) struct ProcessEnd(Option<OwnedFd>);
 
 impl ProcessEnd {
     pub(crate) fn of(process: u32) -> Self {
-        // SAFETY: numbers only. Kernels before 5.3 answer with an error.
+        // SAFETY: the arguments are numbers. Kernels before 5.3 return an error.
         let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, process, 0) };
         let fd = libc::c_int::try_from(fd).ok().filter(|fd| *fd >= 0);
-        // SAFETY: a descriptor that was just made, and that nobody else has.
+        // SAFETY: the descriptor was just created and has no other owner.
         Self(fd.map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 
     pub(crate) fn wait(&self, milliseconds: libc::c_int) {
         let fd = self.0.as_ref().map_or(-1, |fd| fd.as_raw_fd());
         let mut poll = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-        // SAFETY: one structure; a negative descriptor is passed over, and the time runs.
+        // SAFETY: the pointer is to one valid struct. A negative descriptor is ignored, so that only the timeout
+        // applies.
         unsafe { libc::poll(&raw mut poll, 1, milliseconds) };
     }
 }

@@ -1,4 +1,4 @@
-//! Which Python a recorded process has.
+//! The Python version of a recorded process.
 
 use std::fmt;
 
@@ -9,12 +9,12 @@ use hatf_record::PYTHON_UNKNOWN;
 pub struct PythonVersion {
     major: u32,
     minor: u32,
-    /// Whether its frames are known, and stand in stacks.
+    /// Whether this version is supported, so that its frames are in the stacks.
     pub is_known: bool,
 }
 
 impl PythonVersion {
-    /// Reads what the process has written; `None`: it has none.
+    /// Decodes the version written by the process. Returns `None` if the process has no Python.
     pub(crate) fn of(word: u32) -> Option<Self> {
         let (major, minor) = (word >> 8 & 0xff, word & 0xff);
         (word != 0).then_some(Self { major, minor, is_known: word & PYTHON_UNKNOWN == 0 })
@@ -24,7 +24,7 @@ impl PythonVersion {
 impl fmt::Display for PythonVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.major, self.minor) {
-            // It does not say so itself.
+            // These versions do not report their version.
             (0, _) => f.write_str("Python before 3.11"),
             (3, 11..=13) if !self.is_known => write!(f, "Python 3.{} without the lock", self.minor),
             (major, minor) => write!(f, "Python {major}.{minor}"),

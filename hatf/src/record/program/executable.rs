@@ -1,4 +1,4 @@
-//! The file of a program: found as the system would find it, and whether it has the recorder linked in.
+//! The file of a program: searches for it as the system would, and checks whether the recorder is linked into it.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -7,12 +7,12 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 
-/// Scripts whose interpreter is a script, at most; the kernel follows as many.
+/// Maximum number of nested script interpreters, which is also the kernel's limit.
 const SCRIPTS: usize = 4;
-/// Bytes of a script's first line that the kernel reads.
+/// Maximum length of a script's first line that the kernel reads.
 const FIRST_LINE: usize = 256;
 
-/// Opens a program, which is found as the system would find it; where it is a script, its interpreter.
+/// Opens a program, which is searched for as the system would search for it. For a script, opens its interpreter.
 pub(super) fn open(program: &OsStr) -> Option<(PathBuf, File)> {
     let mut path = find(program)?;
     for _ in 0..=SCRIPTS {
@@ -27,7 +27,7 @@ pub(super) fn open(program: &OsStr) -> Option<(PathBuf, File)> {
     None
 }
 
-/// Finds a program: by its path, or by its name in the folders of `PATH`.
+/// Finds a program by its path, or by its name in the directories of `PATH`.
 pub(super) fn find(program: &OsStr) -> Option<PathBuf> {
     if program.as_bytes().contains(&b'/') {
         return Some(program.into());
@@ -37,10 +37,11 @@ pub(super) fn find(program: &OsStr) -> Option<PathBuf> {
     std::env::split_paths(&std::env::var_os("PATH")?).map(|folder| folder.join(program)).find(runs)
 }
 
-/// Returns whether a program has the recorder of the crate `hatf-record` linked in: by the variable's name.
+/// Returns whether the recorder of the crate `hatf-record` is linked into a program. This is detected by the name of
+/// the environment variable.
 pub(super) fn has_recorder(file: &File) -> bool {
     let name = hatf_record::SPOOL_VARIABLE.as_bytes();
-    // SAFETY: the file is read alone. Somebody who writes to it meanwhile changes what is found.
+    // SAFETY: the file is only read. A concurrent writer can only change the result.
     let Ok(bytes) = (unsafe { memmap2::Mmap::map(file) }) else { return false };
     let is_name = |at: &usize| bytes.get(*at..).is_some_and(|rest| rest.starts_with(name));
     let first = name.first().copied().unwrap_or_default();

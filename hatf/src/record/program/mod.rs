@@ -1,5 +1,5 @@
-//! What of a program can be recorded? Its file is looked at before it runs: whether it will load the recorder, which sanitizer it has, and
-//! which allocator is linked in.
+//! Checks before a program runs of what can be recorded: whether it will load the recorder, which sanitizer it uses,
+//! and which allocator is statically linked.
 
 mod executable;
 mod linked;

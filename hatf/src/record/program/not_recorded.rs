@@ -1,4 +1,4 @@
-//! Why a program will not load the recorder, found out before it runs.
+//! Detects, before a program runs, that it will not load the recorder.
 
 use std::ffi::{CString, OsStr};
 use std::fmt;
@@ -10,27 +10,27 @@ use std::path::{Path, PathBuf};
 use super::executable::{find, has_recorder, open};
 use super::sanitizer::Sanitizer;
 
-/// Why a program does not load the recorder. Programs that it starts may load it.
+/// A program that does not load the recorder, with the reason. Programs that it starts may load the recorder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotRecorded {
-    /// The program, or the interpreter of the script that it is.
+    /// The program, or its interpreter if it is a script.
     pub program: PathBuf,
-    /// Why.
+    /// The reason.
     pub reason: NotRecordedReason,
 }
 
-/// A reason for which a program does not load the recorder.
+/// A reason that a program does not load the recorder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotRecordedReason {
-    /// It is statically linked, and no recorder is linked in.
+    /// It is statically linked, without the recorder.
     Static,
-    /// It runs as another user or group, or has capabilities of its own.
+    /// It runs as another user or group, or has additional capabilities.
     Privileged,
-    /// It is for another machine than this program is.
+    /// It is for another machine architecture than this program.
     OtherMachine,
-    /// It has the allocator of AddressSanitizer linked in, which it calls directly.
+    /// The allocator of AddressSanitizer is statically linked and called directly.
     AddressSanitizer,
-    /// ThreadSanitizer does not start with the recorder loaded: the program would end at once.
+    /// ThreadSanitizer does not start with the recorder loaded: the program would end immediately.
     ThreadSanitizer,
 }
 
@@ -42,10 +42,10 @@ impl fmt::Display for NotRecorded {
             NotRecordedReason::Privileged => "is set-user-ID, set-group-ID or has file capabilities",
             NotRecordedReason::OtherMachine => "is for another machine",
             NotRecordedReason::AddressSanitizer => {
-                let how = "link its runtime as a library (GCC does so, Clang with -shared-libasan)";
+                let how = "link its runtime as a shared library (the default of GCC; Clang needs -shared-libasan)";
                 return write!(
                     f,
-                    "{program} has the allocator of AddressSanitizer linked in, which is not recorded: {how}"
+                    "{program} is statically linked with the allocator of AddressSanitizer, which is not recorded: {how}"
                 );
             }
             NotRecordedReason::ThreadSanitizer => {
@@ -59,7 +59,8 @@ impl fmt::Display for NotRecorded {
     }
 }
 
-/// Looks at a program, which is found as the system would find it; `None` if it will load the recorder, or that cannot be known.
+/// Examines a program, which is searched for as the system would search for it. Returns `None` if it will load the
+/// recorder or the answer is unknown.
 #[must_use]
 pub fn not_recorded(program: &OsStr) -> Option<NotRecorded> {
     let (path, file) = open(program)?;
@@ -72,17 +73,19 @@ pub fn not_recorded(program: &OsStr) -> Option<NotRecorded> {
     reason.map(|reason| NotRecorded { program: path, reason })
 }
 
-/// Returns whether a program, which is found as the system would find it, has AddressSanitizer in a shared library.
+/// Returns whether a program, which is searched for as the system would search for it, uses AddressSanitizer as a
+/// shared library.
 pub(crate) fn has_address_sanitizer(program: &OsStr) -> bool {
     let file = find(program).and_then(|path| File::open(path).ok());
     file.and_then(|file| Sanitizer::of(&file)) == Some(Sanitizer::Address { shared: true })
 }
 
-/// Returns whether the dynamic linker will distrust the environment.
+/// Returns whether the dynamic linker will not trust the environment.
 fn is_privileged(path: &Path, file: &File) -> bool {
     let Ok(metadata) = file.metadata() else { return false };
     let Ok(name) = CString::new(path.as_os_str().as_bytes()) else { return false };
-    // SAFETY: calls that cannot fail; C strings; zero is a value of the structure, which the call fills.
+    // SAFETY: these calls cannot fail, the strings are C strings, and all zeros is a valid value of the struct, which
+    // the call fills.
     let (user, group, held, capable) = unsafe {
         let mut mount: libc::statvfs = std::mem::zeroed();
         let mounted = libc::statvfs(name.as_ptr(), &raw mut mount) == 0;
@@ -92,21 +95,21 @@ fn is_privileged(path: &Path, file: &File) -> bool {
         (libc::getuid(), libc::getgid(), held, capable)
     };
     let becomes = |bits: u32, owner: u32, is: u32| metadata.mode() & bits == bits && owner != is;
-    // Capabilities of a file are nothing new to the superuser.
+    // File capabilities add nothing for the superuser.
     let other = becomes(libc::S_ISUID, metadata.uid(), user)
         || becomes(libc::S_ISGID | libc::S_IXGRP, metadata.gid(), group)
         || capable && user != 0;
     other && !held
 }
 
-/// Bytes of an executable in which its head is looked for.
+/// Size in bytes of an ELF header.
 const HEAD: usize = 64;
-/// Bytes of an entry of the program table.
+/// Size in bytes of a program header table entry.
 const ENTRY: usize = 56;
-/// Entries of it, at most.
+/// Maximum number of program header table entries.
 const ENTRIES: usize = 1024;
 
-/// Looks at an executable of ELF; `None` also if it is none.
+/// Examines an ELF executable. Also returns `None` if the file is not an ELF executable.
 fn of_elf(file: &File) -> Option<NotRecordedReason> {
     let mut head = [0; HEAD];
     file.read_exact_at(&mut head, 0).ok()?;
@@ -115,11 +118,11 @@ fn of_elf(file: &File) -> Option<NotRecordedReason> {
     }
     let mut own = [0; HEAD];
     File::open("/proc/self/exe").ok()?.read_exact_at(&mut own, 0).ok()?;
-    // Class and order of bytes, and the machine.
+    // Class and byte order, and the machine.
     if head.get(4..6) != own.get(4..6) || head.get(18..20) != own.get(18..20) {
         return Some(NotRecordedReason::OtherMachine);
     }
-    // The recorder is for machines of 64 bits.
+    // The recorder supports only 64-bit machines.
     let word = |at: usize| Some(u16::from_ne_bytes(head.get(at..at + 2)?.try_into().ok()?));
     let table = u64::from_ne_bytes(head.get(32..40)?.try_into().ok()?);
     let (bytes, entries) = (usize::from(word(54)?), usize::from(word(56)?));
@@ -151,7 +154,7 @@ mod tests {
         }
     }
 
-    /// Any bytes behind the beginning of an executable.
+    /// Arbitrary bytes after the beginning of an executable.
     #[test]
     fn damaged_executables() {
         let own = fs::read("/proc/self/exe").unwrap();

@@ -1,5 +1,6 @@
-//! Programs built with a sanitizer that has an allocator of its own. That of AddressSanitizer can be recorded where it is in a shared library:
-//! the recorder comes before it, which the library has to be asked to allow. ThreadSanitizer does not start behind another library.
+//! Programs built with a sanitizer that has its own allocator. AddressSanitizer's allocator can be recorded if it is in
+//! a shared library: the recorder precedes the library, which must be configured to allow this. ThreadSanitizer does
+//! not start if another library precedes it.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -8,28 +9,29 @@ use object::read::ReadCache;
 
 use super::symbols::{Symbol, Symbols};
 
-/// A sanitizer that a program is built with.
+/// A sanitizer that a program was built with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sanitizer {
-    /// AddressSanitizer; whether its allocator is in a shared library.
+    /// AddressSanitizer; `shared` says whether its allocator is in a shared library.
     Address { shared: bool },
     /// ThreadSanitizer.
     Thread,
 }
 
 impl Sanitizer {
-    /// Returns that of an executable, by the function that starts it. `None` also if the file cannot be read, or is of `hatf cc`, which
-    /// has the compiler call functions of these names.
+    /// Returns the sanitizer of an executable, identified by its initialization function. Also returns `None` if the
+    /// file cannot be read, or if it was built by `hatf cc`, which makes the compiler call functions with the same
+    /// names.
     pub(crate) fn of(file: &File) -> Option<Self> {
         let cache = ReadCache::new(file);
         let parsed = object::File::parse(&cache).ok()?;
         Self::in_symbols(&Symbols::of(&parsed))
     }
 
-    /// The same of an executable's symbols.
+    /// Returns the sanitizer of an executable with these symbols.
     pub(super) fn in_symbols(symbols: &Symbols<'_>) -> Option<Self> {
         let mut found = None;
-        // Where the runtime is linked in, programs need not export it: it is in the debugger's table alone.
+        // If the runtime is statically linked, programs need not export it, so only the debug symbol table contains it.
         for Symbol { name, is_undefined, .. } in symbols.iter() {
             match name {
                 b"__asan_init" => found = Some(Self::Address { shared: is_undefined }),
@@ -42,10 +44,10 @@ impl Sanitizer {
     }
 }
 
-/// The environment variable of AddressSanitizer.
+/// The environment variable with options for AddressSanitizer.
 pub(crate) const ADDRESS_OPTIONS: &str = "ASAN_OPTIONS";
 
-/// Returns the options of AddressSanitizer with one more: that another library may come before its own.
+/// Returns the options of AddressSanitizer with one added that allows another library to precede its own.
 pub(crate) fn behind_another(options: Option<&OsStr>) -> OsString {
     let mut all = options.map_or_else(OsString::new, OsStr::to_owned);
     if !all.is_empty() {

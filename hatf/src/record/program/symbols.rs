@@ -1,14 +1,15 @@
-//! The symbols of a program. Their tables are read whole: a read of the file for each name takes half a second for a program such as node.
+//! The symbols of a program. The tables are read as a whole, because reading the file for each name takes half a second
+//! for a program such as node.
 
 use object::elf::{SHN_LORESERVE, SHN_UNDEF, SHN_XINDEX, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE, STT_OBJECT, Sym64};
 use object::read::StringTable;
 use object::read::elf::{SectionHeader as _, Sym as _};
 use object::{Endianness, File, ReadRef};
 
-/// The symbol tables of an executable of 64 bits, of which none or two may be there.
+/// The symbol tables of a 64-bit executable, which may have none, one or both.
 pub(crate) struct Symbols<'d> {
     endian: Endianness,
-    /// That for debuggers, which may be stripped, and that of the dynamic linker.
+    /// The debug symbol table, which may be stripped, and that of the dynamic linker.
     tables: [Table<'d>; 2],
 }
 
@@ -17,27 +18,27 @@ type Table<'d> = (&'d [Sym64<Endianness>], StringTable<'d, &'d [u8]>);
 
 /// A symbol.
 pub(crate) struct Symbol<'d> {
-    /// Its name; empty if that is broken.
+    /// The name, or empty if it is invalid.
     pub(crate) name: &'d [u8],
     pub(crate) address: u64,
     pub(crate) size: u64,
-    /// `STT_FUNC`, for example.
+    /// The type, for example `STT_FUNC`.
     pub(crate) kind: u8,
-    /// It is of another file.
+    /// Whether the symbol is defined in another file.
     pub(crate) is_undefined: bool,
-    /// It is a place in this file.
+    /// Whether the symbol is a location in this file.
     pub(crate) is_definition: bool,
 }
 
 impl Symbol<'_> {
-    /// Returns whether code is what it names.
+    /// Returns whether the symbol names code.
     pub(crate) fn is_code(&self) -> bool {
         matches!(self.kind, STT_FUNC | STT_GNU_IFUNC)
     }
 }
 
 impl<'d> Symbols<'d> {
-    /// Reads those of a file; none where it is broken, or no ELF file of 64 bits.
+    /// Reads the symbols of a file. Returns none if the file is invalid or is not a 64-bit ELF file.
     pub(crate) fn of<R: ReadRef<'d>>(file: &File<'d, R>) -> Self {
         let mut symbols = Self { endian: Endianness::Little, tables: Default::default() };
         let File::Elf64(file) = file else { return symbols };
@@ -55,17 +56,17 @@ impl<'d> Symbols<'d> {
         symbols
     }
 
-    /// Returns whether a debugger's table is there.
+    /// Returns whether there is a debug symbol table.
     pub(super) fn has_debugging(&self) -> bool {
         self.tables.first().is_some_and(|(symbols, _)| !symbols.is_empty())
     }
 
-    /// Gives each of them.
+    /// Iterates over all symbols.
     pub(super) fn iter(&self) -> impl Iterator<Item = Symbol<'d>> {
         self.of_tables(&self.tables)
     }
 
-    /// Gives each of those that the dynamic linker knows.
+    /// Iterates over the symbols that the dynamic linker knows.
     pub(crate) fn exported(&self) -> impl Iterator<Item = Symbol<'d>> {
         self.of_tables(self.tables.get(1..).unwrap_or_default())
     }

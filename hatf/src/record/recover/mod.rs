@@ -1,7 +1,8 @@
-//! A trace of a spool that was left behind, because `hatf record` was killed.
+//! Makes a trace from a spool that was left behind because `hatf record` was killed.
 //!
-//! The trace that was being written holds whole groups, and chunks are used again only when their events are in it. So what it
-//! lacks is in the spool. How many events of each thread it has says where each thread goes on.
+//! The unfinished trace contains complete groups, and chunks are reused only when their events are in the trace, so the
+//! spool contains everything that the trace lacks. The number of events of each thread in the trace determines where
+//! that thread continues.
 
 mod unfinished_trace;
 
@@ -31,27 +32,27 @@ pub struct Spooled {
 pub struct Recovered {
     /// Events in the trace.
     pub events: u64,
-    /// Of these, events that the unfinished trace held.
+    /// Events that the unfinished trace contained.
     pub from_trace: u64,
-    /// Events that the program made and that are not there: at most this many where a part of the spool is
+    /// Events of the program that are missing. This is an upper bound if a part of the spool is
     /// [unreadable](Self::unreadable).
     pub lost: u64,
-    /// Of these, events that the unfinished trace had and has no longer.
+    /// Lost events that the unfinished trace once contained.
     pub missing: u64,
-    /// Of these, events that a part of the spool may have which cannot be read.
+    /// Lost events that may be in an unreadable part of the spool.
     pub unreadable: u64,
-    /// A part of the stacks cannot be read.
+    /// Whether a part of the stacks cannot be read.
     pub are_stacks_damaged: bool,
-    /// As [`super::Recorded::repairs`], of the events that came from the spool.
+    /// Repairs among the events from the spool; see [`super::Recorded::repairs`].
     pub repairs: u64,
-    /// When recording of the process began, in nanoseconds since the recording of the program did.
+    /// The start of the recording of the process, in nanoseconds since the recording of the program began.
     pub began: u64,
-    /// How the process ended.
+    /// The way the process ended.
     pub end: End,
 }
 
 impl Recovered {
-    /// Returns whether all that the spool has is in the trace.
+    /// Returns whether everything in the spool is in the trace.
     #[must_use]
     pub fn is_all_read(&self) -> bool {
         self.unreadable == 0 && !self.are_stacks_damaged
@@ -59,15 +60,16 @@ impl Recovered {
 }
 
 impl Spooled {
-    /// Opens a spool by its folder.
+    /// Opens the spool in a directory.
     ///
     /// # Errors
-    /// There is none; it is not of this user alone; it belongs to a recording in progress, or to a program that still runs.
+    /// The directory contains no spool, it does not belong to this user alone, or the spool belongs to a recording in
+    /// progress or to a running program.
     pub fn open(folder: &Path) -> Result<Self> {
         Self::open_by(folder, || folder.parent().and_then(origin_of))
     }
 
-    /// Opens that of a process that the program made: one of [`Spooled::processes`].
+    /// Opens the spool of a process created by the program: one of [`Spooled::processes`].
     ///
     /// # Errors
     /// As for [`Spooled::open`].
@@ -75,12 +77,12 @@ impl Spooled {
         Self::open_by(folder, || Some(self.origin.clone()))
     }
 
-    /// Opens a spool; `first` is what was kept beside that of the program which was started.
+    /// Opens a spool. `first` returns the data kept next to the spool of the program that was started.
     fn open_by(folder: &Path, first: impl FnOnce() -> Option<Value>) -> Result<Self> {
         let busy = |by: &str| Error::Trace(format!("{}: {by}", folder.display()).into());
         let file = SpoolFile::open(folder).map_err(|error| match error {
             Error::System(_, cause) if cause.kind() == std::io::ErrorKind::WouldBlock => {
-                busy("it is being recorded, or recovered")
+                busy("it is being recorded or recovered")
             }
             other => other,
         })?;
@@ -90,14 +92,14 @@ impl Spooled {
         let path = file.path().canonicalize().unwrap_or_else(|_| file.path());
         if process != 0 && maps.contains(&*path.to_string_lossy()) {
             return Err(busy(&format!(
-                "the program (process {process}) still runs, and is recorded: try again when it has ended"
+                "the program (process {process}) is still running and being recorded: try again when it has ended"
             )));
         }
         let origin = match file.origin() {
             Err(Error::System(_, cause)) if cause.kind() == std::io::ErrorKind::NotFound => match first() {
-                // `hatf record` was killed before it saw this process.
+                // `hatf record` was killed before it noticed this process.
                 Some(first) => Origin::of_recovered(first, &FollowedProcess::of(&file)),
-                // There was none: the process made its spool itself.
+                // There was no `hatf record`: the process created its spool by itself.
                 None if is_standalone(&file) => Origin::of_standalone(&file),
                 None => return Err(Error::System(folder.join(ORIGIN).display().to_string(), cause)),
             },
@@ -106,50 +108,52 @@ impl Spooled {
         Ok(Self { file, origin })
     }
 
-    /// Returns the folders of the spools of processes that the program made, and that are there.
+    /// Returns the existing spool directories of processes that the program created.
     ///
     /// # Errors
-    /// The folder cannot be read.
+    /// The directory cannot be read.
     pub fn processes(&self) -> Result<Vec<PathBuf>> {
         let mut folders = self.file.processes()?;
         folders.sort();
         Ok(folders)
     }
 
-    /// Returns whether the process has made it itself, without `hatf record`. Then nothing says which trace is to be made.
+    /// Returns whether the process created the spool by itself, without `hatf record`. In this case, nothing specifies
+    /// the trace to write.
     #[must_use]
     pub fn is_standalone(&self) -> bool {
         is_standalone(&self.file)
     }
 
-    /// Returns which process it is of; `None`: of the program that was started.
+    /// Returns the process that the spool belongs to, or `None` if it is the program that was started.
     #[must_use]
     pub fn process(&self) -> Option<FollowedProcess> {
         let process = FollowedProcess::of(&self.file);
         (process.number > 1).then_some(process)
     }
 
-    /// Returns the folders of spools that are there, those of recordings in progress among them.
+    /// Returns the directories of existing spools, including those of recordings in progress.
     #[must_use]
     pub fn left_behind() -> Vec<PathBuf> {
         left_behind()
     }
 
-    /// Returns the folder of the spool that has the rest of an unfinished trace; `None`: there is none, or the trace says nothing of it.
+    /// Returns the directory of the spool that contains the rest of an unfinished trace, or `None` if there is none or
+    /// the trace does not identify it.
     #[must_use]
     pub fn of_trace(trace: &Path) -> Option<PathBuf> {
         let mut input = Input::open(trace).ok()?;
         let is_metatf = input.is_metatf().unwrap_or(false);
         let mut reader = is_metatf.then(|| forms::read(input, &OpenOptions::default()).ok()).flatten()?;
-        // User metadata stand before the first event.
+        // The user metadata precedes the first event.
         let _ = reader.next();
         Self::of_recording(&reader.user_metadata())
     }
 
-    /// Returns the folder of the spool of a recording, by the user metadata of its trace.
+    /// Returns the spool directory of a recording, based on the user metadata of its trace.
     #[must_use]
     pub fn of_recording(user_metadata: &UserMetadata) -> Option<PathBuf> {
-        // Behind a slash is the number of a process, whose spool is in that of the program.
+        // A slash is followed by the number of a process, whose spool is inside that of the program.
         let program = |recording: &Value| recording.as_str()?.split('/').next().map(str::to_owned);
         let recording = program(user_metadata.get("recording")?)?;
         let named = user_metadata.get("spool").and_then(Value::as_str).map(PathBuf::from);
@@ -159,25 +163,25 @@ impl Spooled {
         })
     }
 
-    /// Returns its folder.
+    /// Returns the directory of the spool.
     #[must_use]
     pub fn folder(&self) -> &Path {
         self.file.folder().path()
     }
 
-    /// Returns what was kept beside the spool: see [`super::RecordOptions::about`].
+    /// Returns the data kept next to the spool: see [`super::RecordOptions::about`].
     #[must_use]
     pub fn about(&self) -> &Value {
         &self.origin["about"]
     }
 
-    /// Returns the name of the recording, which its trace has in its user metadata.
+    /// Returns the name of the recording, which is also in the user metadata of its trace.
     #[must_use]
     pub fn recording(&self) -> Option<&Value> {
         self.origin["start"]["user_metadata"].get("recording")
     }
 
-    /// Returns the program and its arguments; of a recording in private the program's name alone.
+    /// Returns the program and its arguments. For a private recording, returns only the program's name.
     #[must_use]
     pub fn command(&self) -> Vec<String> {
         let words = self.origin["start"]["user_metadata"]["command"].as_array();
@@ -185,23 +189,25 @@ impl Spooled {
         if words.is_empty() { vec![self.program().to_owned()] } else { words }
     }
 
-    /// Returns the program that was recorded.
+    /// Returns the recorded program.
     #[must_use]
     pub fn program(&self) -> &str {
         self.origin["start"]["user_metadata"]["program"].as_str().unwrap_or("?")
     }
 
-    /// Gives a sink the events of the unfinished trace, up to where it is torn, and those of the spool after them.
+    /// Passes to a sink the events of the unfinished trace up to its truncation, followed by those of the spool.
     ///
     /// # Errors
-    /// The sink failed, a file next to the spool is damaged, or the system cannot read the trace.
+    /// The sink failed, a file next to the spool is corrupt, or the system cannot read the trace.
     pub fn recover(&self, written: Option<&mut dyn EventSource>, sink: &mut dyn EventSink) -> Result<Recovered> {
         let spool = self.file.spool();
         let start = &self.origin["start"];
         let number = |key: &str| start[key].as_u64();
         let clock = number("clock").and_then(|number| Clock::from_number(u32::try_from(number).ok()?));
         let (Some(clock), Some(stamp), Some(nanoseconds)) = (clock, number("stamp"), number("nanoseconds")) else {
-            return Err(Error::Trace(format!("{}: not of a recording", self.file.folder().path().display()).into()));
+            return Err(Error::Trace(
+                format!("{}: not the spool of a recording", self.file.folder().path().display()).into(),
+            ));
         };
         if let Some(user_metadata) = start["user_metadata"].as_object() {
             sink.user_metadata(user_metadata)?;
@@ -217,15 +223,15 @@ impl Spooled {
         }
         let from_trace = sink.events;
         let whole = trace.whole;
-        // A trace that was cut off since, or on a disk that has lost what it had: chunks of what it misses were used again.
+        // The trace was truncated later, or its disk lost data. The chunks with the missing events have been reused.
         let had = spool.header().in_trace.load(Relaxed).saturating_sub(from_trace);
         let misses = had > 0 && !whole && numbers_events(&self.origin);
         if misses {
-            // What came to an end in between is not known.
+            // It is unknown which blocks ended in the missing part.
             trace.has.uncertain = true;
             trace.has.freed.clear();
         }
-        // Converted by fewer moments, a stamp may have been a little earlier.
+        // With fewer clock readings, the conversion of a stamp may have been slightly earlier.
         timeline.go_on_from(trace.time);
         trace.go_on(&mut merge, &mut translator);
         let stacks = StackFile::open(self.file.folder());
@@ -258,12 +264,12 @@ impl Spooled {
         Ok(Recovered { events, from_trace, lost, missing, unreadable, are_stacks_damaged, repairs, began, end })
     }
 
-    /// Removes the spool. Those of processes that are in its folder stay, and so does the folder then.
+    /// Removes the spool. Spools of processes in its directory are kept, and then the directory is, too.
     pub fn remove(self) {
         self.file.remove_alone();
     }
 
-    /// Returns the moments at which chunks were taken.
+    /// Returns the clock readings taken when threads took chunks.
     fn moments(&self) -> Vec<Moment> {
         let spool = self.file.spool();
         let heads = spool.taken().filter_map(|chunk| spool.chunk(chunk)).map(|chunk| chunk.head());
@@ -277,13 +283,14 @@ impl Spooled {
     }
 }
 
-/// Returns what is kept beside the spool in a folder, or would be.
+/// Returns the data that is, or would be, kept next to the spool in a directory.
 fn origin_of(folder: &Path) -> Option<Value> {
     let of_spool = || SpoolFile::open(folder).ok().filter(is_standalone).map(|file| Origin::of_standalone(&file));
     SpoolFile::origin_of(folder).ok().or_else(of_spool)
 }
 
-/// Whether a trace has each event that was given to its writer: the form of the paper has a part of them.
+/// Returns whether a trace contains every event passed to its writer. The format of the paper contains only some of
+/// them.
 fn numbers_events(origin: &Value) -> bool {
     origin["about"]["format"] == "heap"
 }

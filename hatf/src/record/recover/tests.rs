@@ -1,4 +1,4 @@
-//! Traces of simulated threads end anywhere, and are completed from the spool.
+//! Tests that traces of simulated threads that end anywhere are completed from the spool.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,7 @@ use crate::event::{Call, Event, EventKind};
 use crate::record::order::is_numbered;
 use crate::record::order::simulated::{Machine, Memory, Random, write};
 
-/// The events of a trace, which have no texts here.
+/// The events of a trace, which have no strings here.
 #[derive(Default)]
 struct Trace(Vec<Event<'static>>);
 
@@ -39,7 +39,8 @@ impl EventSink for Trace {
 }
 
 impl Trace {
-    /// Checks that blocks begin where none is live, and that only live ones end; returns the numbered events.
+    /// Checks that blocks are allocated only where none is live, and that only live blocks end. Returns the number of
+    /// numbered events.
     fn check(&self) -> u64 {
         let mut live = HashSet::new();
         for event in &self.0 {
@@ -65,8 +66,8 @@ fn encode<'a>(spool: Spool<'a>, trace: &'a mut Trace) -> Encode<'a> {
     Encode { merge: Merge::new(spool), translator: Translator::default(), timeline, stacks, resident, sink, last: 0 }
 }
 
-/// Runs this many threads and a recorder, kills both, and completes the trace. Returns the reallocs that were being made where the
-/// trace ended.
+/// Runs this many threads and a recorder, kills both, and completes the trace. Returns the number of reallocs in
+/// progress at the end of the trace.
 fn killed(threads: usize, steps: u64, skew: u64, seed: u64) -> usize {
     let mut random = Random(seed | 1);
     let memory = Memory::new();
@@ -118,7 +119,7 @@ fn a_trace_that_ends_anywhere_is_completed() {
     assert!(being_made > 10, "{being_made}");
 }
 
-/// A signal handler recorded an event within a realloc; the trace ends behind that.
+/// A signal handler recorded an event during a realloc, and the trace ends after that event.
 #[test]
 fn a_trace_that_ends_within_a_realloc_that_was_interrupted() {
     let memory = Memory::new();

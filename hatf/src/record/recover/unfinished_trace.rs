@@ -1,27 +1,27 @@
-//! What an unfinished trace has, so that it is not taken from the spool once more.
+//! The content of an unfinished trace, which must not be read from the spool again.
 
 use crate::event::{Call, Event, EventKind, EventSink, EventSource, Item};
 use crate::record::order::{Merge, Resumed, ThreadOf, Translator, is_numbered};
 use crate::{Error, Result};
 
-/// What an unfinished trace has.
+/// The content of an unfinished trace.
 #[derive(Default)]
 pub(super) struct UnfinishedTrace {
     pub(super) has: Resumed,
     pub(super) images: u64,
-    /// The time of its last event.
+    /// The time of the last event.
     pub(super) time: u64,
-    /// The program's end is there.
+    /// Whether the trace contains the program's end.
     pub(super) whole: bool,
 }
 
 impl UnfinishedTrace {
-    /// Gives a sink all events, up to where the trace is torn.
+    /// Passes all events up to the truncation of the trace to a sink.
     pub(super) fn copy(&mut self, written: &mut dyn EventSource, sink: &mut dyn EventSink) -> Result<()> {
         loop {
             let item = match written.next() {
                 Ok(Some(item)) => item,
-                // A file that the system cannot read now may be intact.
+                // If the system cannot read a file now, it may still be intact.
                 Err(error @ Error::System(..)) => return Err(error),
                 Ok(None) | Err(_) => return Ok(()),
             };
@@ -35,7 +35,7 @@ impl UnfinishedTrace {
         }
     }
 
-    /// Has the rest begin where the trace ends.
+    /// Makes the rest begin where the trace ends.
     pub(super) fn go_on(self, merge: &mut Merge<'_>, translator: &mut Translator) {
         translator.after(self.images);
         for (of, old) in &self.has.freed {

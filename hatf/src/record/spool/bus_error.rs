@@ -1,15 +1,15 @@
-//! Pages of a mapped file that cannot be read: the program has truncated the file, the disk has an error, or a full memory file system
-//! has no page for a hole. Touching such a page ends a process by `SIGBUS`.
+//! Handles pages of a mapped file that cannot be read: the program truncated the file, the disk has an error, or a full
+//! memory file system has no page for a hole. Touching such a page kills a process by `SIGBUS`.
 //!
-//! In a guarded mapping, private memory takes the place of the page. It has what the file can be read to have there, as a hole can;
-//! otherwise it is zeros, and the page is counted as unreadable.
+//! In a guarded mapping, private memory replaces the page. It contains the data that can be read from the file, for
+//! example from a hole. Otherwise, it contains zeros, and the page counts as unreadable.
 
 use std::os::fd::RawFd;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Once, OnceLock};
 
-/// A guarded mapping; the address of an unused entry is 0.
+/// A guarded mapping. The address of an unused entry is 0.
 #[derive(Debug)]
 pub(super) struct Guard {
     address: AtomicUsize,
@@ -18,7 +18,7 @@ pub(super) struct Guard {
     unreadable: AtomicU64,
 }
 
-/// The guarded mappings: two for each process that is recorded. More than these are not guarded.
+/// The guarded mappings: two for each recorded process. Mappings beyond this number are not guarded.
 static GUARDS: [Guard; 256] = [const {
     Guard {
         address: AtomicUsize::new(0),
@@ -28,21 +28,21 @@ static GUARDS: [Guard; 256] = [const {
     }
 }; 256];
 
-/// The action that the signal had before: a command may report other mapped inputs.
+/// The previous action of the signal, because a command may handle errors of other mapped inputs.
 static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
 
-/// The length of a page.
+/// The page size.
 static PAGE: AtomicUsize = AtomicUsize::new(0);
 
 impl Guard {
-    /// Guards a mapping of a file from its beginning; `None` where too many are guarded already.
+    /// Guards a mapping of a file from its beginning. Returns `None` if there are too many guarded mappings.
     pub(super) fn new(memory: usize, bytes: usize, file: RawFd) -> Option<&'static Self> {
         static INSTALLED: Once = Once::new();
         INSTALLED.call_once(|| {
-            // SAFETY: a question without side effects.
+            // SAFETY: the call has no side effects.
             let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
             PAGE.store(usize::try_from(page).unwrap_or(4096), Ordering::SeqCst);
-            // SAFETY: zero is a value of this structure; the handler makes system calls only.
+            // SAFETY: all zeros is a valid value of this struct; the handler only makes system calls.
             unsafe {
                 let mut ours: libc::sigaction = std::mem::zeroed();
                 ours.sa_sigaction = on_bus_error as extern "C" fn(_, _, _) as usize;
@@ -58,23 +58,23 @@ impl Guard {
         let guard = GUARDS.iter().find(take)?;
         guard.file.store(file, Ordering::SeqCst);
         guard.unreadable.store(0, Ordering::SeqCst);
-        // Last: no address is inside before.
+        // The size is stored last, so that no address counts as inside before.
         guard.bytes.store(bytes, Ordering::SeqCst);
         Some(guard)
     }
 
-    /// Ends the guard of a mapping that is about to be undone.
+    /// Ends the guard of a mapping that is about to be unmapped.
     pub(super) fn release(&self) {
         self.bytes.store(0, Ordering::SeqCst);
         self.address.store(0, Ordering::SeqCst);
     }
 
-    /// Returns how many bytes were touched that could not be read.
+    /// Returns the number of touched bytes that could not be read.
     pub(super) fn unreadable(&self) -> u64 {
         self.unreadable.load(Ordering::SeqCst).saturating_mul(PAGE.load(Ordering::SeqCst) as u64)
     }
 
-    /// Replaces the page at an address by private memory, if the mapping has it.
+    /// Replaces the page at an address by private memory if the address is in the mapping.
     fn replace(&self, touched: usize) -> bool {
         let start = self.address.load(Ordering::SeqCst);
         if touched.wrapping_sub(start) >= self.bytes.load(Ordering::SeqCst) {
@@ -85,8 +85,8 @@ impl Guard {
         let Ok(offset) = libc::off_t::try_from(place.saturating_sub(start)) else { return false };
         let access = libc::PROT_READ | libc::PROT_WRITE;
         let anonymous = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-        // SAFETY: a new page of zeros, which is filled and moved to a page's place in a mapping of ours. The kernel moves it in one step,
-        // so that no thread finds the place empty.
+        // SAFETY: a new page of zeros is filled and moved over a page of our own mapping. The kernel moves it in one
+        // step, so no thread finds the address unmapped.
         unsafe {
             let memory = libc::mmap(null_mut(), page, access, anonymous, -1, 0);
             if memory == libc::MAP_FAILED {
@@ -114,13 +114,14 @@ impl Guard {
 }
 
 extern "C" fn on_bus_error(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
-    // SAFETY: the kernel's description of this signal, valid during the handler, and this thread's own word.
+    // SAFETY: the kernel's description of this signal is valid during the handler, and `errno` belongs to this thread.
     let (touched, errno) = unsafe { ((*info).si_addr() as usize, *libc::__errno_location()) };
     let is_replaced = touched != 0 && GUARDS.iter().any(|guard| guard.replace(touched));
-    // SAFETY: as above.
+    // SAFETY: `errno` belongs to this thread.
     unsafe { *libc::__errno_location() = errno };
     if !is_replaced {
-        // SAFETY: the action that the signal had before, or the one that ends the process: the instruction runs again and takes it.
+        // SAFETY: this is the previous action of the signal, or the one that kills the process. The instruction runs
+        // again and triggers it.
         unsafe {
             if let Some(before) = BEFORE.get() {
                 libc::sigaction(signal, before, null_mut());

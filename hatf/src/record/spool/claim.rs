@@ -1,47 +1,49 @@
-//! Says in a spool that a thread of this process tends it. If that thread ends in whatever way the kernel says so there, by what it does for robust
-//! mutexes. So the threads of the program see that by a look at a word: they may have a filter by which a system call ends them.
+//! Marks a spool as tended by a thread of this process. When that thread ends in any way, the kernel records this in
+//! the spool by its mechanism for robust mutexes. The program's threads can thus check the mark by reading a word,
+//! without a system call, which a seccomp filter might punish by killing them.
 
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use hatf_record::Header;
 
-/// An entry of the list that the kernel goes through when a thread ends.
+/// An entry of the list that the kernel walks when a thread ends.
 #[repr(C)]
 struct Entry {
     next: *mut Entry,
 }
 
-/// The list's head, as the kernel wants it.
+/// The head of the list in the kernel's layout.
 #[repr(C)]
 struct List {
     first: Entry,
-    /// From an entry to its word.
+    /// The offset from an entry to its word.
     offset: libc::c_long,
     pending: *mut Entry,
 }
 
-/// The list of one entry. What the kernel follows lies in this process's own memory, where the program cannot write.
+/// A list with one entry. Everything that the kernel follows is in this process's own memory, which the program cannot
+/// write.
 struct Robust {
     list: List,
     entry: Entry,
 }
 
-/// That the calling thread tends a spool, until this is dropped.
+/// Marks the calling thread as tending a spool until this is dropped.
 pub(super) struct Claim<'a> {
     keeper: &'a AtomicU32,
-    /// What the kernel has of the thread meanwhile.
+    /// The list registered with the kernel for the thread in the meantime.
     robust: Box<Robust>,
-    /// The list that the C library has given it.
+    /// The list that the C library had registered.
     before: *mut List,
 }
 
 impl<'a> Claim<'a> {
-    /// Makes it; `None` where the kernel does not do that.
+    /// Creates the claim. Returns `None` if the kernel does not support it.
     pub(super) fn of(header: &'a Header) -> Option<Self> {
         let keeper = &header.keeper;
         let (mut before, mut length) = (null_mut::<List>(), 0_usize);
-        // SAFETY: places for the answers, of the calling thread.
+        // SAFETY: the pointers are to variables that receive the answers, for the calling thread.
         let (asked, task) = unsafe {
             let asked = libc::syscall(libc::SYS_get_robust_list, 0, &raw mut before, &raw mut length);
             (asked, libc::syscall(libc::SYS_gettid))
@@ -55,14 +57,14 @@ impl<'a> Claim<'a> {
         robust.list.first.next = entry;
         let offset = (keeper.as_ptr() as usize).wrapping_sub(entry as usize).cast_signed();
         robust.list.offset = libc::c_long::try_from(offset).ok()?;
-        // First the word: the kernel looks whether it is this thread's.
+        // The word is stored first, because the kernel checks whether it contains this thread's ID.
         keeper.store(task, Ordering::Release);
         let claim = Self { keeper, robust, before };
         claim.register(&raw const claim.robust.list).then_some(claim)
     }
 
     fn register(&self, list: *const List) -> bool {
-        // SAFETY: a list that stays where it is until another is registered, or the one of the C library.
+        // SAFETY: the list does not move until another one is registered, or it is that of the C library.
         unsafe { libc::syscall(libc::SYS_set_robust_list, list, size_of::<List>()) == 0 }
     }
 }
@@ -89,11 +91,11 @@ mod tests {
                 assert!(keeper != 0 && keeper & KEEPER_GONE == 0);
                 drop(claim);
                 assert_eq!(header.keeper.load(Ordering::Relaxed), 0);
-                // A thread that ends as it is: what the kernel goes through stays until then.
+                // The thread ends without cleanup. The list that the kernel walks exists until then.
                 std::mem::forget(Claim::of(&header).unwrap());
             });
         });
-        // A scope waits for what a thread does, and the kernel comes behind that.
+        // A scope waits for the code of a thread, and the kernel acts after that.
         let begun = std::time::Instant::now();
         while header.keeper.load(Ordering::Relaxed) & KEEPER_GONE == 0 {
             assert!(begun.elapsed().as_secs() < 10);

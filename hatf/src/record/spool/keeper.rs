@@ -1,6 +1,6 @@
-//! Makes chunks ready ahead of the program's threads, and takes back those whose events are safe.
+//! Makes chunks ready ahead of the program's threads, and takes back chunks whose events are safe.
 //!
-//! It has a thread of its own, so that the program never waits for the trace to be written.
+//! The keeper has its own thread, so the program never waits for the trace to be written.
 
 use std::collections::BTreeSet;
 use std::ptr::null;
@@ -13,28 +13,28 @@ use hatf_record::Spool;
 use super::claim::Claim;
 use super::spool_file::SpoolFile;
 
-/// Chunks that are kept ready at first: 2 MiB.
+/// The initial number of chunks kept ready: 2 MiB.
 pub(crate) const READY_FIRST: usize = 64;
-/// Chunks that are kept ready at most: 32 MiB, which is what a program at its fastest fills in 50 ms.
+/// Maximum number of chunks kept ready: 32 MiB, which the fastest program fills in 50 ms.
 const READY_MOST: usize = 1024;
-/// How long it sleeps.
+/// The time between two iterations.
 const PAUSE: Duration = Duration::from_millis(1);
-/// How long it sleeps when there was nothing to do for a while.
+/// The time between two iterations after a while with nothing to do.
 const LONG_PAUSE: Duration = Duration::from_millis(5);
-/// How long it does not ask for memory again where there was none.
+/// The time before memory is requested again after there was none.
 const FULL_PAUSE: Duration = Duration::from_millis(100);
 
-/// What the keeper and the reader share.
+/// The state shared by the keeper and the reader.
 #[derive(Default)]
 pub(crate) struct Returned {
     chunks: Mutex<Vec<usize>>,
-    /// Chunks that threads have, as the keeper knows.
+    /// The number of chunks that threads have, as far as the keeper knows.
     used: AtomicUsize,
     stop: AtomicBool,
 }
 
 impl Returned {
-    /// Gives chunks back whose events are safe.
+    /// Returns chunks whose events are safe.
     pub(crate) fn give(&self, mut chunks: Vec<usize>) {
         self.chunks.lock().unwrap_or_else(PoisonError::into_inner).append(&mut chunks);
     }
@@ -44,7 +44,7 @@ impl Returned {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Returns the number of chunks that are with threads, or not given back yet.
+    /// Returns the number of chunks that threads have or that were not returned yet.
     pub(crate) fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed)
     }
@@ -55,14 +55,14 @@ pub(crate) struct Keeper<'a> {
     file: &'a SpoolFile,
     spool: Spool<'a>,
     returned: &'a Returned,
-    /// Chunks without memory, each once, whatever the states in the spool say.
+    /// Chunks without memory, each once, whatever the states in the spool are.
     absent: BTreeSet<usize>,
     target: usize,
     full_since: Option<Instant>,
 }
 
 impl<'a> Keeper<'a> {
-    /// Makes the first chunks ready: this many.
+    /// Creates a keeper and makes the first `first` chunks ready.
     pub(crate) fn new(file: &'a SpoolFile, spool: Spool<'a>, returned: &'a Returned, first: usize) -> Self {
         let absent = (0..spool.chunks()).filter(|chunk| spool.is_absent(*chunk)).collect();
         let mut keeper = Self { file, spool, returned, absent, target: first, full_since: None };
@@ -70,7 +70,8 @@ impl<'a> Keeper<'a> {
         keeper
     }
 
-    /// Runs until it is [stopped](Returned::stop). `beside` is called now and then with the process, which is 0 before it is known.
+    /// Runs until [stopped](Returned::stop). Calls `beside` periodically with the process ID, which is 0 while it is
+    /// unknown.
     pub(crate) fn run(mut self, mut beside: impl FnMut(u32)) {
         let mut quiet = 0;
         let _claim = Claim::of(self.spool.header());
@@ -81,10 +82,10 @@ impl<'a> Keeper<'a> {
         }
     }
 
-    /// Does what there is to do; returns whether there was something.
+    /// Performs all pending work. Returns whether there was any.
     pub(crate) fn tend(&mut self) -> bool {
         let ready = self.spool.ready();
-        // A program that takes many at a time gets more.
+        // A program that takes many chunks at a time gets more.
         if ready < self.target / 2 {
             self.target = (self.target * 2).min(READY_MOST);
         }
@@ -104,7 +105,7 @@ impl<'a> Keeper<'a> {
         did
     }
 
-    /// Takes back a chunk: it is made ready again, or its memory is given back.
+    /// Takes a chunk back: makes it ready again or releases its memory.
     fn take_back(&mut self, chunk: usize) -> bool {
         if !self.spool.is_taken(chunk) {
             return false;
@@ -121,9 +122,9 @@ impl<'a> Keeper<'a> {
         self.spool.make_ready(chunk)
     }
 
-    /// Makes one more chunk ready; `false` if there is no memory.
+    /// Makes one more chunk ready. Returns false if there is no memory.
     fn make_ready(&mut self) -> bool {
-        // A program that could not map all of it takes none behind.
+        // A program that could map only a part of the spool takes no chunks after that part.
         let mapped = match self.spool.header().mapped.load(Ordering::Relaxed) {
             0 => usize::MAX,
             mapped => mapped as usize,
@@ -144,7 +145,7 @@ impl<'a> Keeper<'a> {
     /// Wakes threads that wait because no chunk was ready.
     fn wake(&self) {
         let futex = self.spool.header().wakeups.as_ptr();
-        // SAFETY: a futex word in the mapped spool; waking reads and writes no memory.
+        // SAFETY: this is a futex word in the mapped spool; waking accesses no other memory.
         unsafe {
             libc::syscall(libc::SYS_futex, futex, libc::FUTEX_WAKE, i32::MAX, null::<u8>(), 0, 0);
         }

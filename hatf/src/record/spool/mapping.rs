@@ -1,4 +1,4 @@
-//! A file that others have mapped, too, and may cut off.
+//! A mapped file that other processes have mapped, too, and may truncate.
 
 use std::fs::File;
 use std::io;
@@ -9,44 +9,44 @@ use hatf_record::CHUNK_BYTES;
 
 use super::bus_error::Guard;
 
-/// The mapped bytes of a file. Those that cannot be read are zeros: see [`super::bus_error`].
+/// The mapped bytes of a file. Bytes that cannot be read are zeros: see [`super::bus_error`].
 #[derive(Debug)]
 pub(super) struct Mapping {
     file: File,
     guard: Option<&'static Guard>,
-    /// The file's bytes, amid what is reserved.
+    /// The file's bytes, within the reserved address range.
     memory: *mut u8,
     bytes: usize,
     reserved: *mut libc::c_void,
     whole: usize,
 }
 
-// SAFETY: the memory is used through atomics alone: that is what those promise who take its address.
+// SAFETY: the memory is used only through atomics, as everyone who takes its address must guarantee.
 unsafe impl Send for Mapping {}
-// SAFETY: as above.
+// SAFETY: as for `Send`.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Maps this many bytes of a file that was opened for reading and writing, at a multiple of a chunk's length.
+    /// Maps this many bytes of a file opened for reading and writing, at a multiple of the chunk size.
     ///
     /// # Errors
-    /// The system's.
+    /// A system call failed.
     pub(super) fn new(file: File, bytes: usize) -> io::Result<Self> {
         let access = libc::PROT_READ | libc::PROT_WRITE;
         let nowhere = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         let whole = bytes.next_multiple_of(CHUNK_BYTES) + CHUNK_BYTES;
-        // SAFETY: addresses that nobody has are reserved, more than are needed.
+        // SAFETY: this reserves unused addresses, more than are needed.
         let reserved = unsafe { libc::mmap(null_mut(), whole, libc::PROT_NONE, nowhere, -1, 0) };
         if reserved == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
         let before = (reserved as usize).next_multiple_of(CHUNK_BYTES) - reserved as usize;
-        // SAFETY: inside of what is reserved, as that is longer by a chunk.
+        // SAFETY: the address is within the reserved range, which is longer by a chunk.
         let memory = unsafe { reserved.byte_add(before) };
         let mut mapping = Self { file, guard: None, memory: memory.cast(), bytes, reserved, whole };
         let flags = libc::MAP_SHARED | libc::MAP_FIXED;
         let file = mapping.file.as_raw_fd();
-        // SAFETY: an open file, in place of addresses that are reserved.
+        // SAFETY: this maps an open file over reserved addresses.
         if unsafe { libc::mmap(memory, bytes, access, flags, file, 0) } == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
@@ -59,17 +59,17 @@ impl Mapping {
         &self.file
     }
 
-    /// Returns how many bytes were touched that could not be read.
+    /// Returns the number of touched bytes that could not be read.
     pub(super) fn unreadable(&self) -> u64 {
         self.guard.map_or(0, Guard::unreadable)
     }
 
-    /// Returns where it lies, for as long as it lives.
+    /// Returns the address of the mapping, which is valid as long as the mapping lives.
     pub(super) fn memory(&self) -> *mut u8 {
         self.memory
     }
 
-    /// Returns its length.
+    /// Returns the length of the mapping.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -80,7 +80,7 @@ impl Drop for Mapping {
         if let Some(guard) = self.guard {
             guard.release();
         }
-        // SAFETY: what `new` reserved, with the file in it. Nothing that looks at it outlives `self`.
+        // SAFETY: this is the range that `new` reserved, with the file in it. No view of it outlives `self`.
         unsafe { libc::munmap(self.reserved, self.whole) };
     }
 }

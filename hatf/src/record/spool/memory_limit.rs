@@ -1,21 +1,23 @@
-//! Memory that the system leaves to this process and its children: a control group (a container) may have less than the machine.
+//! The memory that the system allows this process and its children to use. A control group (a container) may have less
+//! than the machine.
 //!
-//! A spool in memory counts as its programs' memory there, and the group is killed if it has too much.
+//! A spool in memory counts as its programs' memory, and the system kills a group that uses too much.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Where control groups are.
+/// The mount point of control groups.
 const ROOT: &str = "/sys/fs/cgroup";
 
-/// Returns the bytes that are left to the control groups of this process; `u64::MAX` if they have no limit.
+/// Returns the bytes that the control groups of this process may still use, or `u64::MAX` if they have no limit.
 #[must_use]
 pub fn left() -> u64 {
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     left_of(&groups, Path::new(ROOT))
 }
 
-/// Does so for groups as `/proc/self/cgroup` names them: `0::/user.slice` in version 2, `4:memory:/user` in version 1.
+/// Returns the same for groups in the format of `/proc/self/cgroup`: `0::/user.slice` in version 2, `4:memory:/user` in
+/// version 1.
 fn left_of(groups: &str, root: &Path) -> u64 {
     let of_line = |line: &str| {
         let (_, named) = line.split_once(':')?;
@@ -29,12 +31,13 @@ fn left_of(groups: &str, root: &Path) -> u64 {
     groups.lines().filter_map(of_line).min().unwrap_or(u64::MAX)
 }
 
-/// Returns the least that is left to a group and those around it. In a namespace of its own the outermost is the group itself.
+/// Returns the minimum of the bytes left to a group and its ancestors. In a separate namespace, the outermost group is
+/// the group itself.
 fn least(root: &Path, group: &str, [limit, used]: [&str; 2]) -> u64 {
     let inner = root.join(group.trim_start_matches('/'));
     let around = inner.ancestors().take_while(|folder| folder.starts_with(root));
     let number = |path: PathBuf| fs::read_to_string(path).ok()?.trim().parse::<u64>().ok();
-    // Without a limit the text is `max`, or a number that no machine has.
+    // Without a limit, the text is `max` or a number that exceeds any machine's memory.
     around
         .filter_map(|folder| Some(number(folder.join(limit))?.saturating_sub(number(folder.join(used))?)))
         .min()

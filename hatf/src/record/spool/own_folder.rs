@@ -1,8 +1,8 @@
-//! A folder of this user alone, and the files in it. Spools are made in folders that anybody may write to, and found there again: what
-//! another user has put there is none of ours.
+//! A directory that belongs to this user alone, and the files in it. Spools are created in world-writable directories
+//! and found there again, so anything that belongs to another user must be ignored.
 //!
-//! Owner and permissions are those of the folder that was opened, whatever its name is given to later, and files are opened in it. Of
-//! these links are not followed, and all that is not a regular file is an error, before it is read.
+//! Owner and permissions are those of the opened directory, even if its name is reused later, and files are opened
+//! relative to it. Links are not followed, and anything other than a regular file is an error before it is read.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read as _, Write as _};
@@ -11,73 +11,73 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, Mode, OFlags, openat, renameat, unlinkat};
 
-/// Permissions of others, to be asked for in no folder of ours.
+/// Permissions of others, none of which our directories may have.
 const OTHERS: u32 = 0o077;
 
-/// A folder that this user alone can look into.
+/// A directory that only this user can access.
 #[derive(Debug)]
 pub(crate) struct OwnFolder {
     path: PathBuf,
     folder: File,
 }
 
-/// What a file is opened for.
+/// The purpose for which a file is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {
     Read,
-    /// To be read and written; it is there.
+    /// Opens an existing file for reading and writing.
     Edit,
-    /// To be read and written; it is not there.
+    /// Creates a new file for reading and writing.
     Create,
 }
 
 impl OwnFolder {
-    /// Opens a folder.
+    /// Opens a directory.
     ///
     /// # Errors
-    /// There is none, it is another user's, or others have permissions in it.
+    /// The directory does not exist, belongs to another user, or others have permissions in it.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW;
         let folder = File::options().read(true).custom_flags(flags).open(path)?;
         let metadata = folder.metadata()?;
         if !is_own(&metadata) {
-            return Err(refused("it is another user's"));
+            return Err(refused("it belongs to another user"));
         }
         if metadata.permissions().mode() & OTHERS != 0 {
-            return Err(refused("others may change it, or read it: chmod 700 it, if it is what you take it for"));
+            return Err(refused("others can read or change it: if you trust it, run chmod 700 on it"));
         }
         Ok(Self { path: path.to_owned(), folder })
     }
 
-    /// Returns the name by which it was opened.
+    /// Returns the path by which the directory was opened.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Opens a file in it.
+    /// Opens a file in the directory.
     ///
     /// # Errors
-    /// The system's, or it is not a regular file of this user.
+    /// A system call failed, or the file is not a regular file of this user.
     pub(super) fn file(&self, name: &str, access: Access) -> io::Result<File> {
         let how = match access {
             Access::Read => OFlags::RDONLY,
             Access::Edit => OFlags::RDWR,
             Access::Create => OFlags::RDWR | OFlags::CREATE | OFlags::EXCL,
         };
-        // Without waiting for somebody at the other end, where that is what it is.
+        // Without blocking, in case it is a pipe without a peer.
         let flags = how | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = File::from(openat(&self.folder, name, flags, Mode::RUSR | Mode::WUSR)?);
         let metadata = file.metadata()?;
         if !metadata.is_file() || !is_own(&metadata) {
-            return Err(refused("it is no regular file of this user"));
+            return Err(refused("it is not a regular file of this user"));
         }
         Ok(file)
     }
 
-    /// Reads a file in it, of at most this many bytes.
+    /// Reads a file of at most `most` bytes in the directory.
     ///
     /// # Errors
-    /// As for [`OwnFolder::file`]; or it is longer.
+    /// As for [`OwnFolder::file`], or the file is longer.
     pub(super) fn read(&self, name: &str, most: u64) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         self.file(name, Access::Read)?.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
@@ -87,10 +87,10 @@ impl OwnFolder {
         Ok(bytes)
     }
 
-    /// Writes a file in it, in place of one that may be there. At any moment there is that, or the new one.
+    /// Writes a file in the directory, replacing an existing one atomically.
     ///
     /// # Errors
-    /// The system's.
+    /// A system call failed.
     pub(super) fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let new = format!("{name}.new");
         self.remove(&new);
@@ -98,19 +98,19 @@ impl OwnFolder {
         Ok(renameat(&self.folder, &new, &self.folder, name)?)
     }
 
-    /// Removes a file in it, if there is one.
+    /// Removes a file in the directory, if it exists.
     pub(super) fn remove(&self, name: &str) {
         let _ = unlinkat(&self.folder, name, AtFlags::empty());
     }
 }
 
-/// Returns whether a name is that of a folder of this user now.
+/// Returns whether a path currently names a directory of this user.
 pub(super) fn is_named(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir() && is_own(&metadata))
 }
 
 fn is_own(metadata: &Metadata) -> bool {
-    // SAFETY: cannot fail.
+    // SAFETY: the call cannot fail.
     metadata.uid() == unsafe { libc::geteuid() }
 }
 
@@ -118,7 +118,7 @@ fn refused(why: &str) -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, why)
 }
 
-/// Makes one for a test, which goes with the first.
+/// Creates a directory for a test, which is removed with the first value.
 #[cfg(test)]
 pub(super) fn temporary() -> io::Result<(tempfile::TempDir, OwnFolder)> {
     let folder = tempfile::tempdir()?;
@@ -145,13 +145,13 @@ mod tests {
         symlink(&victim, outside.path().join("b")).unwrap();
         symlink(&victim, outside.path().join("c.new")).unwrap();
         assert!(folder.file("b", Access::Edit).is_err() && folder.read("b", 9).is_err());
-        // Neither is what the link leads to written.
+        // The target of the link is not written either.
         folder.write("b", b"two").unwrap();
         folder.write("c", b"four").unwrap();
         assert_eq!((folder.read("a", 9).unwrap(), folder.read("b", 9).unwrap()), (b"three".to_vec(), b"two".to_vec()));
         folder.remove("a");
         assert!(!victim.exists() && folder.read("c", 9).unwrap() == b"four");
-        // What was opened stays the same, even if another takes the name.
+        // The opened directory stays the same, even if another one takes its name.
         let elsewhere = outside.path().with_extension("elsewhere");
         fs::rename(outside.path(), &elsewhere).unwrap();
         fs::create_dir(outside.path()).unwrap();

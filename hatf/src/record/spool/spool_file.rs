@@ -1,4 +1,4 @@
-//! The spool's folder: the file that the program maps, and what has to be known to make a trace of it afterwards.
+//! The directory of a spool: the file that the program maps, and the data needed to make a trace from it later.
 
 use std::ffi::{CString, OsStr};
 use std::fs::{self, File};
@@ -20,47 +20,48 @@ use super::memory_limit;
 use super::own_folder::{self, Access, OwnFolder};
 use crate::{Error, Result};
 
-/// The name of the file that says where they come from.
+/// The name of the file that describes the origin of the events.
 pub(crate) const ORIGIN: &str = "recording.json";
-/// The name of the file of events that are kept from chunks which were given back.
+/// The name of the file with lasting events from returned chunks.
 const LASTING: &str = "lasting.json";
-/// The name of a file that is looked at as that of `hatf record --control` is.
+/// The name of a file that is monitored like that of `hatf record --control`.
 pub(crate) const CONTROL: &str = "control";
 /// The name of a file that is touched while somebody watches the recording.
 pub(crate) const WATCHED: &str = "watched";
-/// The name of the file that says where the recorder lies, for it to be removed if a recording is killed.
+/// The name of the file with the path of the recorder, which is removed if a recording is killed.
 pub(crate) const LIBRARY: &str = "library";
-/// The prefix of the name of its directory.
+/// The prefix of the name of the recorder's directory.
 pub(crate) const LIBRARY_FOLDER: &str = "hatf-library-";
-/// How names of folders begin.
+/// The prefix of directory names.
 const PREFIX: &str = "hatf-spool-";
-/// Bytes of a file beside the spool that are read at most: arguments of a program may have 6 MiB, which are more as JSON, and what
-/// lasts of a recording has the names of all its modules and functions of Python.
+/// Maximum size in bytes of a file next to the spool. Arguments of a program may have 6 MiB, which are more as JSON,
+/// and the lasting events of a recording contain the names of all its modules and Python functions.
 const BESIDE_MOST: u64 = 64 << 20;
-/// A spool is not made where there is room for fewer chunks.
+/// Minimum number of chunks. A spool is not created if there is room for fewer.
 const CHUNKS_MIN: usize = 32;
 
-/// Bytes that a spool has at most, unless it is said otherwise.
+/// Default maximum size of a spool in bytes.
 pub const SPOOL_BYTES: u64 = 1 << 30;
 
-/// A spool, mapped in this process, in a folder of its own that only this user can open.
+/// A spool mapped into this process, in a separate directory that only this user can open.
 #[derive(Debug)]
 pub(crate) struct SpoolFile {
     folder: OwnFolder,
-    /// A view of the mapping, which lives as long as this.
+    /// A view of the mapping, which lives as long as this value.
     spool: Spool<'static>,
     mapping: Mapping,
-    /// The folder is removed with this.
+    /// Whether the directory is removed on drop.
     temporary: bool,
 }
 
-/// Returns the folders in which spools are made, the best first: memory, as nothing has to be on a disk to outlive a process.
+/// Returns the directories in which spools are created, the best first. Memory is best, because data need not be on a
+/// disk to outlive a process.
 fn parents() -> Vec<PathBuf> {
     vec!["/dev/shm".into(), std::env::temp_dir(), "/var/tmp".into()]
 }
 
 impl SpoolFile {
-    /// Makes a spool of at most this many bytes, in this folder, or in one that has room.
+    /// Creates a spool of at most this many bytes, in the given directory or else in one that has room.
     pub(crate) fn create(parent: Option<&Path>, bytes: u64) -> Result<Self> {
         let parents = parent.map_or_else(parents, |parent| vec![parent.to_owned()]);
         let mut last = io::Error::from(io::ErrorKind::NotFound);
@@ -71,16 +72,16 @@ impl SpoolFile {
             }
         }
         let shown: Vec<_> = parents.iter().map(|parent| parent.display().to_string()).collect();
-        Err(Error::system(format!("cannot make a spool in {}", shown.join(", ")))(last))
+        Err(Error::system(format!("cannot create a spool in {}", shown.join(", ")))(last))
     }
 
     fn create_in(parent: &Path, bytes: u64) -> io::Result<Self> {
-        // Of a container's memory the program is to have the most.
+        // Most of a container's memory is left to the program.
         let bytes = bytes.min(free(parent)? / 2).min(memory_limit::left() / 8).min(own_limits());
         let chunks = usize::try_from(bytes / CHUNK_BYTES as u64).unwrap_or(usize::MAX).min(CHUNKS_MAX);
         if chunks < CHUNKS_MIN {
             let least = CHUNKS_MIN as u64 * CHUNK_BYTES as u64;
-            // The system's errors for these, so that it is said which limit it is.
+            // The system's errors for these limits, so that the message says which limit it is.
             let error = match () {
                 () if file_size_limit() < least => libc::EFBIG,
                 () if own_limits() < least => libc::ENOMEM,
@@ -92,29 +93,30 @@ impl SpoolFile {
         let opened = OwnFolder::open(&folder).inspect_err(|_| drop(fs::remove_dir(&folder)))?;
         let sized = |file: &File| {
             file.set_len(bytes_for(chunks) as u64)?;
-            // What stands before the chunks has its blocks.
+            // The area before the chunks gets its disk blocks.
             reserve(file, 0, offset_of(chunks, 0))?;
             Ok(bytes_for(chunks))
         };
-        // SAFETY: fresh zeroed memory of the spool's size, used through spools only, as long as the file lives.
+        // SAFETY: this is new zeroed memory of the spool's size, used only through spools as long as the file lives.
         let make = |mapping: &Mapping| Some(unsafe { Spool::create(mapping.memory(), chunks) });
         let made = Self::map(opened, Access::Create, true, sized, make);
         made.and_then(|made| made.ok_or_else(|| io::ErrorKind::InvalidData.into()))
             .inspect_err(|_| drop(fs::remove_dir_all(&folder)))
     }
 
-    /// Opens a spool that was left behind. It stays where it is.
+    /// Opens a spool that was left behind. The spool is not removed on drop.
     ///
     /// # Errors
-    /// There is none, it is not of this user alone, or another process uses it.
+    /// The directory contains no spool, does not belong to this user alone, or is used by another process.
     pub(crate) fn open(folder: &Path) -> Result<Self> {
         Self::open_locked(folder, true)
     }
 
-    /// Opens a spool that another process may be recording into, to look at it. It stays where it is.
+    /// Opens a spool that another process may be recording into, in order to inspect it. The spool is not removed on
+    /// drop.
     ///
     /// # Errors
-    /// There is none, or it is not of this user alone.
+    /// The directory contains no spool or does not belong to this user alone.
     pub(crate) fn look(folder: &Path) -> Result<Self> {
         Self::open_locked(folder, false)
     }
@@ -124,14 +126,13 @@ impl SpoolFile {
         let own = OwnFolder::open(folder).map_err(Error::system(folder.display().to_string()))?;
         let length =
             |file: &File| usize::try_from(file.metadata()?.len()).map_err(|_| io::ErrorKind::FileTooLarge.into());
-        // SAFETY: this many bytes are mapped as long as the file lives, and used through spools only.
+        // SAFETY: this many bytes are mapped as long as the file lives, and they are used only through spools.
         let find = |mapping: &Mapping| unsafe { Spool::attach(mapping.memory(), mapping.bytes()) };
         let opened = Self::map(own, Access::Edit, locked, length, find).map_err(Error::system(name.clone()))?;
-        let mut spool = opened.ok_or_else(|| {
-            Error::Trace(format!("{name}: not a spool of this version of hatf, or only the beginning of one").into())
-        })?;
+        let mut spool = opened
+            .ok_or_else(|| Error::Trace(format!("{name}: not a spool of this version of hatf, or truncated").into()))?;
         spool.temporary = false;
-        // Which chunks have events.
+        // Finds the chunks that contain events.
         spool.spool.taken().for_each(drop);
         if spool.mapping.unreadable() > 0 {
             return Err(Error::Trace(format!("{name}: the beginning of the spool cannot be read").into()));
@@ -139,7 +140,8 @@ impl SpoolFile {
         Ok(spool)
     }
 
-    /// Maps the file of a folder, which is `locked` for as long as this lives; `None` if `find` finds no spool there.
+    /// Maps the file in a directory. With `locked`, the file is locked as long as this value lives. Returns `None` if
+    /// `find` finds no spool.
     fn map(
         folder: OwnFolder,
         access: Access,
@@ -148,7 +150,7 @@ impl SpoolFile {
         find: impl FnOnce(&Mapping) -> Option<Spool<'static>>,
     ) -> io::Result<Option<Self>> {
         let file = folder.file(EVENTS, access)?;
-        // SAFETY: an open file.
+        // SAFETY: the file is open.
         if locked && unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
             return Err(io::Error::last_os_error());
         }
@@ -157,9 +159,9 @@ impl SpoolFile {
         Ok(find(&mapping).map(|spool| Self { folder, spool, mapping, temporary: true }))
     }
 
-    /// Returns whether another process has it locked: it is being recorded, or recovered.
+    /// Returns whether another process has locked the spool, because it is being recorded or recovered.
     pub(crate) fn is_in_use(&self) -> bool {
-        // SAFETY: an open file.
+        // SAFETY: the file is open.
         let locked = |how| unsafe { libc::flock(self.mapping.file().as_raw_fd(), how | libc::LOCK_NB) } == 0;
         let free = locked(libc::LOCK_SH);
         if free {
@@ -168,26 +170,27 @@ impl SpoolFile {
         !free
     }
 
-    /// Makes the memory of a chunk present.
+    /// Allocates the memory of a chunk.
     pub(crate) fn reserve_chunk(&self, chunk: usize) -> io::Result<()> {
         reserve(self.mapping.file(), offset_of(self.spool.chunks(), chunk), CHUNK_BYTES)
     }
 
-    /// Gives the memory of a chunk back, which is zeros then; `false` where the file system cannot.
+    /// Releases the memory of a chunk, which then contains zeros. Returns false if the file system does not support
+    /// this.
     pub(crate) fn punch_chunk(&self, chunk: usize) -> bool {
         let at = libc::off_t::try_from(offset_of(self.spool.chunks(), chunk)).unwrap_or_default();
         let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
-        // SAFETY: an open file, and numbers.
+        // SAFETY: the file is open, and the other arguments are numbers.
         at > 0 && unsafe { libc::fallocate(self.mapping.file().as_raw_fd(), mode, at, CHUNK_BYTES as libc::off_t) } == 0
     }
 
-    /// Returns the spool. How many chunks it has was asked for once: the program can write over that.
+    /// Returns the spool. Its number of chunks was read once, because the program can overwrite it.
     pub(crate) fn spool(&self) -> Spool<'_> {
         self.spool
     }
 
-    /// Returns the number of slots that may have had events and cannot be read, as far as they were touched: those of chunks behind the
-    /// end of the file, of pages that cannot be read, and of chunks without a head, which say of no thread that it has them.
+    /// Returns the number of slots that may have contained events and cannot be read, as far as they were touched:
+    /// those in chunks after the end of the file, in unreadable pages, and in chunks whose head names no thread.
     pub(crate) fn unreadable_slots(&self) -> u64 {
         let (missing, there): (Vec<_>, Vec<_>) = self.spool.taken().partition(|chunk| *chunk >= self.spool.mapped());
         let chunks = there.into_iter().filter_map(|chunk| self.spool.chunk(chunk));
@@ -198,42 +201,42 @@ impl SpoolFile {
         ((missing.len() * CHUNK_SLOTS) as u64).saturating_add(headless).saturating_add(pages)
     }
 
-    /// Returns the path by which the program opens it.
+    /// Returns the path by which the program opens the spool.
     pub(crate) fn path(&self) -> PathBuf {
         self.folder.path().join(EVENTS)
     }
 
-    /// Returns its folder.
+    /// Returns the directory of the spool.
     pub(crate) fn folder(&self) -> &OwnFolder {
         &self.folder
     }
 
-    /// Notes where the events come from.
+    /// Writes the origin of the events.
     ///
     /// # Errors
-    /// The system's.
+    /// A system call failed.
     pub(crate) fn write_origin(&self, origin: &Value) -> Result<()> {
         self.write(ORIGIN, format!("{origin:#}\n").as_bytes())
     }
 
-    /// Notes what is kept from chunks that were given back.
+    /// Writes the lasting events of returned chunks.
     ///
     /// # Errors
-    /// The system's.
+    /// A system call failed.
     pub(crate) fn write_lasting(&self, lasting: &Value) -> Result<()> {
         self.write(LASTING, format!("{lasting}\n").as_bytes())
     }
 
-    /// Writes a file beside the events.
+    /// Writes a file next to the events.
     pub(crate) fn write(&self, name: &str, content: &[u8]) -> Result<()> {
         let written = self.folder.write(name, content);
         written.map_err(Error::system(self.folder.path().join(name).display().to_string()))
     }
 
-    /// Returns what is kept from chunks that were given back; null: nothing.
+    /// Returns the lasting events of returned chunks, or null if there are none.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The file cannot be read.
     pub(crate) fn lasting(&self) -> Result<Value> {
         let name = || self.folder.path().join(LASTING).display().to_string();
         match self.folder.read(LASTING, BESIDE_MOST) {
@@ -245,41 +248,41 @@ impl SpoolFile {
         }
     }
 
-    /// Returns why a program could not open the events, if it has said so.
+    /// Returns the reason that a program could not open the events, if it has reported one.
     pub(crate) fn refusal(&self) -> Option<io::Error> {
         let number = fs::read_link(self.folder.path().join(REFUSED)).ok()?;
         number.to_str()?.parse().ok().map(io::Error::from_raw_os_error)
     }
 
-    /// Returns where the events come from.
+    /// Returns the origin of the events.
     ///
     /// # Errors
-    /// That was not noted.
+    /// The origin was not written.
     pub(crate) fn origin(&self) -> Result<Value> {
         read_origin(&self.folder)
     }
 
-    /// Returns where the events of a folder's spool come from.
+    /// Returns the origin of the events of the spool in a directory.
     pub(crate) fn origin_of(folder: &Path) -> Result<Value> {
         read_origin(&OwnFolder::open(folder).map_err(Error::system(folder.display().to_string()))?)
     }
 
-    /// Returns the folders of processes that the program made, and that are there.
+    /// Returns the existing directories of processes that the program created.
     ///
     /// # Errors
-    /// The folder cannot be read.
+    /// The directory cannot be read.
     pub(crate) fn processes(&self) -> Result<Vec<PathBuf>> {
         spools_in(self.folder.path(), PROCESS).map_err(Error::system(self.folder.path().display().to_string()))
     }
 
-    /// Returns the arguments of a process that the program made.
+    /// Returns the arguments of a process that the program created.
     pub(crate) fn command(&self) -> Vec<String> {
         let bytes = self.folder.read(COMMAND, BESIDE_MOST).unwrap_or_default();
         let words = bytes.strip_suffix(&[0]).unwrap_or(&bytes).split(|byte| *byte == 0);
         words.map(|word| String::from_utf8_lossy(word).into_owned()).collect()
     }
 
-    /// Returns when the process made the spool, of those that do so themselves.
+    /// Returns the time at which a process created the spool, for processes that create it by themselves.
     pub(crate) fn made_at(&self) -> SystemTime {
         let made = self.folder.file(COMMAND, Access::Read).and_then(|file| file.metadata()?.modified());
         made.unwrap_or(SystemTime::UNIX_EPOCH)
@@ -291,12 +294,12 @@ impl SpoolFile {
         self.write(file, list.as_bytes())
     }
 
-    /// Removes the spool, and leaves those of processes in its folder.
+    /// Removes the spool but keeps those of processes in its directory.
     pub(crate) fn remove_alone(self) {
         remove(&self.folder);
     }
 
-    /// Removes the folder when this is dropped, or does not.
+    /// Sets whether the directory is removed on drop.
     pub(crate) fn set_temporary(&mut self, temporary: bool) {
         self.temporary = temporary;
     }
@@ -305,7 +308,7 @@ impl SpoolFile {
 impl Drop for SpoolFile {
     fn drop(&mut self) {
         if self.temporary {
-            // Of processes that could not be recorded.
+            // Spools of processes that could not be recorded.
             self.processes()
                 .unwrap_or_default()
                 .iter()
@@ -317,7 +320,7 @@ impl Drop for SpoolFile {
     }
 }
 
-/// Removes a spool's folder. What is in it that is not ours stays, and so does the folder.
+/// Removes a spool's directory. Files in it that are not ours are kept, and then the directory is, too.
 fn remove(folder: &OwnFolder) {
     remove_library(folder);
     for name in [
@@ -352,7 +355,7 @@ fn remove_library(folder: &OwnFolder) {
     }
 }
 
-/// Removes the empty folders of processes that were not recorded.
+/// Removes the empty directories of processes that were not recorded.
 fn remove_empty(folder: &Path) {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     for entry in entries.filter(|entry| entry.file_name().as_bytes().starts_with(PROCESS.as_bytes())) {
@@ -366,17 +369,17 @@ fn read_origin(folder: &OwnFolder) -> Result<Value> {
     serde_json::from_slice(&text).map_err(|error| Error::Trace(format!("{}: {error}", name()).into()))
 }
 
-/// Reserves blocks: where there are none, touching the memory would end the process that does.
+/// Reserves disk blocks. Without them, touching the memory would kill the process.
 fn reserve(file: &File, at: usize, bytes: usize) -> io::Result<()> {
     let place = |number: usize| libc::off_t::try_from(number).map_err(|_| io::ErrorKind::FileTooLarge);
-    // SAFETY: an open file, and numbers.
+    // SAFETY: the file is open, and the other arguments are numbers.
     match unsafe { libc::posix_fallocate(file.as_raw_fd(), place(at)?, place(bytes)?) } {
         0 => Ok(()),
         error => Err(io::Error::from_raw_os_error(error)),
     }
 }
 
-/// Makes a folder for one user alone, which nobody had before.
+/// Creates a new directory for this user alone.
 fn unique(parent: &Path) -> io::Result<PathBuf> {
     for number in 0..1000 {
         let folder = parent.join(format!("{PREFIX}{}-{number}", std::process::id()));
@@ -388,7 +391,7 @@ fn unique(parent: &Path) -> io::Result<PathBuf> {
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// Returns the folders of spools that were left behind where they are made, of this user.
+/// Returns the directories of this user's spools that were left behind in the usual places.
 pub(crate) fn left_behind() -> Vec<PathBuf> {
     let mut found: Vec<_> = parents().iter().flat_map(|parent| spools_in(parent, PREFIX).unwrap_or_default()).collect();
     found.sort();
@@ -396,7 +399,7 @@ pub(crate) fn left_behind() -> Vec<PathBuf> {
     found
 }
 
-/// Returns the folders of spools in a folder, whose names begin in this way.
+/// Returns the spool directories in a directory whose names begin with a prefix.
 fn spools_in(parent: &Path, prefix: &str) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(parent)? {
@@ -410,10 +413,10 @@ fn spools_in(parent: &Path, prefix: &str) -> io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Returns the bytes that are free in a file system.
+/// Returns the free bytes of a file system.
 fn free(folder: &Path) -> io::Result<u64> {
     let path = CString::new(folder.as_os_str().as_bytes())?;
-    // SAFETY: zero is a value of this structure of integers; the call fills it.
+    // SAFETY: all zeros is a valid value of this struct of integers; the call fills it.
     let (result, answer) = unsafe {
         let mut answer: libc::statvfs = std::mem::zeroed();
         (libc::statvfs(path.as_ptr(), &raw mut answer), answer)
@@ -424,18 +427,18 @@ fn free(folder: &Path) -> io::Result<u64> {
     Ok(answer.f_bavail.saturating_mul(answer.f_frsize))
 }
 
-/// Returns the bytes that limits of this process leave a spool: of the length of a file, and of the address space, most of which is for
-/// other things.
+/// Returns the bytes that the limits of this process allow for a spool: those for the file size, and for the address
+/// space, most of which is for other purposes.
 fn own_limits() -> u64 {
     file_size_limit().min(limit(Resource::As, 1, 8))
 }
 
-/// Returns the bytes that the limit of the length of a file (`ulimit -f`) leaves: there is an area before the chunks.
+/// Returns the bytes that the file size limit (`ulimit -f`) allows, minus the area before the chunks.
 fn file_size_limit() -> u64 {
     limit(Resource::Fsize, 9, 10)
 }
 
-/// Returns a part of a limit of this process.
+/// Returns a fraction of a limit of this process.
 fn limit(resource: Resource, part: u64, whole: u64) -> u64 {
     getrlimit(resource).current.map_or(u64::MAX, |limit| limit / whole * part)
 }
@@ -456,7 +459,7 @@ mod tests {
         let folder = spool.folder().path().to_owned();
         assert_eq!((mode(&folder), mode(&spool.path())), (0o700, 0o600));
         assert!(left_behind().contains(&folder));
-        // One user at a time.
+        // Only one process can use a spool at a time.
         assert!(SpoolFile::open(&folder).is_err());
         drop(spool);
         assert!(!folder.exists());
@@ -480,7 +483,7 @@ mod tests {
         assert!(!folder.exists() && SpoolFile::open(&folder).is_err());
     }
 
-    /// The recorder of a recording that was killed goes with its spool, and nothing else that is named there.
+    /// The recorder of a killed recording is removed with its spool, and nothing else that is named there.
     #[test]
     fn the_recorder_goes_with_its_spool() {
         let folder = tempfile::tempdir().unwrap();
@@ -506,7 +509,7 @@ mod tests {
         assert_eq!(chunk.slot(5), None);
     }
 
-    /// A file that is cut off is zeros from there on, and not the end of this process.
+    /// Bytes after the truncation of a file are zeros and do not kill this process.
     #[test]
     fn a_file_that_is_cut_off() {
         let file = made();

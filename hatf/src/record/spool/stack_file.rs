@@ -1,4 +1,4 @@
-//! The file of call stacks beside a spool, as this side reads it.
+//! The reader's view of the call stack file next to a spool.
 
 use std::io;
 use std::os::fd::AsRawFd as _;
@@ -13,25 +13,26 @@ use super::mapping::Mapping;
 use super::own_folder::{Access, OwnFolder};
 use crate::event::Stack;
 
-/// Frames of a stack that are looked at: the chain of callers may be damaged.
+/// Maximum number of frames that are followed in a stack, because the chain of callers may be corrupt.
 const DEPTH_MAX: usize = 1024;
-/// Stacks that are kept, and frames of them.
+/// Maximum number of cached stacks, and of frames in them.
 const KEPT: usize = 1 << 18;
 const KEPT_FRAMES: usize = 1 << 23;
 
-/// Makes the file, for stacks of this many frames, with this many bytes at most. The blocks of its first part are reserved, or all where the kernel cannot do that later:
-/// touching one that is not there would end the program.
+/// Creates the file for stacks of this many frames, with a maximum size in bytes. Reserves the disk blocks of its first
+/// part, or of the entire file if the kernel cannot do that later, because touching a missing block would kill the
+/// program.
 ///
 /// # Errors
-/// The system's.
+/// A system call failed.
 pub(crate) fn create_stack_file(folder: &OwnFolder, depth: usize, room: usize) -> io::Result<()> {
     let file = folder.file(STACKS, Access::Create)?;
-    // SAFETY: no bytes. Kernels that can do this for bytes take it.
+    // SAFETY: the range is empty. Kernels that support the operation accept it.
     let whole = unsafe { libc::madvise(std::ptr::null_mut(), 0, libc::MADV_POPULATE_WRITE) } != 0;
     let bytes = stacks_bytes(room);
     file.set_len(bytes as u64)?;
     let first = libc::off_t::try_from(stacks_first_bytes(bytes, whole)).map_err(|_| io::ErrorKind::FileTooLarge)?;
-    // SAFETY: an open file, and numbers.
+    // SAFETY: the file is open, and the other arguments are numbers.
     match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, first) } {
         0 => {}
         error => return Err(io::Error::from_raw_os_error(error)),
@@ -44,16 +45,16 @@ pub(crate) fn create_stack_file(folder: &OwnFolder, depth: usize, room: usize) -
 #[derive(Default)]
 pub(crate) struct StackFile {
     file: Option<Mapping>,
-    /// By their places in the file: their numbers, and frames.
+    /// The number and the frames of stacks, by their places in the file.
     known: HashMap<u32, (u32, Vec<u64>)>,
-    /// Frames in these.
+    /// The number of frames in these stacks.
     frames: usize,
-    /// A stack was asked for that is not there.
+    /// Whether a requested stack was missing.
     has_missed: bool,
 }
 
 impl StackFile {
-    /// Opens the file of a spool's folder; where there is none, there are no stacks.
+    /// Opens the file in a spool's directory. Without a file, there are no stacks.
     pub(crate) fn open(folder: &OwnFolder) -> Self {
         let map = || {
             let file = folder.file(STACKS, Access::Edit)?;
@@ -63,12 +64,12 @@ impl StackFile {
         Self { file: map().ok(), ..Self::default() }
     }
 
-    /// Returns how many calls have no stack because there was no room for one more.
+    /// Returns the number of calls without a stack because the table was full.
     pub(crate) fn missed(&self) -> u64 {
         self.file.as_ref().and_then(table).map_or(0, |table| table.missed())
     }
 
-    /// Returns whether a part of the stacks that were asked for could not be read.
+    /// Returns whether any of the requested stacks could not be read.
     pub(crate) fn is_damaged(&self) -> bool {
         self.has_missed || self.file.as_ref().is_some_and(|file| file.unreadable() > 0)
     }
@@ -105,16 +106,18 @@ impl StackFile {
     }
 }
 
-/// Numbers a stack. The spools of a process before and after `exec` go into one trace, so numbers are of all files.
+/// Numbers a stack. The spools of a process before and after `exec` go into one trace, so the numbers are unique across
+/// all files.
 fn number() -> u32 {
     static LAST: AtomicU32 = AtomicU32::new(0);
     let next = |last: u32| Some(last.saturating_add(1));
     LAST.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).map_or(0, |last| last.saturating_add(1))
 }
 
-/// Views the table in a file; `None` if it is none.
+/// Returns a view of the table in a file, or `None` if the file contains no table.
 fn table(file: &Mapping) -> Option<StackTable<'_>> {
-    // SAFETY: this many bytes were mapped at a multiple of a chunk's length, for as long as the mapping lives, and are used through tables alone.
+    // SAFETY: this many bytes are mapped at a multiple of the chunk size as long as the mapping lives, and they are
+    // used only through tables.
     unsafe { StackTable::attach(file.memory(), file.bytes()) }
 }
 
@@ -131,7 +134,7 @@ mod tests {
         let put = |node: u32, caller: u64, address: u64| {
             let words = [address | caller << 48, caller + 1];
             let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
-            // Behind two slots with the head.
+            // After two slots with the head.
             file.write_all_at(&bytes, 16 * (2 + u64::from(node) - 1)).unwrap();
         };
         put(7, 0, 0x10);
@@ -146,12 +149,12 @@ mod tests {
         assert_eq!((stacks.missed(), StackFile::default().missed()), (7, 0));
         assert_eq!((stacks.stack(5).len(), stacks.stack(u32::MAX).len()), (0, 0));
         assert_eq!(stacks.stack(3).len(), DEPTH_MAX);
-        // One that was added since.
+        // A stack that was added later.
         put(8, 9, 0x30);
         assert_eq!(*stacks.stack(8), [0x30, 0x20, 0x10]);
         let (_outside, none) = temporary().unwrap();
         assert_eq!(*StackFile::open(&none).stack(9), [0_u64; 0]);
-        // Of a file that was cut off what is known stays.
+        // After a file was truncated, known stacks are kept.
         file.set_len(64).unwrap();
         assert_eq!(*stacks.stack(8), [0x30, 0x20, 0x10]);
         assert!(stacks.stack(1_000_000).is_empty());

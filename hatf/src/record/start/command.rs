@@ -11,7 +11,7 @@ use super::signals;
 use crate::record::options::RecordOptions;
 use crate::record::program::{ADDRESS_OPTIONS, behind_another, has_address_sanitizer};
 
-/// Makes the command that starts the program with the recorder.
+/// Builds the command that starts the program with the recorder.
 pub(super) fn prepare(command: &[OsString], set_up: &SetUp, options: &RecordOptions<'_>) -> Command {
     let SetUp { file, library, files, .. } = set_up;
     let (program, arguments) = command.split_first().map_or((OsStr::new(""), command), |(p, a)| (p, a));
@@ -28,7 +28,7 @@ pub(super) fn prepare(command: &[OsString], set_up: &SetUp, options: &RecordOpti
         child.env(ADDRESS_OPTIONS, behind_another(given.as_deref()));
     }
     if options.output_to_error {
-        #[expect(clippy::disallowed_methods, reason = "the program gets it, nothing is printed")]
+        #[expect(clippy::disallowed_methods, reason = "the program receives the path; nothing is printed")]
         child.stdout(std::io::stderr());
     }
     signals::restore_pipe_action(&mut child);
@@ -36,14 +36,14 @@ pub(super) fn prepare(command: &[OsString], set_up: &SetUp, options: &RecordOpti
     child
 }
 
-/// The environment variable that says where Python takes objects from.
+/// The environment variable that selects Python's object allocator.
 const PYTHON_ALLOCATOR: &str = "PYTHONMALLOC";
 
-/// The environment variable that holds the path of the recorder's library.
+/// The environment variable that contains the path of the recorder's library.
 const LIBRARY_VARIABLE: &str = "HATF_LIBRARY";
 
-/// Our library first: what the user preloads (an allocator, say) is then behind it. Not that of a recording that we are in:
-/// it would record each call once more.
+/// Returns the preload list. Our library comes first, before those that the user preloads, such as an allocator. The
+/// library of an enclosing recording is removed, because it would record each call again.
 fn preload(library: &OsStr) -> OsString {
     let outer = std::env::var_os(LIBRARY_VARIABLE).unwrap_or_default();
     let theirs = std::env::var_os("LD_PRELOAD").unwrap_or_default();

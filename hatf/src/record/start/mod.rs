@@ -1,4 +1,4 @@
-//! How does a recording begin? A program is started with the recorder, or a process that runs is attached to; then both are drained.
+//! Starts a recording: starts a program with the recorder or attaches to a running process, and then drains its events.
 
 mod command;
 mod file_limit;

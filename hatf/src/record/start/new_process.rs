@@ -1,4 +1,4 @@
-//! Recording a program from its start.
+//! Recording of a program from its start.
 
 use std::ffi::{OsStr, OsString};
 use std::sync::atomic::Ordering;
@@ -18,26 +18,26 @@ use crate::record::processes::{
 use crate::record::spool::{Keeper, READY_FIRST, Returned};
 use crate::{Error, Result};
 
-/// Runs `command` (a program and its arguments), gives what its heap does to `sink` while it runs,
-/// and returns when it has ended and all events have been given.
+/// Runs `command` (a program and its arguments) and passes its heap events to `sink` while it runs. Returns when the
+/// program has ended and all events have been passed on.
 ///
-/// The program has our standard input, output and error. Interrupt and termination signals that a process
-/// sends to this one are passed to it.
+/// The program inherits standard input, output and error. Interrupt and termination signals that a process sends to
+/// this one are forwarded to the program.
 ///
 /// # Errors
-/// [`Error::Start`] where the program could not be run, [`Error::System`] where the spool or the
-/// recorder could not be set up. A failing sink is not an error here: see [`sink_error`](crate::record::Recorded::sink_error).
+/// [`Error::Start`] if the program could not be run, and [`Error::System`] if the spool or the recorder could not be
+/// set up. A failing sink is not an error here: see [`sink_error`](crate::record::Recorded::sink_error).
 pub fn record(command: &[OsString], sink: &mut dyn EventSink) -> Result<Outcome> {
     record_with(command, sink, RecordOptions::default())
 }
 
-/// Does what [`record`] does, in the way that `options` say. Raises the number of files that this process may have open; the program starts
-/// with the number that was.
+/// Does what [`record`] does, with options. Raises the limit of open files for this process; the program starts with
+/// the original limit.
 ///
 /// # Errors
 /// As for [`record`].
 pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: RecordOptions<'_>) -> Result<Outcome> {
-    // First: a signal that comes before the program runs is for it, too.
+    // This comes first: a signal that arrives before the program runs is meant for the program, too.
     let forwarding = Forwarding::begin();
     let set_up = SetUp::make(command, &options)?;
     let SetUp { file, clock, start, origin, .. } = &set_up;
@@ -69,7 +69,7 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
     });
     let signals = ControlSignals::take(options.toggle_signal, options.dump_signal);
     let (status, recorded, followed, not_followed, follow_errors) = std::thread::scope(|scope| {
-        // A sink may panic: other threads do not wait for what will not come then.
+        // If a sink panics, other threads must not wait for events that will never arrive.
         let _stop = OnDrop(|| {
             spool.header().closed.store(1, Ordering::SeqCst);
             shared.iter().for_each(Shared::stop);
@@ -109,10 +109,12 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
         let followed = following.map_or(0, |following| following.join().unwrap_or(0));
         control.stop();
         drop(signals);
-        // Only now: processes that are made while others go on look here.
+        // The spool is closed only now, because processes created while others are running check this flag.
         spool.header().closed.store(1, Ordering::SeqCst);
         let (end, recorded) = outcome?;
-        let End::Status(status) = end else { return Err(Error::Trace("the program was lost".into())) };
+        let End::Status(status) = end else {
+            return Err(Error::Trace("the exit status of the program is unknown".into()));
+        };
         let unheard = shared.as_ref().map_or(0, Shared::unheard);
         let not_followed = not_followed(spool.header(), shared.is_some(), unheard);
         Ok((status, recorded, followed, not_followed, shared.as_ref().map(Shared::take_errors).unwrap_or_default()))
@@ -122,11 +124,11 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
     Ok(Outcome { status, recorded, followed, not_followed, follow_errors, refused, spool })
 }
 
-/// Returns how many processes were not recorded, at least, and why.
+/// Returns the minimum number of processes that were not recorded, and the reasons.
 fn not_followed(header: &Header, follows: bool, unheard: u32) -> NotRecordedProcesses {
     let others = header.other_processes.load(Ordering::Relaxed);
     if !follows {
-        // Each process is seen when it is forked, or when it loads the recorder.
+        // Each process is noticed when it is forked or when it loads the recorder.
         let count = header.forks.load(Ordering::Relaxed).max(others);
         return NotRecordedProcesses { count, ..NotRecordedProcesses::default() };
     }

@@ -1,4 +1,4 @@
-//! Recording a process that runs already, until it ends or this one is interrupted.
+//! Recording of a running process until it ends or this process is interrupted.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
@@ -21,16 +21,17 @@ use crate::record::processes::{
 use crate::record::spool::{Keeper, READY_FIRST, Returned};
 use crate::{Error, Result};
 
-/// How often it is looked for an interrupt.
+/// The interval at which interrupts are checked.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Records a process that runs already, and returns when it has ended, or when this process is interrupted: then the process goes on without being recorded. Processes that it
-/// makes are not recorded.
+/// Records a process that is already running. Returns when it has ended, or when this process is interrupted; the
+/// recorded process then continues without being recorded. Processes that it creates are not recorded.
 ///
 /// # Errors
-/// [`Error::Trace`] where the process cannot be recorded, or could not be let go; [`Error::System`] where the spool or the recorder could not be set up.
+/// [`Error::Trace`] if the process cannot be recorded or could not be released, and [`Error::System`] if the spool or
+/// the recorder could not be set up.
 pub fn record_process(process: u32, sink: &mut dyn EventSink, options: RecordOptions<'_>) -> Result<Outcome> {
-    // This comes first: an interrupt that ended this process now would leave a spool.
+    // This comes first, because an interrupt that ended this process now would leave a spool behind.
     let interrupts = Forwarding::begin();
     let command = attach::command(process)?;
     let set_up = SetUp::make(&command, &options)?;
@@ -51,13 +52,13 @@ pub fn record_process(process: u32, sink: &mut dyn EventSink, options: RecordOpt
     let control = Control::new(options.control, file.folder().path(), clock);
     let signals = ControlSignals::take(options.toggle_signal, options.dump_signal);
     let began = began(process);
-    // Nothing is recorded before all calls come to the hooks.
+    // Nothing is recorded before all calls go to the hooks.
     header.ask(true);
     let give_up = || interrupts.interrupted();
     attach::attach(process, Path::new(library.path()), &file.path(), !options.start_off, &give_up)?;
     let (stop, ended) = (AtomicBool::new(false), AtomicBool::new(false));
     let outcome = std::thread::scope(|scope| {
-        // A sink may panic: other threads do not wait for what will not come then.
+        // If a sink panics, other threads must not wait for events that will never arrive.
         let _stop = OnDrop(|| {
             ended.store(true, Ordering::Release);
             returned.stop();
@@ -69,7 +70,7 @@ pub fn record_process(process: u32, sink: &mut dyn EventSink, options: RecordOpt
             let mut detached = Ok(());
             while !ended.load(Ordering::Acquire) {
                 if interrupts.interrupted() {
-                    // All that it records is in the spool then.
+                    // After this, everything that the process recorded is in the spool.
                     detached = attach::detach(process);
                     stop.store(true, Ordering::Release);
                     break;
@@ -97,11 +98,12 @@ pub fn record_process(process: u32, sink: &mut dyn EventSink, options: RecordOpt
         ended.store(true, Ordering::Release);
         returned.stop();
         control.stop();
-        let detached = detached.join().unwrap_or_else(|_| Err(Error::Trace("a thread of hatf has ended".into())));
+        let detached =
+            detached.join().unwrap_or_else(|_| Err(Error::Trace("an internal thread of hatf has failed".into())));
         Ok::<_, Error>((outcome?, detached))
     });
     drop((signals, interrupts));
-    // Where it could not be let go, its hooks find out that nobody reads.
+    // If the process could not be released, its hooks detect that nobody reads.
     header.closed.store(1, Ordering::SeqCst);
     let ((end, recorded), detached) = outcome?;
     let code = if let End::Exit(status) = end { i32::from(status) } else { 0 };

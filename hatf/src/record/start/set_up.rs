@@ -1,4 +1,4 @@
-//! What a recording has before the program runs, or before a running one is attached to.
+//! The resources of a recording, prepared before the program runs or a running process is attached to.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt as _;
@@ -20,7 +20,8 @@ use crate::{Error, Result};
 /// The recorder's shared object.
 static RECORDER: &[u8] = include_bytes!(env!("HATF_RECORDER"));
 
-/// The part of the spool's size that a process's table of stacks may take beside it.
+/// The spool size is divided by this number to get the maximum size of a process's stack table, which is allocated in
+/// addition.
 const STACKS_PART: usize = 4;
 
 pub(super) struct SetUp {
@@ -34,19 +35,19 @@ pub(super) struct SetUp {
 }
 
 impl SetUp {
-    /// Makes the spool of a recording of `command`, and says in it how it is to be used.
+    /// Creates the spool for a recording of `command`, and stores the options in it.
     ///
     /// # Errors
-    /// [`Error::System`] where the spool or the recorder could not be made.
+    /// [`Error::System`] if the spool or the recorder could not be created.
     pub(super) fn make(command: &[OsString], options: &RecordOptions<'_>) -> Result<Self> {
-        // Of what is kept, half of the spool is for what comes while a trace is made.
+        // If the last part is kept, half of the spool is reserved for events that arrive while a trace is being made.
         let kept =
             options.keep.map_or(0, |keep| if let Keep::Bytes(bytes) = keep { bytes.saturating_mul(2) } else { 0 });
         let file = SpoolFile::create(options.spool.as_deref(), options.spool_bytes.max(kept))?;
         let stack_room = file.spool().mapped() * CHUNK_BYTES / STACKS_PART;
         if options.stacks > 0 {
             create_stack_file(file.folder(), options.stacks, stack_room)
-                .map_err(Error::system("cannot make the table of stacks"))?;
+                .map_err(Error::system("cannot create the stack table"))?;
         }
         for (file_name, list) in [
             (names::PROGRAMS, &options.follow_programs),
@@ -81,12 +82,12 @@ impl SetUp {
         self.file.spool()
     }
 
-    /// From the spool to `sink`.
+    /// Creates the encoder from the spool to `sink`.
     pub(super) fn encode<'a>(&'a self, samples: &'a MemorySamples, sink: &'a mut dyn EventSink) -> Encode<'a> {
         Encode::new(self.spool(), self.file.folder(), Timeline::new(self.start), samples, sink)
     }
 
-    /// How the last part is kept, if only that is.
+    /// Returns the settings for keeping only the last part, if requested.
     pub(super) fn keeping<'a>(
         &'a self,
         keep: Option<Keep>,
@@ -96,7 +97,7 @@ impl SetUp {
     }
 }
 
-/// Says what alone is recorded of the program; null: everything is.
+/// Returns the restriction of the recording to certain threads, modules or sizes, or null if everything is recorded.
 fn only(options: &RecordOptions<'_>) -> Value {
     let RecordOptions { only_threads, only_modules, sizes_only, .. } = options;
     let mut only = Map::new();
@@ -111,7 +112,7 @@ fn only(options: &RecordOptions<'_>) -> Value {
     if only.is_empty() { Value::Null } else { only.into() }
 }
 
-/// Says in the spool how it is to be used.
+/// Stores the options in the header of the spool.
 fn set_header(header: &Header, options: &RecordOptions<'_>, start: Moment, clock: Clock, files: &FileLimit) {
     header.start.store(start.nanoseconds, Ordering::Relaxed);
     header.clock.store(clock as u32, Ordering::Relaxed);

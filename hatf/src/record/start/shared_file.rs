@@ -12,22 +12,25 @@ use std::ptr::null_mut;
 use crate::record::spool::LIBRARY_FOLDER;
 use crate::{Error, Result};
 
-/// A file that other processes can open by its path for as long as this lives, also as another user or in another namespace.
+/// A file that other processes can open by its path as long as this value lives, even as another user or in another
+/// namespace.
 ///
-/// It is the only file in its directory. If this process is killed, both remain and are removed with the recording's spool. If no directory
-/// can hold code, it is a memory file, named `/proc/PROCESS/fd/N`, which only processes of the same user can open.
+/// It is the only file in its directory. If this process is killed, both remain and are removed with the recording's
+/// spool. If no directory can hold code, a memory file is used, which is named `/proc/PROCESS/fd/N` and can only be
+/// opened by processes of the same user.
 #[derive(Debug)]
 pub(super) struct SharedFile {
-    /// The memory file; `None` for one in a directory, which needs no descriptor.
+    /// The memory file, or `None` for a file in a directory, which needs no descriptor.
     memory: Option<File>,
     path: OsString,
     directory: Option<PathBuf>,
 }
 
-/// Returns the directories in which a file is made, the best first. Nobody else can make a file there: a program that still has the path in its
-/// environment when the file is gone would load that. The superuser's can be opened by programs that become another user.
+/// Returns the directories in which a file is created, the best first. Nobody else can create a file there; otherwise,
+/// a program that still has the path in its environment after the file is gone would load that file. Programs that
+/// become another user can open the superuser's files.
 fn parents() -> Vec<PathBuf> {
-    // SAFETY: cannot fail.
+    // SAFETY: the call cannot fail.
     let user = unsafe { libc::geteuid() };
     let variable = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let parents = if user == 0 {
@@ -43,7 +46,7 @@ fn parents() -> Vec<PathBuf> {
 }
 
 impl SharedFile {
-    /// Makes a file with that content, which can be mapped as code.
+    /// Creates a file with this content that can be mapped as code.
     pub(super) fn create(name: &str, content: &[u8]) -> Result<Self> {
         let attempt = |made: io::Result<(Self, File)>| -> io::Result<Self> {
             let (mut shared, mut file) = made?;
@@ -56,22 +59,22 @@ impl SharedFile {
         parents
             .find_map(|parent| attempt(Self::in_directory(&parent, name)).ok())
             .map_or_else(|| attempt(Self::in_memory(name)), Ok)
-            .map_err(Error::system("cannot lay out the recorder"))
+            .map_err(Error::system("cannot write the recorder to a file"))
     }
 
-    /// Returns the path by which other processes open it.
+    /// Returns the path by which other processes open the file.
     pub(super) fn path(&self) -> &OsStr {
         &self.path
     }
 
     fn in_memory(name: &str) -> io::Result<(Self, File)> {
         let name = CString::new(name)?;
-        // SAFETY: a C string; the answer is checked.
+        // SAFETY: the argument is a C string, and the result is checked.
         let fd = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING) };
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: a descriptor that was just made, and that nobody else has.
+        // SAFETY: the descriptor was just created and has no other owner.
         let file = unsafe { File::from_raw_fd(fd) };
         let path = format!("/proc/{}/fd/{fd}", std::process::id());
         File::open(&path)?;
@@ -87,7 +90,7 @@ impl SharedFile {
         let path = directory.path().join(name);
         let file = File::create_new(&path)?;
         let made = Self { memory: None, path: path.into_os_string(), directory: Some(directory.keep()) };
-        // Whatever this process's own files have.
+        // These permissions are independent of this process's umask.
         let everybody = |mode| fs::Permissions::from_mode(mode);
         file.set_permissions(everybody(0o555))?;
         fs::set_permissions(made.directory.as_deref().unwrap_or(parent), everybody(0o755))?;
@@ -95,10 +98,10 @@ impl SharedFile {
     }
 }
 
-/// Checks that the dynamic linker of the program will be able to map this as code.
+/// Checks that the program's dynamic linker will be able to map the file as code.
 fn check_code(file: &File) -> io::Result<()> {
     let access = libc::PROT_READ | libc::PROT_EXEC;
-    // SAFETY: a page of an open file, mapped where the kernel likes, and unmapped at once.
+    // SAFETY: this maps a page of an open file at an address chosen by the kernel, and unmaps it immediately.
     unsafe {
         let page = libc::mmap(null_mut(), 4096, access, libc::MAP_PRIVATE, file.as_raw_fd(), 0);
         if page == libc::MAP_FAILED {

@@ -1,4 +1,4 @@
-//! What does not come any more: slots that are never written, and events of threads that have ended.
+//! Handling of data that no longer arrives: slots that are never written, and events of threads that have ended.
 
 use std::cmp::Reverse;
 
@@ -7,8 +7,8 @@ use hatf_record::Next;
 use super::Merge;
 
 impl Merge<'_> {
-    /// Passes over slots and chunks that were reserved and will never be written, in all threads that wait, of a process that may have
-    /// `ended`; returns whether there were.
+    /// Skips slots and chunks that were reserved but will never be written, in all waiting threads. `ended` says
+    /// whether the process has ended. Returns whether there were any.
     pub(crate) fn skip_gaps(&mut self, ended: bool) -> bool {
         let mut found = false;
         for place in &self.waiting {
@@ -20,12 +20,12 @@ impl Merge<'_> {
         found
     }
 
-    /// Returns whether a thread waits for a slot or a chunk behind which others are written.
+    /// Returns whether a thread waits for a slot or a chunk while later ones are already written.
     pub(crate) fn has_gaps(&self) -> bool {
         self.waiting.iter().any(|place| self.queues[*place].has_gap())
     }
 
-    /// Has the ends of threads come next that have said so and are gone: nothing can come behind it then.
+    /// Queues the end events of threads that announced their end and are gone, so that nothing else can follow.
     pub(crate) fn end_threads(&mut self, is_gone: impl Fn(u32) -> bool) {
         let is_ending = |place: &usize| self.queues[*place].end.is_some();
         if !self.waiting.iter().any(is_ending) {
@@ -33,7 +33,7 @@ impl Merge<'_> {
         }
         for place in std::mem::take(&mut self.waiting) {
             if self.queues[place].end.is_some() && is_gone(self.queues[place].task) {
-                // All that it has written is there now.
+                // Everything that the thread has written is visible now.
                 self.read(place);
                 let queue = &mut self.queues[place];
                 if queue.head.is_none() {
@@ -54,7 +54,7 @@ impl Merge<'_> {
             let queue = &mut self.queues[*place];
             if queue.ended && queue.end.is_none() && queue.chunks.is_empty() && is_gone(queue.task)
                 && let Some((chunk, mut stream)) = queue.reading
-                // Nothing came between the last look and its end.
+                // Nothing arrived between the last look and the thread's end.
                 && stream.next(&mut Vec::new()) == Next::Nothing
             {
                 queue.reading = None;

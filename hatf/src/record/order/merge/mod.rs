@@ -1,12 +1,12 @@
-//! The events of all threads, in one order.
+//! Merges the events of all threads into one order.
 //!
-//! Each thread's events come in their order, from its chunks. Between threads the order is that of the stamps: a block's end is
-//! written, and stamped, before its address can be given out again, and its beginning before anybody can have it. Where the
-//! counters of two cores differ a little, a stamp may still contradict that: an address is allocated that is live, or freed
-//! though it is not. Then the thread is held until the event of another thread that has to come first
-//! was given. How often is counted.
+//! Each thread's events are read from its chunks in order. Between threads, the stamps determine the order: the end of
+//! a block is written and stamped before its address can be reused, and its allocation is stamped before any code can
+//! have the block. If the counters of two cores differ slightly, stamps may still contradict this: an address is
+//! allocated while it is live, or freed while it is not. The thread is then held until the event of another thread that
+//! must come first was passed on. Such repairs are counted.
 //!
-//! A thread's queue is ready, waiting, held or parked: whatever moves it from one to another stands here.
+//! A thread's queue is ready, waiting, held or parked. All transitions between these states are in this module.
 
 mod endings;
 mod rules;
@@ -24,42 +24,44 @@ use rules::{begins, counts, effect, ends};
 use thread_queue::ThreadQueue;
 pub(crate) use thread_queue::{Resumed, ThreadOf};
 
-/// Events of another thread that are looked through for one that has to come first.
+/// Maximum number of events of another thread that are searched for one that must come first.
 const LOOK_AHEAD: usize = 2000;
 
-/// What was counted on the way.
+/// Counts collected during merging.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
-    /// Events that were held until one of another thread had been given.
+    /// Events that were held until an event of another thread was passed on.
     pub(crate) repairs: u64,
-    /// Events of these that were given all the same, as each waited for the other.
+    /// Held events that were passed on anyway, because they waited for each other.
     pub(crate) contradictions: u64,
-    /// Slots that were reserved and never written.
+    /// Slots that were reserved but never written.
     pub(crate) gaps: u64,
-    /// Events that threads said were lost.
+    /// Events that threads reported as lost.
     pub(crate) reported_lost: u64,
 }
 
-/// Puts the events of all threads in order.
+/// Merges the events of all threads.
 pub(crate) struct Merge<'m> {
     spool: Spool<'m>,
     queues: Vec<ThreadQueue<'m>>,
     places: HashMap<ThreadOf, usize>,
-    /// For each chunk: the last owner that it is known to have, and its image. No two chunks ever have the same.
+    /// For each chunk, its last known owner and image. No two chunks ever have the same.
     known: Vec<(u64, u64)>,
-    /// Queues that have a next event and are not held, by its stamp.
+    /// Queues that have a next event and are not held, ordered by the event's stamp.
     ready: BinaryHeap<Reverse<(u64, usize)>>,
-    /// Queues that had no next event.
+    /// Queues without a next event.
     waiting: Vec<usize>,
     held: Vec<usize>,
     live: LiveAddresses,
-    /// Recording was off, so blocks live that were not seen to begin: that is not a reason to hold a thread.
+    /// Whether recording was off. Blocks may then be live whose allocation was not recorded, so this is no reason to
+    /// hold a thread.
     uncertain: bool,
-    /// Chunks that are read to their end.
+    /// Chunks that were read to their end.
     finished: Vec<usize>,
-    /// What a trace has already, where one is to be completed.
+    /// The content of the trace to be completed, if any.
     resumed: Option<Resumed>,
-    /// The stamp before which nothing counts but what lasts, where a part of the spool is looked at, and nothing is noted in it.
+    /// If only a part of the spool is read, the stamp before which only lasting events count. Nothing is then noted in
+    /// the spool.
     horizon: Option<u64>,
     counts: Counts,
 }
@@ -83,22 +85,22 @@ impl<'m> Merge<'m> {
         }
     }
 
-    /// Has the first events of each thread passed over, which are in a trace already.
+    /// Makes the merge skip the first events of each thread, which are in a trace already.
     pub(crate) fn after(&mut self, mut resumed: Resumed) {
         self.live = std::mem::take(&mut resumed.live);
         self.uncertain = resumed.uncertain;
         self.resumed = Some(resumed);
     }
 
-    /// Has events count from a stamp on, and before it those that [last](is_lasting). Threads begin with the first chunk that is there.
-    /// The spool stays as it is, to be read again.
+    /// Makes the merge count events from a stamp on, and before it only [lasting](is_lasting) ones. Threads begin with
+    /// the first chunk that is present. The spool stays unchanged, so that it can be read again.
     pub(crate) fn begin_at(&mut self, horizon: u64) {
         self.horizon = Some(horizon);
         self.uncertain |= horizon > 0;
         self.resumed.get_or_insert_default();
     }
 
-    /// Returns what was counted so far.
+    /// Returns the counts so far.
     pub(crate) fn counted(&self) -> Counts {
         self.counts
     }
@@ -108,12 +110,12 @@ impl<'m> Merge<'m> {
         std::mem::take(&mut self.finished)
     }
 
-    /// Returns how many chunks were read to their end.
+    /// Returns the number of chunks that were read to their end.
     pub(crate) fn finished(&self) -> usize {
         self.finished.len()
     }
 
-    /// Finds chunks that threads have taken, and gives them to their queues.
+    /// Finds chunks that threads have taken and adds them to their queues.
     pub(crate) fn discover(&mut self) {
         for chunk in self.spool.taken() {
             let (Some(known), Some(view)) = (self.known.get_mut(chunk), self.spool.chunk(chunk)) else { continue };
@@ -121,7 +123,7 @@ impl<'m> Merge<'m> {
             let owner = head.owner.load(Acquire);
             let image_word = head.image.load(Relaxed);
             let ((thread, number), (_, image)) = (halves(owner), halves(image_word));
-            // Its thread may not have come so far.
+            // The chunk's thread may not have initialized it yet.
             if thread == 0 || image == 0 || *known == (owner, image_word) {
                 continue;
             }
@@ -141,14 +143,14 @@ impl<'m> Merge<'m> {
         }
     }
 
-    /// Has the threads that had no event look again.
+    /// Makes threads without an event look again.
     pub(crate) fn look(&mut self) {
         for place in std::mem::take(&mut self.waiting) {
             self.advance(place);
         }
     }
 
-    /// Gives events in order, those before a stamp, at most this many; returns how many it gave.
+    /// Passes on at most `most` events in order, with stamps below `before`. Returns the number of events.
     pub(crate) fn give(
         &mut self,
         before: u64,
@@ -163,7 +165,7 @@ impl<'m> Merge<'m> {
                 self.ready.push(Reverse((stamp, place)));
                 break;
             }
-            // As long as no other thread's is earlier, the next is this one's.
+            // The next event is from this thread as long as no other thread has an earlier one.
             loop {
                 let queue = &mut self.queues[place];
                 let Some(event) = queue.head else { break };
@@ -192,8 +194,8 @@ impl<'m> Merge<'m> {
         given
     }
 
-    /// Gives the plain events that a queue has next, stamped `until` this or before, at most this many; returns how many it gave. It ends
-    /// before any event of which more has to be known.
+    /// Passes on a queue's next plain events with stamps up to `until`, at most `most` of them. Returns the number of
+    /// events. Stops before any event that needs special handling.
     #[inline]
     fn give_plain(
         &mut self,
@@ -202,7 +204,7 @@ impl<'m> Merge<'m> {
         most: usize,
         give: &mut impl FnMut(&SpoolEvent, &[u8], ThreadOf),
     ) -> usize {
-        // With others, a contradiction may have to wait for one of them.
+        // With several threads, a contradiction may have to wait for one of the others.
         let checks = !self.uncertain && self.queues.len() > 1;
         let queue = &mut self.queues[place];
         let Some((_, stream)) = &mut queue.reading else { return 0 };
@@ -230,14 +232,14 @@ impl<'m> Merge<'m> {
         given
     }
 
-    /// Lets the held thread with the earliest event go on, whatever it waits for; `false` if none is held. For when nothing else
-    /// comes: where clocks differ by more than blocks live, two threads may wait for each other.
+    /// Releases the held thread with the earliest event, whatever it waits for. Returns false if none is held. This is
+    /// used when nothing else arrives: if clocks differ by more than blocks live, two threads may wait for each other.
     pub(crate) fn give_up_holding(&mut self) -> bool {
         let stamp = |place: &usize| self.queues[*place].head.map_or(u64::MAX, |event| event.time);
         let Some(first) = (0..self.held.len()).min_by_key(|at| stamp(&self.held[*at])) else { return false };
         let place = self.held.swap_remove(first);
         self.counts.contradictions += 1;
-        // Its address is as it says from now on.
+        // From now on, the state of the address is what the event says.
         if let (Some(event), Some(address)) = (self.queues[place].head, self.queues[place].held.take()) {
             if event.address == address && !ends(&event, address) {
                 self.live.remove(address);
@@ -249,7 +251,7 @@ impl<'m> Merge<'m> {
         true
     }
 
-    /// Reads the next event of a queue, and puts the queue where it belongs.
+    /// Reads the next event of a queue and moves the queue to the matching state.
     fn advance(&mut self, place: usize) {
         self.read(place);
         match self.queues[place].head {
@@ -308,7 +310,7 @@ impl<'m> Merge<'m> {
         }
     }
 
-    /// Returns whether an event may come now, and does what it says to the live blocks. Otherwise its queue is held.
+    /// Returns whether an event may come now, and applies it to the live blocks. Otherwise, its queue is held.
     #[inline]
     fn follows(&mut self, event: &SpoolEvent, place: usize) -> bool {
         let queue = &self.queues[place];
@@ -342,7 +344,7 @@ impl<'m> Merge<'m> {
             Kind::Realloc | Kind::Reallocarray => self.queues[place].realloc(None),
             Kind::Image => {
                 self.live.clear();
-                // Of a part of the spool, what is before that part is left out.
+                // If only a part of the spool is read, earlier events are omitted.
                 if self.horizon.is_none_or(|horizon| horizon == 0 || event.time >= horizon) {
                     self.uncertain = false;
                 }
@@ -356,7 +358,7 @@ impl<'m> Merge<'m> {
         true
     }
 
-    /// Returns whether one of the next events of another thread is of this kind, about this address.
+    /// Returns whether one of the next events of another thread is of the wanted kind and concerns this address.
     #[cold]
     fn is_ahead(&self, address: u64, place: usize, wanted: fn(&SpoolEvent, u64) -> bool) -> bool {
         let image = self.queues[place].of.image;
@@ -371,7 +373,7 @@ impl<'m> Merge<'m> {
         self.held.push(place);
     }
 
-    /// Lets those go on whose address is now as they need it.
+    /// Releases held threads whose address now has the state they need.
     #[cold]
     fn resume(&mut self) {
         let mut at = 0;
@@ -391,8 +393,8 @@ impl<'m> Merge<'m> {
     }
 }
 
-/// Splits a word: the low half, the high half.
-#[expect(clippy::cast_possible_truncation, reason = "the low half")]
+/// Splits a word into its low half and its high half.
+#[expect(clippy::cast_possible_truncation, reason = "takes the low half")]
 pub(crate) fn halves(word: u64) -> (u32, u32) {
     (word as u32, (word >> 32) as u32)
 }

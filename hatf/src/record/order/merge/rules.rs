@@ -1,13 +1,14 @@
-//! What an event says of itself: the blocks that it begins and ends, and whether it counts and lasts.
+//! Properties of events: the blocks they begin and end, and whether they are counted and have a lasting effect.
 
 use hatf_record::{Kind, SpoolEvent};
 
-/// Whether an event is one of those that a thread's events are numbered by: it becomes exactly one event of the trace.
+/// Returns whether an event is one of those by which a thread's events are numbered: it becomes exactly one event of
+/// the trace.
 pub(super) fn counts(kind: Kind) -> bool {
     !matches!(kind, Kind::ReallocBegin | Kind::Lost | Kind::ThreadEnd | Kind::ThreadName | Kind::PythonFrame)
 }
 
-/// Whether an event says something about those that follow, however late they come.
+/// Returns whether an event affects all later events, however late they come.
 pub(crate) fn is_lasting(kind: Kind) -> bool {
     use Kind::{Image, ModuleLoad, ModuleUnload, PythonFrame, Start, Stop, ThreadEnd, ThreadName, ThreadStart};
     matches!(
@@ -16,7 +17,8 @@ pub(crate) fn is_lasting(kind: Kind) -> bool {
     )
 }
 
-/// Returns the addresses whose block an event ends, and begins. `pending` is the old block of a realloc that has begun.
+/// Returns the addresses of the blocks that an event ends and begins. `pending` is the old block of a realloc that has
+/// begun.
 #[inline]
 pub(super) fn effect(event: &SpoolEvent, pending: Option<u64>) -> (Option<u64>, Option<u64>) {
     let some = |address: u64| (address != 0).then_some(address);
@@ -31,7 +33,7 @@ pub(super) fn effect(event: &SpoolEvent, pending: Option<u64>) -> (Option<u64>, 
         Kind::Free => (some(event.address), None),
         Kind::ReallocBegin => (some(event.old), None),
         Kind::Realloc | Kind::Reallocarray if pending == Some(event.old) && event.old != 0 => {
-            // The old block ended when the call began. One that failed has it still.
+            // The old block ended when the call began. A failed call still has it.
             (None, some(if event.old_is_gone() { event.address } else { event.old }))
         }
         Kind::Realloc | Kind::Reallocarray => (event.old_is_gone().then_some(event.old), some(event.address)),

@@ -1,4 +1,4 @@
-//! The order of simulated threads' events, and of some written by hand.
+//! Tests of the order of simulated threads' events, and of some events written by hand.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,7 @@ use hatf_record::{CHUNK_SLOTS, Producer};
 use super::super::simulated::{Machine, Memory, Random, write};
 use super::*;
 
-/// Checks that what is given is in an order that can have been.
+/// Checks that events are passed on in a possible order.
 #[derive(Default)]
 struct Checked {
     live: HashSet<u64>,
@@ -34,7 +34,8 @@ impl Checked {
     }
 }
 
-/// Runs this many threads; the reader looks at times, and gives what is older than `lag`. Returns the repairs.
+/// Runs this many threads. The reader runs from time to time and passes on events older than `lag`. Returns the number
+/// of repairs.
 fn simulate(threads: usize, steps: u64, skew: u64, lag: u64, seed: u64) -> u64 {
     let mut random = Random(seed | 1);
     let memory = Memory::new();
@@ -42,7 +43,7 @@ fn simulate(threads: usize, steps: u64, skew: u64, lag: u64, seed: u64) -> u64 {
     let (mut merge, mut checked) = (Merge::new(memory.spool()), Checked::default());
     let mut running = 0;
     for step in 0..steps {
-        // Mostly the same goes on: a thread that is preempted stays so for a while.
+        // The same thread mostly continues: a preempted thread remains so for a while.
         if random.below(4) == 0 {
             running = usize::try_from(random.below(threads as u64)).unwrap();
         }
@@ -75,7 +76,7 @@ fn clocks_that_agree_need_no_repair() {
     assert_eq!(simulate(64, 300_000, 0, 50, 7), 0);
 }
 
-/// By a few steps: a processor may read its clock as much as a call takes too early.
+/// Clocks differ by a few steps: a CPU may read its clock too early by up to the duration of a call.
 #[test]
 fn clocks_that_differ_are_repaired() {
     let mut repairs = 0;
@@ -109,7 +110,7 @@ fn blocks_from_before_the_recording() {
     assert_eq!(merge.counted().repairs, 0);
 }
 
-/// Events that contradict each other whatever their order: all of them are given.
+/// Events that contradict each other in any order are all passed on.
 #[test]
 fn what_cannot_be_put_right_is_given_all_the_same() {
     let memory = Memory::new();
@@ -118,7 +119,7 @@ fn what_cannot_be_put_right_is_given_all_the_same() {
     for event in [
         event(Kind::Malloc, 1, 10, 0x10),
         event(Kind::Malloc, 1, 11, 0x20),
-        // Each waits for what the other does later.
+        // Each thread waits for a later event of the other.
         event(Kind::Malloc, 1, 20, 0x10),
         event(Kind::Free, 1, 30, 0x20),
         event(Kind::Malloc, 2, 21, 0x20),
@@ -139,7 +140,7 @@ fn what_cannot_be_put_right_is_given_all_the_same() {
     assert_eq!((given, merge.counted().contradictions > 0), (6, true));
 }
 
-/// A slot that was reserved and never written holds its thread up, until it is given up.
+/// A slot that was reserved but never written blocks its thread until it is skipped.
 #[test]
 fn a_slot_that_is_never_written() {
     let memory = Memory::new();
@@ -165,7 +166,7 @@ fn a_slot_that_is_never_written() {
     assert_eq!(merge.counted().gaps, 1);
 }
 
-/// A thread that jumped away while it took a chunk has none of that number.
+/// A thread that jumped away while it took a chunk has no chunk with that number.
 #[test]
 fn a_chunk_that_is_never_there() {
     let memory = Memory::new();
@@ -188,7 +189,8 @@ fn a_chunk_that_is_never_there() {
     assert_eq!((merge.counted().gaps, written), (1, 2 * before + 1));
 }
 
-/// A trace has the beginning of a realloc only if another thread got its block: so its chunk is not given back before its end.
+/// A trace contains the beginning of a realloc only if another thread got the old block, so the chunk is not returned
+/// before the end of the realloc.
 #[test]
 fn a_chunk_that_ends_within_a_realloc() {
     let memory = Memory::new();

@@ -1,4 +1,4 @@
-//! The events of one thread, in its order, from its chunks.
+//! The events of one thread in their order, from its chunks.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::Ordering::Relaxed;
@@ -17,50 +17,52 @@ pub(crate) struct ThreadOf {
 /// The events of a thread.
 pub(super) struct ThreadQueue<'m> {
     pub(super) of: ThreadOf,
-    /// The system's number of the thread.
+    /// The kernel's thread ID.
     pub(super) task: u32,
-    /// Chunks that are not read yet, by their number.
+    /// Chunks that were not read yet, by their number.
     pub(super) chunks: BTreeMap<u32, usize>,
-    /// The number of the chunk after that which is being read.
+    /// The number of the chunk after the one being read.
     pub(super) next_chunk: u32,
     pub(super) reading: Option<(usize, Stream<'m>)>,
-    /// The next event, and its text.
+    /// The next event and its string.
     pub(super) head: Option<SpoolEvent>,
     pub(super) text: Vec<u8>,
-    /// Events that were read: those that count, see [`super::rules::counts`].
+    /// The number of events read that count; see [`super::rules::counts`].
     pub(super) read: u64,
-    /// Of these, how many are still to be passed over: the trace has them.
+    /// The number of events still to be skipped, because the trace already contains them.
     pub(super) skip: u64,
     /// The old block of a realloc that has begun.
     pub(super) pending: Option<u64>,
-    /// How many of the chunks that are kept come before the one in which that realloc began: what began there is whole.
+    /// The number of kept chunks before the one in which that realloc began. Everything that began in them is complete.
     pub(super) before_pending: usize,
-    /// That block, if the trace that is completed has it as freed: the beginning ends nothing when it is read again.
+    /// The same block, if the trace to be completed already contains its free. The beginning of the realloc then ends
+    /// nothing when it is read again.
     pub(super) freed: Option<u64>,
-    /// The beginning of a realloc that was passed over; its end was not.
+    /// The beginning of a realloc that was skipped although its end was not.
     pub(super) begun: Option<SpoolEvent>,
-    /// Chunks that are read to their end, while a realloc is not: its beginning may be nowhere but in them.
+    /// Chunks read to their end while a realloc is in progress, because only they may contain its beginning.
     pub(super) kept: Vec<usize>,
-    /// It waits for an event of another thread about this address.
+    /// The address for which the thread is held, waiting for an event of another thread.
     pub(super) held: Option<u64>,
     pub(super) ended: bool,
-    /// Its end, which is to be given behind all that the thread does: destructors run after the recorder's.
+    /// The thread's end, which must be passed on after all of its other events, because destructors run after that of
+    /// the recorder.
     pub(super) end: Option<SpoolEvent>,
-    /// The trace has its end, or it was given.
+    /// Whether the thread's end is in the trace or was passed on.
     pub(super) has_end: bool,
-    /// It is not looked at any more, unless it gets another chunk.
+    /// Whether the queue is ignored until it gets another chunk.
     pub(super) parked: bool,
 }
 
-/// What a trace that is to be completed has already.
+/// The content of a trace to be completed.
 #[derive(Default)]
 pub(crate) struct Resumed {
-    /// How many events of each thread, of those that count.
+    /// The number of events of each thread that count.
     pub(crate) events: HashMap<ThreadOf, u64>,
     pub(crate) live: LiveAddresses,
-    /// Recording was off: see [`super::Merge`].
+    /// Whether recording was off: see [`super::Merge`].
     pub(crate) uncertain: bool,
-    /// Blocks that a realloc has freed which is not at its end: by the thread that called it.
+    /// Blocks freed by a realloc that is not complete, by calling thread.
     pub(crate) freed: HashMap<ThreadOf, u64>,
     /// Threads that have ended.
     pub(crate) ended: HashSet<ThreadOf>,
@@ -91,15 +93,15 @@ impl<'m> ThreadQueue<'m> {
         }
     }
 
-    /// Begins to read the next chunk, if it is there.
+    /// Begins to read the next chunk if it is present.
     pub(super) fn open(&mut self, spool: Spool<'m>, resumed: Option<&Resumed>, notes: bool) -> bool {
         let Some((&number, &chunk)) = self.chunks.first_key_value() else { return false };
         let Some(view) = spool.chunk(chunk) else { return false };
         if let Some(resumed) = resumed
             && self.next_chunk == 0
         {
-            // Chunks before the first that is left are gone, as the trace has their events. A reader has noted how many these
-            // are, or it had come to the end of what was there.
+            // Chunks before the first remaining one are gone, because the trace has their events. A reader has noted
+            // their number, unless it had read everything that was present.
             let in_trace = resumed.events.get(&self.of).copied().unwrap_or_default();
             let noted = view.head().before.load(Relaxed).checked_sub(1);
             self.read = noted.unwrap_or(if number == 0 { 0 } else { in_trace });
@@ -119,13 +121,13 @@ impl<'m> ThreadQueue<'m> {
         true
     }
 
-    /// Notes that a realloc has begun, or ended.
+    /// Notes that a realloc has begun or ended.
     pub(super) fn realloc(&mut self, old: Option<u64>) {
         (self.pending, self.freed) = (old, None);
         self.before_pending = self.kept.len();
     }
 
-    /// Passes over an event. A realloc's beginning is given all the same if its end is not passed over.
+    /// Skips an event. The beginning of a realloc is passed on anyway if its end is not skipped.
     pub(super) fn pass(&mut self, event: &SpoolEvent) {
         match event.kind {
             Kind::ReallocBegin => self.begun = Some(*event),
@@ -137,7 +139,7 @@ impl<'m> ThreadQueue<'m> {
         }
     }
 
-    /// Returns whether something is missing: a slot or a chunk behind it is written.
+    /// Returns whether a slot or a chunk is missing while later ones are already written.
     pub(super) fn has_gap(&self) -> bool {
         match &self.reading {
             Some((_, stream)) => stream.has_gap(),
@@ -145,7 +147,8 @@ impl<'m> ThreadQueue<'m> {
         }
     }
 
-    /// Skips missing events; returns `false` if none are missing. Of a process that has `ended`, the rest of a chunk may be missing, too.
+    /// Skips missing events. Returns false if none are missing. If the process has `ended`, the rest of a chunk may be
+    /// missing, too.
     pub(super) fn skip_gap(&mut self, ended: bool) -> bool {
         match &mut self.reading {
             Some((chunk, stream)) => {

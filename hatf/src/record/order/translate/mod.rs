@@ -1,9 +1,9 @@
-//! From events of the spool to those of a trace.
+//! Conversion of spool events to trace events.
 //!
-//! *Realloc across threads.* Its old block ends before the call returns, its new one begins after: another thread may be
-//! given the old address before the end of the call is in the spool. Then a [`EventKind::ReallocBegin`] stands before that
-//! other thread's call, and the realloc becomes a [`EventKind::ReallocEnd`]. So in a trace no address is allocated while it is
-//! live.
+//! *Realloc across threads.* The old block of a realloc ends before the call returns, and its new block begins after
+//! that, so another thread may be given the old address before the end of the call is in the spool. In this case, an
+//! [`EventKind::ReallocBegin`] precedes the other thread's call, and the realloc becomes an [`EventKind::ReallocEnd`].
+//! Thus no address in a trace is allocated while it is live.
 
 use std::collections::HashMap;
 
@@ -12,34 +12,35 @@ use hatf_record::{Flags, Kind, SpoolEvent, accesses_of_word};
 use crate::Result;
 use crate::event::{Accesses, Call, Event, EventKind, EventSink, Function, Pages, Stack};
 
-/// A realloc that began and has not ended.
+/// A realloc that began but has not ended.
 struct Pending {
     old: u64,
-    /// Its old block was already recorded as freed.
+    /// Whether its old block was already recorded as freed.
     taken: bool,
 }
 
-/// Makes events of a trace of those of the spool.
+/// Converts spool events to trace events.
 #[derive(Default)]
 pub(crate) struct Translator {
-    /// The number of the image, which is its heap's; 0 before the first.
+    /// The number of the image, which is that of its heap; 0 before the first image.
     heap: u64,
-    /// How often recording went on.
+    /// The number of times that recording resumed.
     starts: u64,
     time: u64,
     main_known: bool,
     pending: HashMap<u32, Pending>,
-    /// Threads by their `pthread_t`, by which others name them.
+    /// Threads by the `pthread_t` that other threads know.
     handles: HashMap<u64, u32>,
     /// Names of threads that were named before they began to run.
     early: HashMap<u64, Vec<u8>>,
 }
 
-/// Threads that are named before they run, at most.
+/// Maximum number of threads that are named before they run.
 const EARLY: usize = 1 << 10;
 
 impl Translator {
-    /// Gives the event of a trace that a slot becomes by itself, as nearly every slot does; `None`: see [`slot`](Self::slot).
+    /// Returns the trace event of a slot that needs no context, as is the case for nearly every slot. Otherwise returns
+    /// `None`; see [`slot`](Self::slot).
     #[inline]
     pub(crate) fn plain<'s>(&mut self, slot: &SpoolEvent, stack: Stack<'s>) -> Option<Event<'s>> {
         let SpoolEvent { size, address, .. } = *slot;
@@ -54,10 +55,11 @@ impl Translator {
         Some(self.event(slot, stack, kind))
     }
 
-    /// Takes an event whose time is in nanoseconds, its text, and its stack, and gives the sink the events it makes.
+    /// Converts an event, given with its time in nanoseconds, its text and its stack, and passes the resulting events
+    /// to the sink.
     ///
     /// # Errors
-    /// The sink's.
+    /// The sink failed.
     pub(crate) fn slot(
         &mut self,
         slot: &SpoolEvent,
@@ -146,10 +148,10 @@ impl Translator {
         }
     }
 
-    /// Ends the last image, by this event if its end is known.
+    /// Ends the last image with this event, if its end is known.
     ///
     /// # Errors
-    /// The sink's.
+    /// The sink failed.
     pub(crate) fn finish(&mut self, end: Option<EventKind<'_>>, sink: &mut dyn EventSink) -> Result<()> {
         self.end_image(sink)?;
         match end {
@@ -163,7 +165,7 @@ impl Translator {
         self.heap
     }
 
-    /// Returns how often recording went on that was off.
+    /// Returns the number of times that recording resumed.
     pub(crate) fn starts(&self) -> u64 {
         self.starts
     }
@@ -173,7 +175,7 @@ impl Translator {
         self.time
     }
 
-    /// Sets the time of what comes next.
+    /// Sets the time of the next events.
     pub(crate) fn go_on_to(&mut self, time: u64) {
         self.time = self.time.max(time);
     }
@@ -217,8 +219,8 @@ impl Translator {
         self.give(slot, stack, kind, sink)
     }
 
-    /// Records that the allocator returns the slot's address. If that is the old block of a realloc that another
-    /// thread is in the middle of, that block was freed: an event is recorded for that.
+    /// Records that the allocator returned the slot's address. If another thread is in a realloc with this address as
+    /// its old block, that block was freed, and an event is recorded for that.
     #[inline]
     fn address_is_free(&mut self, slot: &SpoolEvent, sink: &mut dyn EventSink) -> Result<()> {
         if self.pending.is_empty() { Ok(()) } else { self.address_is_freed(slot, sink) }
@@ -246,7 +248,7 @@ impl Translator {
         Event { time: slot.time, thread: slot.thread.into(), heap: self.heap, stack, ..Event::new(kind) }
     }
 
-    /// Notes by what `pthread_t` others name a thread, and gives it the name that it has got already.
+    /// Notes the `pthread_t` by which other threads name a thread, and applies a name that it has already been given.
     fn thread_begins(&mut self, slot: &SpoolEvent, sink: &mut dyn EventSink) -> Result<()> {
         if slot.old == 0 {
             return Ok(());
@@ -258,7 +260,7 @@ impl Translator {
         }
     }
 
-    /// Gives a name to the calling thread, or to the one that it names.
+    /// Names the calling thread, or the thread given by a handle.
     fn thread_is_named(&mut self, slot: &SpoolEvent, name: &[u8], sink: &mut dyn EventSink) -> Result<()> {
         let thread = match slot.extra {
             0 => slot.thread,
@@ -274,19 +276,20 @@ impl Translator {
         self.give(&SpoolEvent { thread, ..*slot }, Stack::NONE, EventKind::ThreadName { name }, sink)
     }
 
-    /// Notes that a realloc of a block has begun; `taken` if the trace has it as freed.
+    /// Notes that a realloc of a block has begun. `taken` says whether the trace already contains the free of the
+    /// block.
     pub(crate) fn begin_realloc(&mut self, thread: u32, old: u64, taken: bool) {
-        // One that is known already is the same: a trace is being completed.
+        // A realloc that is already known is the same one: a trace is being completed.
         let taken = taken || self.pending.get(&thread).is_some_and(|known| known.old == old && known.taken);
         self.pending.insert(thread, Pending { old, taken });
     }
 
-    /// Goes on where a trace ends, in this image.
+    /// Continues after the end of a trace, in this image.
     pub(crate) fn after(&mut self, images: u64) {
         (self.heap, self.main_known) = (images, images > 0);
     }
 
-    /// Begins a new image; the one before ended by exec.
+    /// Begins a new image. The previous image ended by exec.
     fn image(&mut self, slot: &SpoolEvent, path: &[u8], stack: Stack<'_>, sink: &mut dyn EventSink) -> Result<()> {
         self.end_image(sink)?;
         self.heap += 1;

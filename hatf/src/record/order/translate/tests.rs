@@ -137,7 +137,7 @@ fn events_that_were_lost() {
     assert_eq!(lines[2], "3 Lost { events: 12 }");
 }
 
-/// A trace that is completed: what it has already of a realloc is not written again.
+/// When a trace is completed, the part of a realloc that it already contains is not written again.
 #[test]
 fn a_realloc_that_had_begun() {
     let (mut translator, mut lines) = (Translator::default(), Lines::default());

@@ -1,60 +1,60 @@
-//! The length of an instruction of x86-64, and what in it depends on where it stands.
+//! Decodes the length of an x86-64 instruction, and the parts of it that depend on its position.
 //!
-//! Strict: what compilers do not make, or what is not known here, is none.
+//! The decoder is strict: instructions that compilers do not generate or that it does not know are invalid.
 
-/// An instruction.
+/// A decoded instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Instruction {
-    /// Its bytes.
+    /// The number of bytes.
     pub(super) length: usize,
     pub(super) kind: Kind,
 }
 
-/// What becomes of it elsewhere.
+/// The effect of moving the instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// It is the same.
+    /// The instruction stays the same.
     Plain,
-    /// It fills the space behind a function: no operation, or a trap.
+    /// The instruction is padding after a function: a no-op or a trap.
     Padding,
-    /// Memory is addressed by the distance of four bytes that stands here in it; whether it jumps there for good.
+    /// The instruction addresses memory by a 4-byte distance, which is at `at`. `ends` is set if it is a jump.
     Distance { at: usize, ends: bool },
-    /// A branch to the instruction that is so far behind its end. By a short one: in one byte.
+    /// A branch to the instruction at distance `to` from its end. A short branch stores the distance in one byte.
     Branch { to: i64, branch: Branch, short: bool },
-    /// What comes behind it is never reached from it, and it is the same elsewhere.
+    /// The instruction stays the same, and execution never continues after it.
     End,
-    /// It cannot be moved.
+    /// The instruction cannot be moved.
     Fixed,
 }
 
-/// A branch.
+/// The type of a branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Branch {
     Always,
-    /// The condition, as in the low four bits of its instruction.
+    /// A conditional branch, with the condition code in the low four bits of its opcode.
     If(u8),
     Call,
-    /// By the count register: there is no longer form.
+    /// A branch on the count register, which has no longer form.
     Count,
 }
 
-/// What follows an opcode.
+/// The operands that follow an opcode.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Operands {
     None,
-    /// A number of this many bytes.
+    /// An immediate of this many bytes.
     Number(usize),
-    /// Registers and memory, and a number of this many bytes.
+    /// Registers and memory, and an immediate of this many bytes.
     Memory(usize),
     Unknown,
 }
 
 use Operands::{Memory, None as Nothing, Number, Unknown};
 
-/// Bytes of an instruction, at most.
+/// Maximum length of an instruction in bytes.
 const LENGTH_MAX: usize = 15;
 
-/// Reads the instruction at the beginning of these bytes.
+/// Decodes the instruction at the start of these bytes.
 pub(super) fn decode(bytes: &[u8]) -> Option<Instruction> {
     let mut cursor = Cursor { bytes: bytes.get(..LENGTH_MAX).unwrap_or(bytes), at: 0 };
     let (mut small, mut repeated) = (false, false);
@@ -77,7 +77,7 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Instruction> {
         0x0f => return two_bytes(cursor),
         0x70..=0x7f => return cursor.branch(Branch::If(byte & 15), true),
         0xe0..=0xe3 => return cursor.branch(Branch::Count, true),
-        // With a prefix the distance has two bytes on some processors.
+        // With this prefix, the distance has two bytes on some CPUs.
         0xe8 | 0xe9 if small => return None,
         0xe8 => return cursor.branch(Branch::Call, false),
         0xe9 => return cursor.branch(Branch::Always, false),
@@ -107,7 +107,7 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Instruction> {
         0x6b | 0x80 | 0x83 | 0xc0 | 0xc1 => Memory(1),
         0xb8..=0xbf if wide => Number(8),
         0xb8..=0xbf => Number(full),
-        // Two of these eight have a number.
+        // Two of these eight instructions have an immediate.
         0xf6 => Memory(usize::from(cursor.extension()? < 2)),
         0xf7 => Memory(if cursor.extension()? < 2 { full } else { 0 }),
         0xff => match cursor.extension()? {
@@ -121,7 +121,7 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Instruction> {
     cursor.rest(operands, Kind::Plain)
 }
 
-/// Instructions whose opcode begins with `0f`.
+/// Decodes instructions whose opcode begins with `0f`.
 fn two_bytes(mut cursor: Cursor<'_>) -> Option<Instruction> {
     let byte = cursor.next()?;
     let operands = match byte {
@@ -142,7 +142,7 @@ fn two_bytes(mut cursor: Cursor<'_>) -> Option<Instruction> {
     cursor.rest(operands, Kind::Plain)
 }
 
-/// What follows the second byte of an opcode, also where vectors have it.
+/// Returns the operands for the second byte of an opcode, also for vector instructions.
 fn of_map_1(byte: u8) -> Operands {
     match byte {
         0x77 | 0xc8..=0xcf => Nothing,
@@ -170,7 +170,7 @@ fn of_map_1(byte: u8) -> Operands {
     }
 }
 
-/// Instructions of AVX and AVX-512, which have a prefix of their own.
+/// Decodes instructions of AVX and AVX-512, which have their own prefix.
 fn vector(mut cursor: Cursor<'_>, prefix: u8) -> Option<Instruction> {
     let first = cursor.next()?;
     let map = match prefix {
@@ -195,7 +195,7 @@ fn vector(mut cursor: Cursor<'_>, prefix: u8) -> Option<Instruction> {
     cursor.rest(operands, Kind::Plain)
 }
 
-/// Bytes, and how many of them were read.
+/// A byte slice and a read position.
 struct Cursor<'b> {
     bytes: &'b [u8],
     at: usize,
@@ -207,12 +207,12 @@ impl Cursor<'_> {
         self.bytes.get(self.at - 1).copied()
     }
 
-    /// Returns the three bits in the next byte that belong to the opcode.
+    /// Returns the three bits of the next byte that extend the opcode.
     fn extension(&self) -> Option<u8> {
         self.bytes.get(self.at).map(|byte| byte >> 3 & 7)
     }
 
-    /// Reads a distance, with which the instruction ends.
+    /// Reads the distance at the end of a branch instruction.
     fn branch(self, branch: Branch, short: bool) -> Option<Instruction> {
         let rest = self.bytes.get(self.at..)?;
         let (to, bytes) = if short {
@@ -223,7 +223,7 @@ impl Cursor<'_> {
         Some(Instruction { length: self.at + bytes, kind: Kind::Branch { to, branch, short } })
     }
 
-    /// Reads what follows the opcode.
+    /// Reads everything that follows the opcode.
     fn rest(mut self, operands: Operands, kind: Kind) -> Option<Instruction> {
         let mut kind = kind;
         match operands {

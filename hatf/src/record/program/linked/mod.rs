@@ -1,7 +1,9 @@
-//! Allocators that a program has linked in: its calls of them do not go through the dynamic linker, where the recorder sees them. They are recorded at the
-//! functions' beginnings, which the symbol table names: the recorder puts a jump there. What it needs for that is found out here.
+//! Statically linked allocators. Calls to them bypass the dynamic linker, where the recorder could intercept them.
+//! Instead, the recorder places a jump at the start of each of their functions, which the symbol table lists. This
+//! module prepares the data that the recorder needs for that.
 //!
-//! All functions of an allocator are recorded, or none: a trace in which blocks only begin, or only end, would be wrong.
+//! Either all functions of an allocator are recorded or none, because a trace that contains only allocations or only
+//! frees would be wrong.
 
 mod instruction;
 mod moved;
@@ -27,42 +29,48 @@ use instruction::{Instruction, Kind, decode};
 use moved::{Refusal, move_beginning};
 use names::Named;
 
-/// An allocator that a program has linked in.
+/// A statically linked allocator of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkedIn {
     /// The program.
     pub program: PathBuf,
-    /// Its function that allocates, or how it was found.
+    /// An allocation function of the allocator, or a description of how it was found.
     pub function: String,
-    /// Which allocator it is, if its names tell: jemalloc, mimalloc or tcmalloc.
+    /// The allocator, if its names identify it: jemalloc, mimalloc or tcmalloc.
     pub allocator: Option<&'static str>,
-    /// What the recorder is to do, or why it cannot.
+    /// The plan for the recorder, or the reason that there is none.
     plan: std::result::Result<Vec<u8>, String>,
 }
 
 impl LinkedIn {
-    /// Returns whether its calls cannot be recorded; else whether they are is known when the program runs.
+    /// Returns whether the calls cannot be recorded. Otherwise, the recorder determines at run time whether they are
+    /// recorded.
     #[must_use]
     pub fn is_refused(&self) -> bool {
         self.plan.is_err()
     }
 
-    /// What the recorder reads.
+    /// Returns the plan that the recorder reads.
     pub(crate) fn plan(&self) -> Option<&[u8]> {
         self.plan.as_deref().ok()
     }
 }
 
-/// Says that its calls are not recorded, and why.
+/// Prints that the calls are not recorded, and the reason.
 impl fmt::Display for LinkedIn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { program, function, plan, .. } = self;
-        write!(f, "{} has an allocator linked in ({function}), whose calls are not recorded", program.display())?;
+        write!(
+            f,
+            "{} has a statically linked allocator ({function}), whose calls are not recorded",
+            program.display()
+        )?;
         if let Err(why) = plan { write!(f, ": {why}") } else { Ok(()) }
     }
 }
 
-/// Looks for an allocator in a program, which is found as the system would find it. `None` also if the file cannot be read, or records its calls itself.
+/// Searches for an allocator in a program, which is searched for as the system would search for it. Also returns `None`
+/// if the file cannot be read, or if the program records its calls itself.
 #[must_use]
 pub fn linked_in(program: &OsStr) -> Option<LinkedIn> {
     let (path, file) = open(program)?;
@@ -80,13 +88,13 @@ pub fn linked_in(program: &OsStr) -> Option<LinkedIn> {
                 plan(&file, &parsed, &symbols, &functions).map_err(|(name, refusal)| format!("{name} {refusal}"));
             (function, plan)
         }
-        None => ("by its messages".to_owned(), Err("it is stripped of its symbols".to_owned())),
+        None => ("by its messages".to_owned(), Err("its symbols are stripped".to_owned())),
     };
     let allocator = names::allocator(&function).or_else(|| by_symbols(&symbols));
     Some(LinkedIn { program: path, function, allocator, plan })
 }
 
-/// Returns which allocator a program has linked in whose functions have the C library's names, by another function of it.
+/// Identifies an allocator whose functions have the C library's names by another of its functions.
 fn by_symbols(symbols: &Symbols<'_>) -> Option<&'static str> {
     let defined = symbols.iter().filter(|symbol| symbol.is_definition && symbol.is_code());
     defined.into_iter().find_map(|symbol| match symbol.name {
@@ -100,26 +108,26 @@ fn by_symbols(symbols: &Symbols<'_>) -> Option<&'static str> {
 /// Beginnings of messages of allocators.
 const MESSAGES: [&[u8]; 3] = [b"<jemalloc>: ", b"mimalloc: warning: ", b"tcmalloc: large alloc "];
 
-/// Returns whether a file has messages of an allocator.
+/// Returns whether a file contains messages of an allocator.
 fn has_allocator<'d, R: ReadRef<'d>>(file: &object::File<'d, R>) -> bool {
     let constants = || file.section_by_name(".rodata")?.data().ok();
     let has = |data: &[u8]| MESSAGES.iter().any(|message| memmem::find(data, message).is_some());
     constants().is_some_and(has)
 }
 
-/// A function that the symbol table has.
+/// A function in the symbol table.
 struct Function {
     name: String,
     named: Named,
     address: u64,
     size: u64,
-    /// The address is that of a function that returns the function.
+    /// Whether the address is that of a resolver that returns the function's address.
     chosen: bool,
 }
 
 impl Function {
-    /// Returns whether it shows that there is an allocator. Linkers leave out what is not called: of those with a prefix any function does. Operators of C++ that call
-    /// the `malloc` of a library are those of any program.
+    /// Returns whether the function indicates an allocator. Linkers omit functions that are not called, so any function
+    /// with a prefix is sufficient. C++ operators that call the `malloc` of a library occur in any program.
     fn is_allocator(&self, imports_malloc: bool) -> bool {
         let Named { family, rest, role, .. } = self.named;
         match family {
@@ -129,8 +137,8 @@ impl Function {
     }
 }
 
-/// Returns the functions of allocators that a file has in it, by their addresses and names: of those that have both what allocates and what frees. And the name of
-/// one that allocates, if there is any.
+/// Returns the allocator functions in a file, by their addresses and names, of allocators that have functions both for
+/// allocating and for freeing. Also returns the name of an allocation function, if there is one.
 fn functions(symbols: &Symbols<'_>) -> Option<(String, Vec<Function>)> {
     let (mut all, mut imports_malloc) = (BTreeMap::new(), false);
     for symbol in symbols.iter() {
@@ -157,10 +165,10 @@ fn functions(symbols: &Symbols<'_>) -> Option<(String, Vec<Function>)> {
     Some((shown, all))
 }
 
-/// Why there is no plan: a function, and what is with it.
+/// The reason that there is no plan: a function and its problem.
 type Unplanned = (String, Refusal);
 
-/// Makes what the recorder reads of the functions.
+/// Builds the plan for these functions.
 fn plan<'d, R: ReadRef<'d>>(
     file: &File,
     parsed: &object::File<'d, R>,
@@ -177,7 +185,7 @@ fn plan<'d, R: ReadRef<'d>>(
             return Err(refused(function, Refusal::Many));
         }
         if let Some((before, patch)) = patches.last().filter(|(before, _)| before.address == function.address) {
-            // One function by several names.
+            // One function with several names.
             if !takes_the_same(patch.role, function.named.role) || before.named.skipped != function.named.skipped {
                 return Err(refused(function, Refusal::Shared));
             }
@@ -186,7 +194,7 @@ fn plan<'d, R: ReadRef<'d>>(
         let patch = patch(parsed, function).map_err(|refusal| refused(function, refusal))?;
         patches.push((function, patch));
     }
-    // They are sorted by address. No other code leads to what is replaced, or begins there.
+    // Patches are sorted by address. No other code may branch to the replaced bytes or begin there.
     let replaced = |address: u64| {
         let place = patches.partition_point(|(function, _)| function.address < address);
         let (function, patch) = patches.get(place.checked_sub(1)?)?;
@@ -198,7 +206,7 @@ fn plan<'d, R: ReadRef<'d>>(
         }
     }
     for section in parsed.sections().filter(|section| section.kind() == SectionKind::Text) {
-        // Sections of functions that are replaced have been read.
+        // Sections that contain replaced functions have already been read.
         let Ok(data) = section.data() else { continue };
         for (at, target) in branches(section.address(), data) {
             if let Some(function) = replaced(target).filter(|_| may_branch(symbols, section.address(), data, at)) {
@@ -227,7 +235,7 @@ fn takes_the_same(one: Role, other: Role) -> bool {
     kind(one) == kind(other)
 }
 
-/// Makes what the recorder reads of a function.
+/// Builds the patch for a function.
 fn patch<'d, R: ReadRef<'d>>(file: &object::File<'d, R>, function: &Function) -> std::result::Result<Patch, Refusal> {
     let Function { named, address, size, chosen, .. } = *function;
     if chosen {
@@ -260,19 +268,20 @@ fn patch<'d, R: ReadRef<'d>>(file: &object::File<'d, R>, function: &Function) ->
     })
 }
 
-/// Returns where near branches stand in code at an address, and where they lead; and bytes that look like one.
+/// Returns the positions and targets of near branches in code at an address, including bytes that only look like a
+/// branch.
 fn branches(address: u64, code: &[u8]) -> impl Iterator<Item = (u64, u64)> {
     (address..).zip(code.windows(JUMP_BYTES + 1)).filter_map(|(at, bytes)| {
         let [first, second, distance @ ..] = bytes else { return None };
-        // A byte before: a condition has two bytes of opcode.
+        // The window includes a preceding byte, because conditional branches have two opcode bytes.
         let is_one = matches!(second, 0xe8 | 0xe9) || *first == 0x0f && second & 0xf0 == 0x80;
         let distance = i32::from_le_bytes(*distance.first_chunk()?);
         is_one.then(|| (at.wrapping_add(1), at.wrapping_add(6).wrapping_add_signed(distance.into())))
     })
 }
 
-/// Returns whether the byte at an address of this code may be one of a branch: it is not where the instructions of its function are known, from its
-/// beginning to there, and it is in another.
+/// Returns whether the byte at an address in this code may belong to a branch. It cannot if the instructions of its
+/// function can be decoded up to there and it belongs to another instruction.
 fn may_branch(symbols: &Symbols<'_>, start: u64, code: &[u8], at: u64) -> bool {
     let is_around = |symbol: &Symbol<'_>| {
         symbol.is_code() && at.wrapping_sub(symbol.address) < symbol.size && (start..=at).contains(&symbol.address)
@@ -288,7 +297,7 @@ fn may_branch(symbols: &Symbols<'_>, start: u64, code: &[u8], at: u64) -> bool {
     }
 }
 
-/// Returns what the system says of a file.
+/// Returns the file metadata that identifies a file version.
 fn source(file: &File) -> Option<Source> {
     let known = file.metadata().ok()?;
     let number = |number: i64| u64::try_from(number).ok();

@@ -1,7 +1,7 @@
-//! The first instructions of a function, as they can run elsewhere: a jump is to stand where they were.
+//! Moves the first instructions of a function so that they can run elsewhere, because a jump will replace them.
 //!
-//! What is not known for certain is refused: an instruction that is not known or cannot be moved, a branch into what is replaced, and a function that ends
-//! before.
+//! Everything uncertain is rejected: an instruction that is unknown or cannot be moved, a branch into the replaced
+//! bytes, and a function that ends before them.
 
 use std::fmt;
 
@@ -9,24 +9,24 @@ use hatf_record::linked::{FIXES_MAX, Fix, JUMP_BYTES, MOVED_MAX, TAKEN_MAX};
 
 use super::instruction::{Branch, Kind, decode};
 
-/// Why a function cannot be recorded.
+/// The reason that a function cannot be recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
-    /// An instruction at the beginning that is not known, or cannot be moved.
+    /// An instruction at the beginning is unknown or cannot be moved.
     Instruction,
-    /// It is shorter than a jump.
+    /// The function is shorter than a jump.
     Short,
-    /// A branch leads into what would be replaced.
+    /// A branch leads into the bytes that would be replaced.
     Branch,
-    /// Another function begins there.
+    /// Another function begins in the bytes that would be replaced.
     Shared,
-    /// The program chooses among several when it begins.
+    /// The program selects one of several implementations when it starts.
     Chosen,
-    /// Its bytes are not in the file.
+    /// The function's bytes are not in the file.
     Absent,
-    /// It is for another processor than x86-64.
+    /// The function is not for x86-64.
     Machine,
-    /// There are too many others.
+    /// There are too many functions.
     Many,
 }
 
@@ -35,9 +35,9 @@ impl fmt::Display for Refusal {
         f.write_str(match self {
             Self::Instruction => "begins with an instruction that cannot be moved",
             Self::Short => "is too short",
-            Self::Branch => "has a branch to its second instruction",
-            Self::Shared => "has another function in it",
-            Self::Chosen => "is chosen when the program begins",
+            Self::Branch => "contains a branch to its second instruction",
+            Self::Shared => "overlaps another function",
+            Self::Chosen => "is selected when the program starts",
             Self::Absent => "is not in the file",
             Self::Machine => "is not for x86-64",
             Self::Many => "is one of too many",
@@ -45,10 +45,10 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// Instructions that were moved.
+/// Moved instructions.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Moved {
-    /// Bytes of them at the function's beginning.
+    /// Their size in bytes at the function's beginning.
     pub(super) taken: usize,
     pub(super) code: [u8; MOVED_MAX],
     pub(super) length: usize,
@@ -56,16 +56,17 @@ pub(super) struct Moved {
     pub(super) fixes: usize,
 }
 
-/// Bytes from a function's beginning from which a short branch may lead into what is replaced.
+/// The distance in bytes from a function's beginning within which a short branch may lead into the replaced bytes.
 pub(super) const NEAR: usize = JUMP_BYTES + 127 + 2;
 
-/// Moves the first instructions of a function at an address, whose bytes these are: as many of them as it has, and what fills the space behind it.
+/// Moves the first instructions of a function at an address. `function` contains the bytes of the function, and
+/// `filling` the padding after it.
 pub(super) fn move_beginning(address: u64, function: &[u8], filling: &[u8]) -> Result<Moved, Refusal> {
     let mut moved = Moved { taken: 0, code: [0; MOVED_MAX], length: 0, fix: [Fix::default(); FIXES_MAX], fixes: 0 };
     let mut ended = false;
     while moved.taken < JUMP_BYTES {
         let Some(rest) = function.get(moved.taken..).filter(|rest| !rest.is_empty() && !ended) else {
-            // Nothing comes here, and it is not moved.
+            // Execution never arrives here, so this is not moved.
             let at = moved.taken;
             let behind = function.get(at..).unwrap_or_default().iter().chain(filling).copied();
             let behind: Vec<u8> = behind.take(TAKEN_MAX).collect();
@@ -90,7 +91,7 @@ pub(super) fn move_beginning(address: u64, function: &[u8], filling: &[u8]) -> R
                     Branch::Always => moved.push(&[0xe9, 0, 0, 0, 0], Some((1, target)))?,
                     Branch::If(condition) => moved.push(&[0x0f, 0x80 | condition, 0, 0, 0, 0], Some((2, target)))?,
                     Branch::Call => {
-                        // It is the last: the function called returns to what is behind it, where it was.
+                        // This is the last instruction: the called function returns to the original position after it.
                         moved.push(&[0xff, 0x35, 0, 0, 0, 0], Some((2, Fix::BEHIND)))?;
                         moved.push(&[0xe9, 0, 0, 0, 0], Some((1, target)))?;
                     }
@@ -112,7 +113,7 @@ pub(super) fn move_beginning(address: u64, function: &[u8], filling: &[u8]) -> R
 }
 
 impl Moved {
-    /// Puts an instruction behind the others; of a distance in it, its place and where it leads.
+    /// Appends an instruction. `distance` is the position of a distance in it, and the target.
     fn push(&mut self, bytes: &[u8], distance: Option<(usize, u64)>) -> Result<(), Refusal> {
         let end = self.length + bytes.len();
         self.code.get_mut(self.length..end).ok_or(Refusal::Instruction)?.copy_from_slice(bytes);
@@ -127,7 +128,8 @@ impl Moved {
     }
 }
 
-/// Checks that no short branch of the function leads into what is replaced. From an instruction on that is not known, every byte may begin one.
+/// Checks that no short branch of the function leads into the replaced bytes. After an unknown instruction, every byte
+/// may begin a branch.
 fn no_branch_back(function: &[u8]) -> Result<(), Refusal> {
     let near = function.get(..NEAR).unwrap_or(function);
     let mut at = 0;

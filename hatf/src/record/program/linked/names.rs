@@ -1,11 +1,11 @@
-//! The names of functions of allocators that programs link in, and what their arguments mean.
+//! Function names of statically linked allocators, and the meaning of the functions' arguments.
 
 use hatf_record::linked::Role;
 
-/// What stands before the names of each allocator: none, jemalloc in Rust and by itself, mimalloc, tcmalloc, and those of Lea and rpmalloc.
+/// Name prefixes of allocators: none, jemalloc in Rust, jemalloc itself, mimalloc, tcmalloc, dlmalloc and rpmalloc.
 const PREFIXES: [&str; 7] = ["", "_rjem_", "je_", "mi_", "tc_", "dl", "rp"];
 
-/// Names behind a prefix, and how many arguments there are before those of the role.
+/// Names after the prefix, with their roles and the number of arguments before those of the role.
 const NAMES: &[(&str, Role, u8)] = &[
     ("malloc", Role::Malloc, 0),
     ("calloc", Role::Calloc, 0),
@@ -73,7 +73,7 @@ const NAMES: &[(&str, Role, u8)] = &[
     ("deletearray_aligned_nothrow", Role::Free, 0),
 ];
 
-/// Beginnings of the names of C++ operators, whose other arguments say nothing that is recorded.
+/// Prefixes of C++ operator names. The operators' other arguments do not affect what is recorded.
 const OPERATORS: [(&str, Role); 6] = [
     ("_ZnwmSt11align_val_t", Role::Aligned),
     ("_ZnamSt11align_val_t", Role::Aligned),
@@ -82,22 +82,22 @@ const OPERATORS: [(&str, Role); 6] = [
     ("_ZdlPv", Role::Free),
     ("_ZdaPv", Role::Free),
 ];
-/// What may stand behind the beginning.
+/// Suffixes that may follow these prefixes.
 const ENDS: [&str; 6] =
     ["", "m", "RKSt9nothrow_t", "St11align_val_t", "mSt11align_val_t", "St11align_val_tRKSt9nothrow_t"];
 
 /// A function of an allocator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Named {
-    /// The allocator, by the place of its prefix; C++ operators belong to the functions without one.
+    /// The allocator, as the index of its prefix. C++ operators belong to the family without a prefix.
     pub(super) family: usize,
-    /// What is behind the prefix.
+    /// The name after the prefix.
     pub(super) rest: &'static str,
     pub(super) role: Role,
     pub(super) skipped: u8,
 }
 
-/// Returns what functions of this name do.
+/// Returns the role of functions with this name.
 pub(super) fn of(name: &str) -> Option<Named> {
     if name.len() > LONGEST {
         return None;
@@ -111,14 +111,14 @@ pub(super) fn of(name: &str) -> Option<Named> {
     }
     PREFIXES.iter().enumerate().find_map(|(family, prefix)| {
         let name = name.strip_prefix(prefix)?;
-        // Names that only one allocator has mean something else without its prefix.
+        // Names that only one allocator uses mean something else without its prefix.
         let count = if family > 0 { NAMES.len() } else { OF_C };
         let &(rest, role, skipped) = NAMES.iter().take(count).find(|(rest, ..)| *rest == name)?;
         Some(Named { family, rest, role, skipped })
     })
 }
 
-/// Returns which allocator a function belongs to, by its prefix.
+/// Returns the allocator that a function belongs to, by its prefix.
 pub(super) fn allocator(name: &str) -> Option<&'static str> {
     match PREFIXES.get(of(name)?.family).copied()? {
         "_rjem_" | "je_" => Some("jemalloc"),
@@ -128,10 +128,10 @@ pub(super) fn allocator(name: &str) -> Option<&'static str> {
     }
 }
 
-/// No name is longer: most of a program's are.
+/// Maximum length of these names. Most names in a program are longer, so they can be skipped quickly.
 const LONGEST: usize = 40;
 
-/// Names that a C library has, too.
+/// The number of names that a C library has, too.
 const OF_C: usize = 13;
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 use super::moved::{Refusal, move_beginning};
 use super::*;
 
-/// Bytes that are taken, what they are elsewhere, and the distances in that: where they stand, and where they lead.
+/// The number of bytes taken, the moved instructions, and the distances in these: their positions and targets.
 type Beginning = (usize, Vec<u8>, Vec<(u8, u64)>);
 
 /// Moves the beginning of a function.
@@ -19,17 +19,17 @@ fn beginnings_that_are_moved() {
     // push rbx; lea rax, [rip + 0x10]; ret
     let distance = [0x53, 0x48, 0x8d, 0x05, 0x10, 0, 0, 0, 0xc3];
     assert_eq!(moved(&distance), Ok((8, distance[..8].to_vec(), vec![(4, 0x1018)])));
-    // cmp dword ptr [rip + 0x10], 1; ret: the distance counts from behind the number.
+    // cmp dword ptr [rip + 0x10], 1; ret: the distance is relative to the end of the immediate.
     let number = [0x83, 0x3d, 0x10, 0, 0, 0, 1, 0xc3];
     assert_eq!(moved(&number), Ok((7, number[..7].to_vec(), vec![(2, 0x1017)])));
-    // test rdi, rdi; je + 5: the longer form.
+    // test rdi, rdi; je + 5: becomes the longer form.
     let short = [0x48, 0x85, 0xff, 0x74, 5, 0x90, 0x90, 0x90, 0x90, 0x90, 0xc3];
     assert_eq!(moved(&short), Ok((5, vec![0x48, 0x85, 0xff, 0x0f, 0x84, 0, 0, 0, 0], vec![(5, 0x100a)])));
-    // A jump to another function, alone.
+    // A single jump to another function.
     assert_eq!(moved(&[0xe9, 0xfb, 0xff, 0, 0]), Ok((5, vec![0xe9, 0, 0, 0, 0], vec![(1, 0x1_1000)])));
-    // jmp + 0x20, and what fills the space behind it.
+    // jmp + 0x20, and the padding after it.
     assert_eq!(moved(&[0xeb, 0x20]), Ok((5, vec![0xe9, 0, 0, 0, 0], vec![(1, 0x1022)])));
-    // sub rsp, 8; call + 0x20: what is called returns to what is behind it.
+    // sub rsp, 8; call + 0x20: the called function returns to the original position after the call.
     let call = [0x48, 0x83, 0xec, 8, 0xe8, 0x20, 0, 0, 0, 0xc3];
     let pushed = vec![0x48, 0x83, 0xec, 8, 0xff, 0x35, 0, 0, 0, 0, 0xe9, 0, 0, 0, 0];
     assert_eq!(moved(&call), Ok((9, pushed, vec![(6, u64::MAX), (11, 0x1029)])));
@@ -39,24 +39,24 @@ fn beginnings_that_are_moved() {
 
 #[test]
 fn beginnings_that_are_refused() {
-    // A call by a register.
+    // A call through a register.
     assert_eq!(moved(&[0xff, 0xd0, 0x90, 0x90, 0x90, 0xc3]), Err(Refusal::Instruction));
-    // loop, and an instruction that there is not.
+    // loop, and an invalid instruction.
     assert_eq!(moved(&[0xe2, 0x10, 0x90, 0x90, 0x90, 0xc3]), Err(Refusal::Instruction));
     assert_eq!(moved(&[0x06, 0x90, 0x90, 0x90, 0x90, 0xc3]), Err(Refusal::Instruction));
-    // Too short, and no space behind it.
+    // Too short, without padding.
     assert_eq!(moved(&[0x53, 0x5b]), Err(Refusal::Short));
     assert_eq!(moved(&[]), Err(Refusal::Short));
     assert_eq!(move_beginning(0x1000, &[0x31, 0xc0, 0xc3], &[0x55, 0x53]).map(|_| ()), Err(Refusal::Short));
     // push rbx; dec edi; jne to the second instruction.
     assert_eq!(moved(&[0x53, 0xff, 0xcf, 0x90, 0x90, 0x90, 0x75, 0xf9, 0x5b, 0xc3]), Err(Refusal::Branch));
-    // The same behind an instruction that is not known.
+    // The same after an unknown instruction.
     assert_eq!(moved(&[0x53, 0xff, 0xcf, 0x90, 0x90, 0x06, 0x75, 0xf9, 0x5b, 0xc3]), Err(Refusal::Branch));
-    // To the first it may lead: the call is a nested one.
+    // A branch to the first instruction is allowed: it makes a nested call.
     assert!(moved(&[0x53, 0xff, 0xcf, 0x90, 0x90, 0x90, 0x75, 0xf8, 0x5b, 0xc3]).is_ok());
 }
 
-/// Any bytes are an instruction that is within them, or none.
+/// Arbitrary bytes either decode to an instruction within them or are rejected.
 #[test]
 fn any_bytes() {
     let mut random = 1_u64;
@@ -77,7 +77,7 @@ fn any_bytes() {
     }
 }
 
-/// Instructions of real programs are as long as binutils has them, or not known; hardly any are not.
+/// Decoded lengths of instructions in real programs match those of binutils, and hardly any instruction is unknown.
 #[test]
 fn lengths_are_those_of_binutils() {
     let own = std::env::current_exe().unwrap();
