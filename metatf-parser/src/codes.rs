@@ -1,23 +1,23 @@
-//! Every diagnostic has a code that does not change. This table is the list of the rules of a DTD: code, rule, section
-//! of the specification, and a short example for `--explain` and the book.
+//! Rules that a DTD must follow. Each rule has a stable diagnostic code, the section of the specification that states
+//! it, and a short example for `--explain` and the book.
 
 use std::fmt;
 
 use crate::schema::listed_words;
 
-/// How bad a mistake is.
+/// Severity of a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
     /// The DTD is rejected.
     Error,
-    /// The DTD is accepted, but something in it is probably not meant so.
+    /// The DTD is accepted, but part of it is probably a mistake.
     Warning,
 }
 
-/// Makes [`Code`] of the table below.
+/// Defines [`Code`] from the table below.
 macro_rules! codes {
     ($($variant:ident = $code:literal, $spec:literal, $rule:expr $(, $example:literal)?;)*) => {
-        /// A rule's code: [`Code::as_str`] gives `E0104` and the like, `E` for errors, `W` for warnings.
+        /// Code of a rule, as in [`Code::as_str`]: `E0104` for an error, `W0101` for a warning.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
         pub enum Code {
@@ -25,10 +25,10 @@ macro_rules! codes {
         }
 
         impl Code {
-            /// All codes, in order.
+            /// All codes, in ascending order.
             pub const ALL: &[Code] = &[$(Code::$variant),*];
 
-            /// Returns the stable code.
+            /// Returns the stable code, such as `E0104`.
             #[must_use]
             pub fn as_str(self) -> &'static str {
                 match self {
@@ -36,7 +36,8 @@ macro_rules! codes {
                 }
             }
 
-            /// Returns the rule in a sentence, where the specification states it, and an example that breaks it.
+            /// Returns the rule in one sentence, the section of the specification that states it, and an example that
+            /// breaks it.
             #[must_use]
             pub fn explain(self) -> &'static str {
                 match self {
@@ -294,18 +295,19 @@ codes! {
 }
 
 impl Code {
-    /// Errors reject a DTD, warnings do not.
+    /// Returns the severity: an error rejects a DTD, a warning does not.
     #[must_use]
     pub fn severity(self) -> Severity {
         if self.as_str().starts_with('W') { Severity::Warning } else { Severity::Error }
     }
 
-    /// Checks whether the text could not be parsed as far as this is about it.
+    /// Checks whether the code reports text that could not be parsed.
     pub(crate) fn is_syntax(self) -> bool {
         self.as_str().starts_with("E00")
     }
 
-    /// Checks whether a definition that could not be parsed may be the cause: kept only where the whole text was parsed.
+    /// Checks whether an unparsed definition may cause this diagnostic. Such a diagnostic is kept only if the complete
+    /// text was parsed.
     pub(crate) fn needs_whole_text(self) -> bool {
         use Code::{
             BaseUnknown, EmptyElement, ForwardReference, NestedSection, NoInterpretation, NoNumberStream, NoRecords,
@@ -342,7 +344,7 @@ impl fmt::Display for Code {
     }
 }
 
-/// What a code like `E0104` means, with an example; `None` for an unknown code.
+/// Returns the rule of a code such as `E0104`, with an example, or `None` if the code is unknown.
 #[must_use]
 pub fn explain(code: &str) -> Option<&'static str> {
     Code::ALL.iter().find(|c| c.as_str().eq_ignore_ascii_case(code)).map(|c| c.explain())

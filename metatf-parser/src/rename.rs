@@ -1,4 +1,4 @@
-//! Another name for what is declared.
+//! Renames declared items.
 
 use crate::codes::Severity;
 use crate::diagnostic::Suggestion;
@@ -6,11 +6,12 @@ use crate::index::{Index, SymbolKind};
 use crate::parse::index;
 use crate::schema::{Interpretation, InterpretationWord, Width};
 
-/// Returns the edits that give what stands at an offset another name, wherever the text names it. `index` is the [index](crate::index()) of
-/// the text. A section has a name and a number; each is changed for itself.
+/// Returns the edits that rename the item at an offset everywhere in the text. `index` is the [index](crate::index())
+/// of the text. A section has both a name and a number, and each is renamed separately.
 ///
 /// # Errors
-/// A sentence, where there is nothing that has a name there, the name cannot be one, or the text would mean something else with it.
+/// Returns a message if there is nothing to rename at the offset, the name is invalid, or the new name would change the
+/// meaning of the text.
 pub fn rename(text: &[u8], of: &Index, offset: usize, name: &str) -> Result<Vec<Suggestion>, String> {
     let found = of.use_at(offset).ok_or("nothing that can be renamed stands here")?;
     let symbol = of.symbol(found.symbol).ok_or("nothing that can be renamed stands here")?;
@@ -52,10 +53,11 @@ fn is_name(name: &str) -> bool {
         && InterpretationWord::named(name).is_none()
 }
 
-/// Of a field: its width, its interpretation (`None`: which section it names may have another number), where its record has it.
+/// A field's width, interpretation and offset in its record. The interpretation is `None` if it refers to a section,
+/// because the section's number may change.
 type Shape<'i> = (&'i Width, Option<Interpretation>, Option<u64>);
 
-/// Returns what does not depend on names: how many errors there are, and the fields of each record.
+/// Returns the properties that do not depend on names: the number of errors, and the fields of each record.
 fn shape(of: &Index) -> (usize, Vec<Vec<Shape<'_>>>) {
     let errors = of.diagnostics.iter().filter(|d| d.severity == Severity::Error).count();
     let interpretation = |interpretation: Interpretation| match interpretation {

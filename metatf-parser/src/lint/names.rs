@@ -1,4 +1,4 @@
-//! Names that are taken for one another.
+//! The rule for names that are easily confused.
 
 use std::collections::BTreeMap;
 
@@ -13,9 +13,9 @@ pub(super) fn check(linter: &mut Linter) {
     }
 }
 
-/// Reports each name behind the first of those that are alike.
+/// Reports each name after the first of a group of similar names.
 fn of_kind(linter: &mut Linter, kind: SymbolKind, noun: &str) {
-    // By the name as it is written, the first place where it is declared.
+    // The first declaration of each name as written.
     let mut places = BTreeMap::new();
     for symbol in linter.index.symbols.iter().filter(|symbol| symbol.kind == kind && !symbol.predefined) {
         let Some(place) = symbol.definitions.first() else { continue };

@@ -1,11 +1,11 @@
-//! Constants agree with their width and interpretation (spec 3.2).
+//! Checks that constants agree with their width and interpretation (spec 3.2).
 
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
 use crate::schema::{Interpretation, Leaf, Width};
 use crate::span::Span;
 
-/// Checks whether a record can hold this constant; reports where it cannot.
+/// Checks whether a record can store this constant, and reports an error if it cannot.
 pub(super) fn check(leaf: &Leaf, value: u64, place: Span, report: &mut Reporter) -> bool {
     if !leaf.is_numeric() {
         report.add(
@@ -28,7 +28,7 @@ pub(super) fn check(leaf: &Leaf, value: u64, place: Span, report: &mut Reporter)
             (value == initial && stride == 0, "`stride` makes it another value each time".to_owned())
         }
         Interpretation::Predicted(_) => (false, "what is predicted is another value each time".to_owned()),
-        // Depends on what precedes in the trace.
+        // The value depends on earlier records of the trace.
         Interpretation::BaseOffsetOf(..) | Interpretation::Delta(_) | Interpretation::SectionStride { .. } => {
             return true;
         }
@@ -47,7 +47,7 @@ fn holds_bytes(width: u8) -> String {
     if width == 1 { "1 byte holds".to_owned() } else { format!("{width} bytes hold") }
 }
 
-/// Returns the largest number in that many bytes, 0 to 8.
+/// Returns the largest number that fits in `width` bytes, 0 to 8.
 fn largest(width: u8) -> u64 {
     1_u64.checked_shl(u32::from(width) * 8).map_or(u64::MAX, |n| n - 1)
 }
@@ -56,7 +56,7 @@ fn unsigned_fits(value: u64, width: u8) -> bool {
     value <= largest(width)
 }
 
-/// Checks whether the low bytes, sign-extended, give the value back.
+/// Checks whether sign-extending the low bytes restores the value.
 fn signed_fits(value: u64, width: u8) -> bool {
     if width == 0 {
         return value == 0;

@@ -1,4 +1,5 @@
-//! Names of sections and records (spec 3.1, 3.2): unique, not predefined; section numbers.
+//! Checks the names of sections and records (spec 3.1, 3.2), which must be unique and not predefined, and the section
+//! numbers.
 
 use std::collections::HashMap;
 
@@ -10,7 +11,7 @@ use crate::diagnostic::{Draft, Reporter};
 use crate::schema::Origin;
 use crate::vocabulary::Property;
 
-/// Returns the model with every scope and record in it, fields and properties still empty.
+/// Returns the model with all scopes and records, but without fields and properties.
 pub(super) fn collect<'a>(ast: &'a Ast<'a>, vfield: &'a ast::Record<'a>, report: &mut Reporter) -> Model<'a> {
     let mut model = Model {
         scopes: Vec::new(),
@@ -98,7 +99,7 @@ fn unique_sections(model: &mut Model, report: &mut Reporter) {
     }
 }
 
-/// Checks the names of records (spec 3.1). Of two of a name the first in the text counts.
+/// Checks that record names are unique (spec 3.1). The first record of a name in the text keeps the name.
 fn unique_records(model: &mut Model, report: &mut Reporter) {
     for index in 1..model.records.len() {
         let Some(record) = model.records.get(index) else { continue };
@@ -122,7 +123,7 @@ fn unique_records(model: &mut Model, report: &mut Reporter) {
     hidden_globals(model, report);
 }
 
-/// Checks that a section's record does not take a global record's name, whichever comes first in the text.
+/// Checks that no section record has the name of a global record, whichever comes first in the text.
 fn hidden_globals(model: &mut Model, report: &mut Reporter) {
     for index in 1..model.records.len() {
         let Some(record) = model.records.get(index).filter(|r| r.scope != 0 && r.named) else { continue };
@@ -150,7 +151,7 @@ fn duplicate(model: &mut Model, one: usize, other: usize, report: &mut Reporter)
     unname(model, other);
 }
 
-/// Takes a record with a wrong name out of sight; its definition is still checked.
+/// Hides a record with an invalid name from lookup. Its definition is still checked.
 fn unname(model: &mut Model, index: usize) {
     let Some(record) = model.records.get_mut(index) else { return };
     record.named = false;

@@ -1,4 +1,4 @@
-//! Byte arrays that are records of a section (spec 3.7): which sections can be nested so.
+//! Checks byte arrays that contain records of a section (spec 3.7): which sections can be nested this way.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,14 +9,14 @@ use crate::diagnostic::{Draft, Reporter};
 use crate::schema::Interpretation;
 use crate::span::Span;
 
-/// Sections nest at most this deep (spec 3.7).
+/// Maximum nesting depth of sections (spec 3.7).
 const MOST_NESTING: usize = 8;
 
-/// Checks the sections that byte arrays name.
+/// Checks the sections that byte arrays refer to.
 pub(super) fn check(model: &Model, resolved: &[Resolved], report: &mut Reporter) {
     let mut uses: Vec<(ScopeIndex, Span)> = Vec::new();
     for (number, place) in resolved.iter().flat_map(|r| &r.leaves).filter_map(|l| l.leaf.section.zip(l.nested)) {
-        // A property of a section or of the top level stands for many leaves.
+        // A property of a section or the top level applies to many leaves.
         let scope = model.scopes.iter().position(|s| s.number == Some(number));
         match scope.filter(|scope| !model.top_records(*scope).is_empty()) {
             Some(scope) if !uses.contains(&(scope, place)) => uses.push((scope, place)),
@@ -57,12 +57,12 @@ fn number(model: &Model, scope: ScopeIndex) -> u8 {
     model.scopes.get(scope).and_then(|s| s.number).unwrap_or(0)
 }
 
-/// The sections that are nested, and those nested in these.
+/// The nested sections and the sections nested in them.
 struct Graph<'a> {
     children: BTreeMap<ScopeIndex, BTreeSet<ScopeIndex>>,
-    /// A field of each that goes by a stream section.
+    /// For each section, a field that depends on a stream section.
     takers: BTreeMap<ScopeIndex, (&'a str, Span)>,
-    /// Those that nest too deep, as those do that nest themselves.
+    /// The sections that nest too deep, including those that nest themselves.
     too_deep: BTreeSet<ScopeIndex>,
 }
 
@@ -86,7 +86,7 @@ impl<'a> Graph<'a> {
             }
             graph.children.insert(scope, children);
         }
-        // In each round those stay that nest one that stayed.
+        // Each round keeps only the sections that nest one of the remaining sections.
         graph.too_deep.extend(graph.children.keys());
         for _ in 0..MOST_NESTING {
             let stays = |scope: &ScopeIndex| {

@@ -1,6 +1,6 @@
-//! What predicted leaves are predicted by: `x.interpretation = predicted REVISION MODEL n;`.
+//! Resolves the models of predicted leaves: `x.interpretation = predicted REVISION MODEL n;`.
 //!
-//! A model alone is checked once ([`check`]); what its fields are for a leaf is looked up for each ([`resolve`]).
+//! [`check`] checks a model once, without its fields; [`resolve`] looks up the fields for each leaf.
 
 use super::bases::PREDEFINED_RECORDS;
 use super::layout::{Layout, RawLeaf};
@@ -11,43 +11,46 @@ use crate::diagnostic::{Draft, Reporter};
 use crate::schema::{self, HeapRole, LeafId, MODEL_REVISION, ModelKind, Predictor, PredictorKind, RecordId};
 use crate::span::Span;
 
-/// Values that `lastValue` may keep.
+/// Maximum number of values of `lastValue`.
 const MOST_VALUES: u64 = 16;
-/// Values that a context may have.
+/// Maximum order of a context.
 const MOST_ORDER: u64 = 3;
-/// Candidates of a model.
+/// Maximum number of candidates of a model.
 const MOST_CANDIDATES: u64 = 64;
 
-/// What a reference takes off the budget: more than its bytes, because it takes time to look it up among 255 leaves.
+/// Bytes charged to the budget for a reference. This is more than it occupies, because looking it up among 255 leaves
+/// takes time.
 const REFERENCE: usize = 1024;
 
 /// The model of a leaf.
 pub(super) struct Predicted {
     pub(super) model: schema::Model,
-    /// The leaves that it refers to, and where: checked when the widths of all leaves are known.
+    /// The leaves that the model refers to, with the locations of the references. They are checked after all widths are
+    /// known.
     pub(super) references: Vec<(RecordId, LeafId, Span)>,
 }
 
 impl Predicted {
-    /// Returns the bytes that it takes.
+    /// Returns the size in bytes.
     pub(super) fn size(&self) -> usize {
         let predictors = if let ModelKind::Values(predictors) = &self.model.kind { predictors.len() } else { 0 };
         64 + predictors * size_of::<Predictor>() + self.references.len() * REFERENCE
     }
 }
 
-/// The leaf that is predicted.
+/// The predicted leaf.
 pub(super) struct Place<'p, 'a> {
     pub(super) model: &'p Model<'a>,
     pub(super) layouts: &'p [Layout<'a>],
     pub(super) layout: &'p Layout<'a>,
-    /// Its index.
+    /// The leaf's index.
     pub(super) leaf: usize,
-    /// Frames of its record in which a path may start, the best first.
+    /// Frames of its record that a path may start in, in order of preference.
     pub(super) frames: Vec<usize>,
 }
 
-/// Checks what needs no leaf: the revision, arguments, the number of candidates, that `heap` is alone.
+/// Checks everything that does not depend on a leaf: the revision, the arguments, the number of candidates, and that
+/// `heap` is the only predictor.
 pub(super) fn check(model: &ast::Model, report: &mut Reporter) {
     revision(model, report);
     let mut candidates: u64 = 0;
@@ -76,7 +79,7 @@ pub(super) fn check(model: &ast::Model, report: &mut Reporter) {
     }
 }
 
-/// Reports a model whose rules are not known: what it gives for a trace would be a guess.
+/// Reports an unknown model revision, because decoding with other rules would produce wrong values.
 fn revision(model: &ast::Model, report: &mut Reporter) {
     let heap = model.predictors.iter().any(|predictor| predictor.kind.is_heap());
     let of = if heap { "the model of a heap" } else { "the models of values" };
@@ -98,7 +101,7 @@ fn revision(model: &ast::Model, report: &mut Reporter) {
     report.add(draft);
 }
 
-/// Returns the argument where it is in range, else 0.
+/// Returns the argument if it is in range; otherwise reports it and returns 0.
 fn argument(n: Int, rule: &str, most: u64, report: &mut Reporter) -> u64 {
     if let Some(n) = n.natural().filter(|n| (1..=most).contains(n)) {
         return n;
@@ -111,9 +114,10 @@ fn argument(n: Int, rule: &str, most: u64, report: &mut Reporter) -> u64 {
     0
 }
 
-/// Returns the model of a leaf; `None` where something is wrong with it (reported here, by [`check`] or with the stream sections).
+/// Returns the model of a leaf, or `None` if it has a mistake. The mistake is reported here, by [`check`] or with the
+/// stream sections.
 pub(super) fn resolve(place: &Place, model: &ast::Model, section: Int, report: &mut Reporter) -> Option<Predicted> {
-    // That many predictors have too many candidates: each leaf of a hostile text would make its own copy.
+    // More predictors than this exceed the candidate limit, and each leaf of a hostile text would copy them.
     let sound = u64::try_from(model.predictors.len()).is_ok_and(|n| n <= MOST_CANDIDATES);
     if !place.may_be_predicted(model, report) || !sound {
         return None;
@@ -162,7 +166,8 @@ impl Place<'_, '_> {
         self.layout.leaves.get(self.leaf)
     }
 
-    /// Checks that a leaf is neither an element of a stream section, which is where values come from, nor in a predefined record.
+    /// Checks that a leaf is neither in the element of a stream section, which is itself a source of values, nor in a
+    /// predefined record.
     fn may_be_predicted(&self, model: &ast::Model, report: &mut Reporter) -> bool {
         let Some(raw) = self.raw() else { return false };
         let tagged = self.model.records.get(self.layout.record).is_some_and(|r| r.tagged);
@@ -180,9 +185,9 @@ impl Place<'_, '_> {
         false
     }
 
-    /// Finds a leaf before this one in the same record, or a leaf of another record.
+    /// Finds an earlier leaf of the same record, or a leaf of another record.
     fn find(&self, path: &FieldPath, report: &mut Reporter) -> Option<(RecordId, LeafId)> {
-        // What is wrong for one leaf is wrong: it is not looked for again for every other.
+        // A failed lookup is not repeated for every other leaf with the same property.
         if report.has_reported(&[Code::PredictorField, Code::ForwardReference, Code::OutOfRepetition], path.span) {
             return None;
         }
@@ -195,8 +200,8 @@ impl Place<'_, '_> {
         Some((RecordId(u32::try_from(record).ok()?), LeafId(u8::try_from(leaf).ok()?)))
     }
 
-    /// Returns the nearest leaf before this one that the path may mean; else what stands in the way. Without a path from where
-    /// the property stands, a name alone means the nearest leaf of that name.
+    /// Returns the nearest earlier leaf that the path can refer to, or the rule that prevents the reference. If no path
+    /// from the location of the property matches, a single name means the nearest leaf with that name.
     fn own(&self, path: &FieldPath) -> Result<usize, Code> {
         let from = |frame: usize| self.nearest(|leaf| self.layout.has_path(leaf, frame, &path.names));
         let mut found = self.frames.iter().map(|frame| from(*frame)).find(|f| *f != Err(Code::PredictorField));
@@ -210,8 +215,9 @@ impl Place<'_, '_> {
         self.layout.nearest(self.leaf, Code::PredictorField, matches)
     }
 
-    /// `RECORD.FIELD`: a leaf of a record that this one's section lists, or of a global one; by path, or the first of
-    /// that name. The tag does not count. This leaf's own record by name is like a path in it.
+    /// Returns the leaf of a path `RECORD.FIELD`: a leaf of a record in the same section or of a global record, found
+    /// by path or as the first leaf with that name. The tag is excluded. If the record is the leaf's own record, the
+    /// rest is a path within it.
     fn other(&self, path: &FieldPath) -> Result<(usize, usize), Code> {
         let unknown = Err(Code::PredictorField);
         let Some((record, path)) = path.names.split_first().filter(|(_, path)| !path.is_empty()) else {
@@ -267,7 +273,7 @@ impl Place<'_, '_> {
         }
     }
 
-    /// Adds what may have been meant by `record.name`.
+    /// Suggests names similar to `record.name`.
     fn similar_field(&self, draft: Draft, record: &Name, name: &Name) -> Draft {
         let scope = self.model.records.get(self.layout.record).map_or(0, |r| r.scope);
         let layout = match self.model.visible(scope, record.text) {

@@ -1,4 +1,4 @@
-//! Roles that say how files without a header begin and end (spec 5.4).
+//! Checks the roles that describe the start and end of files without a header (spec 5.4).
 
 use super::leaves::{Resolved, ResolvedLeaf};
 use super::lookup::Lookup;
@@ -8,7 +8,7 @@ use crate::diagnostic::{Draft, Reporter};
 use crate::schema::{Interpretation, MAGIC, Names, RECORDS_SIZE, TRAILER, Width};
 use crate::span::Span;
 
-/// Checks the fields that have these roles, and that one section is left for the records.
+/// Checks the fields with these roles, and that exactly one section remains for the records.
 pub(super) fn check(model: &Model, resolved: &[Resolved], report: &mut Reporter) {
     let (mut magic, mut around) = (None, Vec::new());
     for record in resolved {
@@ -44,7 +44,7 @@ pub(super) fn check(model: &Model, resolved: &[Resolved], report: &mut Reporter)
     }
 }
 
-/// Where the role is set.
+/// Returns the location at which the role is set.
 fn place(model: &Model, record: &Resolved, index: usize) -> Span {
     let Some(raw) = record.layout.leaves.get(index) else { return Span::PREDEFINED };
     let setting = Lookup::new(model, &record.layout, raw).annotation("role");
@@ -92,7 +92,7 @@ fn not_trailer(is_element: bool, record: &Resolved) -> Option<(Code, &'static st
     Some((Code::RawRole, why))
 }
 
-/// Checks that one section is left for the records.
+/// Checks that exactly one section remains for the records.
 fn one_section(model: &Model, place: Span, around: &[ScopeIndex], report: &mut Reporter) {
     let left: Vec<&str> = (1..model.scopes.len())
         .filter(|scope| !around.contains(scope))

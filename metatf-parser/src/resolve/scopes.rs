@@ -1,4 +1,5 @@
-//! Properties to their scopes (spec 3.1): in a record's block a path from one of its fields, elsewhere one field name.
+//! Assigns properties to their scopes (spec 3.1). In a record's block, a path starts at one of its fields; elsewhere,
+//! it is a single field name.
 
 use super::model::{Field, Model, PREDEFINED_TAGGED, RecordIndex, ScopeIndex};
 use super::properties;
@@ -8,7 +9,7 @@ use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
 use crate::vocabulary::{OnTag, Property};
 
-/// Fills in the slots of every scope and block.
+/// Fills the slots of every scope and block.
 pub(super) fn fill(model: &mut Model, report: &mut Reporter) {
     for index in 0..model.scopes.len() {
         scope(model, index, report);
@@ -48,7 +49,7 @@ fn scope(model: &mut Model, index: ScopeIndex, report: &mut Reporter) {
 
 const NEVER_ON_TAG: &str = "take it out: a tag has a width and a value, and its interpretation is always `none`";
 
-/// Checks a property of `tag`: it has only a width, set globally (spec 3.2).
+/// Checks a property of `tag`, which has only a width, set globally (spec 3.2).
 fn tag_in_scope(scope: ScopeIndex, setting: &Setting, report: &mut Reporter) {
     let help = match setting.property.map(Property::on_tag) {
         Some(OnTag::TopLevel) if scope != 0 => "move it to the top level: all tags of a trace have one width",
@@ -59,7 +60,7 @@ fn tag_in_scope(scope: ScopeIndex, setting: &Setting, report: &mut Reporter) {
     tag_property(setting, help, report);
 }
 
-/// Checks a property of the tag of a predefined record: the top level of a DTD can give it another value (spec 3.2).
+/// Checks a property of a predefined record's tag, which the top level of a DTD can set to another value (spec 3.2).
 fn predefined_tag(scope: ScopeIndex, setting: &Setting, report: &mut Reporter) {
     if scope != 0 || setting.property.is_some_and(|property| property != Property::Value) {
         let message = format!("`{}.{}` cannot be set here", setting.path_text(), setting.name.text);
@@ -90,7 +91,7 @@ fn block(model: &mut Model, index: RecordIndex, report: &mut Reporter) {
     }
 }
 
-/// Checks a path (spec 3.1): it starts at a field of the record and descends through nested records.
+/// Checks that a path starts at a field of the record and descends through nested records (spec 3.1).
 fn path_fits(model: &Model, index: RecordIndex, setting: &Setting, report: &mut Reporter) -> bool {
     let mut at = Field::Record(index);
     let mut before: Option<&Name> = None;
@@ -161,7 +162,8 @@ fn ends_at_record(model: &Model, nested: RecordIndex, setting: &Setting, report:
     );
 }
 
-/// Returns the width of tags: 1, 2 or 4, by default 1 (spec 3.2); `None` if it is wrong, which is reported.
+/// Returns the tag width, which is 1, 2 or 4 and by default 1 (spec 3.2). Returns `None` if it is invalid, which has
+/// been reported.
 pub(super) fn tag_width(model: &Model, report: &mut Reporter) -> Option<u8> {
     let slot = model.scopes.first().and_then(|s| s.slots.get(&["tag"]));
     let Some(property) = slot.and_then(|s| s.get(Property::Width)) else { return Some(1) };

@@ -1,4 +1,4 @@
-//! Stream sections and what refers to them (spec 3.4, 3.5).
+//! Finds stream sections and checks references to them (spec 3.4, 3.5).
 
 use super::layout::Layout;
 use super::leaves::Resolved;
@@ -10,7 +10,8 @@ use crate::diagnostic::{Draft, Reporter};
 use crate::schema::{Argument, Item, Repeated, Width};
 use crate::vocabulary::Property;
 
-/// Finds stream sections (spec 3.4): exactly one untagged record that no other of the section nests, and no tagged record.
+/// Finds stream sections (spec 3.4). A stream section has no tagged record and exactly one untagged record that no
+/// other record of the section nests.
 pub(super) fn find(model: &mut Model) {
     for index in 1..model.scopes.len() {
         let Some(scope) = model.scopes.get(index) else { continue };
@@ -25,14 +26,14 @@ pub(super) fn find(model: &mut Model) {
     }
 }
 
-/// Checks that what counts a repetition is a number (spec 3.3).
+/// Checks that the count of each repetition is a number (spec 3.3).
 pub(super) fn counts(resolved: &[Resolved], report: &mut Reporter) {
     for record in resolved {
         count(record, &record.layout.items, report);
     }
 }
 
-/// Items nest at most 32 deep (spec 3.5).
+/// Checks the counts of items, which nest at most 32 deep (spec 3.5).
 fn count(record: &Resolved, items: &[Item], report: &mut Reporter) {
     for item in items {
         match item {
@@ -110,8 +111,8 @@ fn stream_help(model: &Model) -> String {
     }
 }
 
-/// Checks for a stream section of one numeric leaf (spec 3.5). That it is not repeated and stores bytes follows from what every
-/// element must be ([`element_sizes`]).
+/// Checks that a section is a stream section with one numeric leaf (spec 3.5). [`element_sizes`] ensures that the leaf
+/// is not repeated and stores bytes.
 fn number_stream(model: &Model, resolved: &[Resolved], number: Int, word: &str, report: &mut Reporter) {
     let Some(scope) = stream_section(model, number) else {
         report.add(Draft::new(Code::NoNumberStream, number.span, not_stream(model, number)).help(stream_help(model)));
@@ -148,7 +149,7 @@ fn stride_range(setting: &Setting, stride: Int, report: &mut Reporter) {
     }
 }
 
-/// Checks that an element (spec 3.4) stores at least one byte whatever its counts: outside of repetitions and variable arrays.
+/// Checks that an element (spec 3.4) always stores at least one byte outside of repetitions and variable arrays.
 pub(super) fn element_sizes(model: &Model, resolved: &[Resolved], report: &mut Reporter) {
     let elements = resolved.iter().filter(|r| model.records.get(r.layout.record).is_some_and(|m| !m.tagged));
     elements.for_each(|element| element_size(model, element, report));

@@ -1,4 +1,4 @@
-//! Tag values (spec 3.2).
+//! Resolves tag values (spec 3.2).
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,23 +10,24 @@ use crate::diagnostic::{Draft, Reporter};
 use crate::span::Span;
 use crate::vocabulary::{OTHER, Property};
 
-/// What a record sets its tag to.
+/// The value that a record sets its tag to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum TagValue {
     Number(u32),
-    /// All that no other record of its sections has: a catch-all record.
+    /// All values without their own record in the same sections: a catch-all record.
     Other,
 }
 
 /// The tag of a record.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tag {
-    /// The value; of a catch-all record the least that it can have.
+    /// The value, or the lowest possible value for a catch-all record.
     pub(super) number: u32,
     pub(super) catch_all: bool,
 }
 
-/// Returns the tag of a record, checked on its own and against the predefined ones; `None` where there is none or it is wrong.
+/// Returns the tag of a record, checked on its own and against the predefined tags. Returns `None` if there is none or
+/// it is invalid.
 pub(super) fn value(
     model: &Model,
     index: RecordIndex,
@@ -68,7 +69,7 @@ pub(super) fn value(
     None
 }
 
-/// Returns the least number, from 4 on, that no record has as its tag, as far as blocks say it in digits.
+/// Returns the lowest number, from 4 on, that no record uses as its tag. Considers only tags set to a literal number.
 fn next_tag(model: &Model, predefined: [u32; 3]) -> u64 {
     let settings = (0..model.records.len()).filter_map(|index| property(model, index));
     let used = settings.filter_map(|setting| match &setting.value {
@@ -79,10 +80,10 @@ fn next_tag(model: &Model, predefined: [u32; 3]) -> u64 {
     (4..).find(|tag| !used.contains(tag)).unwrap_or(4)
 }
 
-/// Returns the number that a tag is set to; `None` where it is none, or does not fit (reported).
+/// Returns the number that a tag is set to. Reports a value that is not a number or does not fit, and returns `None`.
 fn number(model: &Model, property: &Setting, expression: &Expression, report: &mut Reporter) -> Option<u32> {
     let number = expression::constant(expression, model.tag_width);
-    // A wrong tag width has been reported; the value may be right for the one that is meant.
+    // An invalid tag width has already been reported, and the value may be valid for the intended width.
     let bits = u32::from(model.tag_width.unwrap_or(4)) * 8;
     let value = number.filter(|n| n >> bits == 0).and_then(|n| u32::try_from(n).ok());
     if value.is_none() {
