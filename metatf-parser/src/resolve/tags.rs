@@ -99,7 +99,7 @@ fn number(model: &Model, property: &Setting, expression: &Expression, report: &m
     value
 }
 
-/// Returns the tags of the predefined records: 1, 2 and 3, or what the top level sets (spec 3.2).
+/// Returns the tags of the predefined records: 1, 2 and 3, or the values set at the top level (spec 3.2).
 pub(super) fn predefined(model: &Model, report: &mut Reporter) -> [u32; 3] {
     let mut tags = [1, 2, 3];
     for (tag, name) in tags.iter_mut().zip(PREDEFINED_TAGGED) {
@@ -122,7 +122,7 @@ pub(super) fn predefined(model: &Model, report: &mut Reporter) -> [u32; 3] {
     tags
 }
 
-/// Returns where the top level sets the tag of a predefined record.
+/// Returns the top-level setting for the tag of a predefined record.
 fn moved<'a>(model: &Model<'a>, record: &str) -> Option<&'a Setting<'a>> {
     model.scopes.first()?.slots.get(&[record, "tag"])?.get(Property::Value)
 }
@@ -131,7 +131,7 @@ fn property<'a>(model: &Model<'a>, index: RecordIndex) -> Option<&'a Setting<'a>
     model.records.get(index)?.slots.get(&["tag"])?.get(Property::Value)
 }
 
-/// Finds where a field list names `tag`.
+/// Finds `tag` in a field list.
 fn tag_field(item: &crate::ast::FieldItem) -> Option<Span> {
     match item {
         crate::ast::FieldItem::Name(name) => (name.text == "tag").then_some(name.span),
@@ -140,7 +140,8 @@ fn tag_field(item: &crate::ast::FieldItem) -> Option<Span> {
     }
 }
 
-/// Checks that tags are unique (spec 3.2) among the records visible in a section. Of two the second in the text is at fault.
+/// Checks that tags are unique among the records visible in a section (spec 3.2). Of two records with the same tag, the
+/// second one in the text is reported.
 pub(super) fn unique(model: &Model, tags: &HashMap<RecordIndex, TagValue>, report: &mut Reporter) {
     let global = owners(model, tags, &model.top_records(0), &HashMap::new(), report);
     for scope in model.scopes.iter().skip(1) {
@@ -150,7 +151,7 @@ pub(super) fn unique(model: &Model, tags: &HashMap<RecordIndex, TagValue>, repor
     }
 }
 
-/// Finds who has which tag; `global` are those already taken.
+/// Returns the record that owns each tag. `global` contains the tags that are already taken.
 fn owners(
     model: &Model,
     tags: &HashMap<RecordIndex, TagValue>,
@@ -185,7 +186,7 @@ fn twice(model: &Model, tag: TagValue, one: RecordIndex, other: RecordIndex, rep
     report.add(Draft::new(Code::TagTwice, second.0, message).also(first.0, "first used here").help(help));
 }
 
-/// Returns the tags of all records. A catch-all record gets the least that no record has in any section that lists it.
+/// Returns the tags of all records. A catch-all record gets the lowest tag that is free in every section that lists it.
 pub(super) fn numbered(
     model: &Model,
     values: &HashMap<RecordIndex, TagValue>,
@@ -210,7 +211,7 @@ pub(super) fn numbered(
     tags
 }
 
-/// Returns the least tag that no record has in any section that lists the record.
+/// Returns the lowest tag that is free in every section that lists the record.
 fn free(
     model: &Model,
     index: RecordIndex,

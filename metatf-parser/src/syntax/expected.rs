@@ -1,4 +1,4 @@
-//! A pest error in plain words.
+//! Describes a pest error in plain language.
 
 use pest::error::{Error, ErrorVariant, InputLocation};
 
@@ -10,19 +10,19 @@ use crate::schema::InterpretationWord;
 use crate::span::{Source, Span};
 use crate::vocabulary::Property;
 
-/// Checks whether this word is an interpretation and so no name (spec 2).
+/// Checks whether the word is an interpretation and so cannot be a name (spec 2).
 pub(super) fn is_reserved(word: &str) -> bool {
     InterpretationWord::named(word).is_some()
 }
 
-/// Returns where pest stopped, in the text that it was given.
+/// Returns the offset at which pest stopped, relative to its input.
 pub(super) fn offset(error: &Error<Rule>) -> usize {
     match error.location {
         InputLocation::Pos(at) | InputLocation::Span((at, _)) => at,
     }
 }
 
-/// Returns the rules that would have gone on there.
+/// Returns the rules that could have matched at that offset.
 pub(super) fn rules(error: &Error<Rule>) -> &[Rule] {
     match &error.variant {
         ErrorVariant::ParsingError { positives, .. } => positives,
@@ -30,8 +30,8 @@ pub(super) fn rules(error: &Error<Rule>) -> &[Rule] {
     }
 }
 
-/// Returns the diagnostic for token `index` where one of `rules` was expected. At the end of the text `index` is the number of
-/// tokens.
+/// Returns the diagnostic for token `index` where one of `rules` was expected. At the end of the text, `index` is the
+/// number of tokens.
 pub(super) fn explain(rules: &[Rule], text: &str, source: &Source, lexed: &Lexed, index: usize) -> Draft {
     let expected = list(rules);
     let Some(token) = lexed.tokens.get(index) else {
@@ -58,7 +58,7 @@ pub(super) fn explain(rules: &[Rule], text: &str, source: &Source, lexed: &Lexed
     let draft = Draft::new(Code::Syntax, place, format!("expected {expected}, found `{}`", shorten(found)))
         .label(format!("expected {expected}"))
         .help(help(rules, found));
-    // A mark whose place says that it is missing.
+    // A missing punctuation mark that the position identifies.
     let Some(before) = index.checked_sub(1).and_then(|before| lexed.tokens.get(before)) else { return draft };
     let is_property = text.get(before.span.range()).is_some_and(|word| Property::named(word).is_some());
     if rules.contains(&Rule::missing_equals) && is_property {
@@ -70,7 +70,7 @@ pub(super) fn explain(rules: &[Rule], text: &str, source: &Source, lexed: &Lexed
     }
 }
 
-/// Reports a `;` that is missing at the end of a line there, not at the next line's start.
+/// Reports a missing `;` at the end of the line, not at the start of the next line.
 fn missing_semicolon(rules: &[Rule], source: &Source, lexed: &Lexed, index: usize) -> Option<Draft> {
     let token = lexed.tokens.get(index)?;
     let before = lexed.tokens.get(index.checked_sub(1)?)?;
@@ -86,7 +86,7 @@ fn missing_semicolon(rules: &[Rule], source: &Source, lexed: &Lexed, index: usiz
     )
 }
 
-/// Reports two fields side by side where the first ends.
+/// Reports a missing comma between two fields at the end of the first.
 fn missing_comma(rules: &[Rule], lexed: &Lexed, index: usize) -> Option<Draft> {
     let token = lexed.tokens.get(index)?;
     let before = lexed.tokens.get(index.checked_sub(1)?)?;
@@ -126,7 +126,7 @@ fn help(rules: &[Rule], found: &str) -> &'static str {
     }
 }
 
-/// Returns a token's place; of a long one its start.
+/// Returns the span of a token, or only the start of a long token.
 fn token_place(token: &Token, text: &str) -> Span {
     let end = text.get(token.span.range()).and_then(|t| t.char_indices().nth(40)).map(|(i, _)| token.span.start() + i);
     Span::new(token.span.start(), end.unwrap_or(token.span.end()))
@@ -158,7 +158,7 @@ fn list(rules: &[Rule]) -> String {
     }
 }
 
-/// Checks for a rule that is tried for the sake of its message only and is never what should stand there.
+/// Checks for a rule that exists only to improve messages and is never a valid alternative.
 fn is_lookalike(rule: Rule) -> bool {
     matches!(rule, Rule::lookalike | Rule::heap_start | Rule::wrong_predictor | Rule::wrong_role | Rule::wrong_by)
 }
@@ -211,7 +211,7 @@ fn words_for(rule: Rule) -> &'static str {
         Rule::freed_word => "`freed`",
         Rule::used_word => "`used`",
         Rule::by_word | Rule::wrong_by => "`by`",
-        // No token, or silent: pest does not report them.
+        // pest does not report these rules, because they are not tokens or are silent.
         Rule::WHITESPACE
         | Rule::COMMENT
         | Rule::line_comment
