@@ -121,7 +121,7 @@ impl Setting<'_> {
     pub(crate) fn misspelt(&self, code: Code, message: String) -> Draft {
         let meant = self.misspells().map_or("", Property::name);
         Draft::new(code, self.name.span, message)
-            .label(format!("`{}` is no property", self.name.text))
+            .label(format!("`{}` is not a property", self.name.text))
             .help(format!("did you mean `{meant}`?"))
             .replace(self.name.span, meant)
     }

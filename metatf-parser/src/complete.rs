@@ -216,17 +216,17 @@ fn statement(place: &Place, scope: &Scope, list: &mut List) {
                     CompletionKind::Keyword,
                     "section",
                     "section ",
-                    "Definitions with a number: `section NAME NUMBER { ... }`.",
+                    "A numbered group of definitions: `section NAME NUMBER { ... }`.",
                 );
             }
-            list.add(CompletionKind::Field, "tag", "tag", "The number that tells records apart.");
+            list.add(CompletionKind::Field, "tag", "tag", "The number that identifies the record.");
             list.words(CompletionKind::Field, scope.fields());
         }
         ["section", ..] => {}
         [_, ":", ..] => {
             list.words(CompletionKind::Field, ["tag"]);
             list.records(scope);
-            list.add(CompletionKind::Record, "vfield", "vfield", "Bytes with their length.");
+            list.add(CompletionKind::Record, "vfield", "vfield", "A byte array preceded by its length.");
             list.words(
                 CompletionKind::Field,
                 Scope { record: None, records: scope.records.clone(), ..*scope }.fields(),
@@ -270,14 +270,24 @@ fn value(place: &Place, scope: &Scope, (path, name): (&[&str], &str), before: &[
         }
         _ if place.in_text => {}
         Takes::Sharing if first => {
-            list.add(CompletionKind::Keyword, "own", "own", "A previous value for this field alone.");
-            list.add(CompletionKind::Keyword, "shared", "shared", "One previous value for all fields of this name.");
+            list.add(CompletionKind::Keyword, "own", "own", "Keeps a previous value for this field only.");
+            list.add(
+                CompletionKind::Keyword,
+                "shared",
+                "shared",
+                "Shares one previous value between all fields of this name.",
+            );
         }
         Takes::Constant if first && path == ["tag"] => {
             let used: BTreeSet<u32> = scope.index.records.iter().filter_map(|record| record.tag).collect();
             let free = (4..).find(|tag| !used.contains(tag)).unwrap_or(4).to_string();
-            list.add(CompletionKind::Value, &free, &free, "The least tag that no record has.");
-            list.add(CompletionKind::Keyword, OTHER, OTHER, "All tags that no other record of the section has.");
+            list.add(CompletionKind::Value, &free, &free, "The lowest unused tag.");
+            list.add(
+                CompletionKind::Keyword,
+                OTHER,
+                OTHER,
+                "Matches all tags that no other record of the section has.",
+            );
         }
         Takes::Constant if first && property == Property::Section => list.sections(scope),
         Takes::Number => number(scope, before, list),
@@ -294,8 +304,8 @@ fn number(scope: &Scope, before: &[&str], list: &mut List) {
             ("2", "2", "Two bytes."),
             ("4", "4", "Four bytes."),
             ("8", "8", "Eight bytes."),
-            ("bytes", "bytes ", "An array of so many bytes."),
-            ("until", "until ", "Bytes up to this one, which is not part of them."),
+            ("bytes", "bytes ", "An array with this number of bytes."),
+            ("until", "until ", "An array that ends before this byte."),
         ] {
             list.add(CompletionKind::Value, word, text, doc);
         }
@@ -309,7 +319,12 @@ fn number(scope: &Scope, before: &[&str], list: &mut List) {
         [.., name, "."] => {
             list.add(CompletionKind::Keyword, "value", "value", "The value of the field.");
             list.add(CompletionKind::Keyword, "width", "width", "The width of the field.");
-            list.add(CompletionKind::Keyword, "bit", "bit ", "A bit of the field's value, 0 the least significant.");
+            list.add(
+                CompletionKind::Keyword,
+                "bit",
+                "bit ",
+                "A bit of the field's value; bit 0 is the least significant.",
+            );
             list.words(CompletionKind::Field, scope.fields_of(name));
         }
         _ => {}
@@ -362,7 +377,7 @@ fn model(scope: &Scope, before: &[&str], list: &mut List) {
         [_] | [.., "(" | ","] => list.words(CompletionKind::Keyword, PREDICTORS),
         [.., "lastValue" | "fcm" | "dfcm"] => list.words(CompletionKind::Value, ["1", "2", "3"]),
         _ => {
-            list.add(CompletionKind::Keyword, "by", "by ", "Another context for each value of a field.");
+            list.add(CompletionKind::Keyword, "by", "by ", "Keeps a separate context for each value of a field.");
             list.sections(scope);
         }
     }

@@ -71,7 +71,7 @@ pub fn width_text(leaf: &Leaf) -> String {
         Width::Number(1) | Width::Array(1) => "1 byte".to_owned(),
         Width::Number(bytes) => format!("{bytes} bytes"),
         Width::Array(bytes) => format!("{bytes} bytes"),
-        Width::Variable(_) => "as many bytes as are computed".to_owned(),
+        Width::Variable(_) => "computed number of bytes".to_owned(),
         Width::Until(end) => format!("bytes up to {end}"),
     }
 }
@@ -112,7 +112,7 @@ impl Describer<'_> {
     /// Describes a record and its bytes.
     fn record(&self, symbol: &Symbol) -> String {
         let found = symbol.definitions.first().and_then(|place| self.index.records.iter().find(|r| r.span == *place));
-        let Some(record) = found else { return format!("record `{}`, which others nest", symbol.name) };
+        let Some(record) = found else { return format!("record `{}`, nested in other records", symbol.name) };
         let tag = record.tag.map(|tag| format!(", tag {tag}")).unwrap_or_default();
         let mut out =
             format!("record `{}`{tag}\n\n| byte | field | width | interpretation |\n|---|---|---|---|", record.name);
@@ -127,10 +127,10 @@ impl Describer<'_> {
     fn width(&self, field: &ResolvedField) -> String {
         let repeated = if field.leaf.repeated { ", repeated" } else { "" };
         match field.leaf.width {
-            _ if field.broken => "not known".to_owned(),
+            _ if field.broken => "unknown".to_owned(),
             Width::Variable(_) => match value(self.text, field, Property::Width) {
                 Some(value) => format!("`{value}`{repeated}"),
-                None => format!("as many bytes as its length{repeated}"),
+                None => format!("number of bytes given by its length{repeated}"),
             },
             _ => format!("{}{repeated}", width_text(&field.leaf)),
         }

@@ -70,9 +70,13 @@ pub(crate) fn lex(text: &str, start: usize, report: &mut Reporter) -> Option<Lex
     if lexer.at < text.len() {
         let place = Span::at(lexer.at);
         lexer.report.add(
-            Draft::new(Code::TooLarge, place, "a DTD has too many names, numbers, strings, marks and comments")
-                .label("there are too many up to here")
-                .help(format!("at most {MOST_TOKENS}")),
+            Draft::new(
+                Code::TooLarge,
+                place,
+                "the DTD has too many names, numbers, strings, punctuation marks and comments",
+            )
+            .label("the limit is reached here")
+            .help(format!("at most {MOST_TOKENS}")),
         );
         return None;
     }
@@ -155,9 +159,9 @@ impl Lexer<'_, '_, '_> {
             self.out.open_comment = true;
             let place = Span::new(start, start + 2);
             self.report.add(
-                Draft::new(Code::OpenComment, place, "a comment is not closed")
+                Draft::new(Code::OpenComment, place, "unterminated comment")
                     .label("the comment starts here")
-                    .help("add `*/` where the comment ends"),
+                    .help("add `*/` at the end of the comment"),
             );
             self.bytes.len()
         };
@@ -222,10 +226,10 @@ impl Lexer<'_, '_, '_> {
                 Draft::new(
                     Code::DeepParentheses,
                     Span::new(self.at, self.at + 1),
-                    format!("parentheses nest over {MOST_NESTING} deep"),
+                    format!("parentheses nest more than {MOST_NESTING} deep"),
                 )
                 .label(format!("this would be level {}", self.depth))
-                .help("take out parentheses that change nothing, or make a record of the inner part"),
+                .help("remove redundant parentheses, or move the inner part to a separate record"),
             );
         }
     }
@@ -263,9 +267,9 @@ impl Lexer<'_, '_, '_> {
         }
         self.bad();
         self.report.add(
-            Draft::new(Code::BadString, Span::new(start, start + 1), "a string is not closed on its line")
+            Draft::new(Code::BadString, Span::new(start, start + 1), "unterminated string")
                 .label("the string starts here")
-                .help("add `\"` at its end; a line break inside is written `\\n`"),
+                .help("add `\"` at the end of the string; write a line break as `\\n`"),
         );
         Kind::Text
     }
@@ -273,7 +277,7 @@ impl Lexer<'_, '_, '_> {
     fn bad_escape(&mut self) {
         self.bad();
         self.report.add(
-            Draft::new(Code::BadString, Span::new(self.at, self.at + 1), "an unknown escape in a string")
+            Draft::new(Code::BadString, Span::new(self.at, self.at + 1), "unknown escape in a string")
                 .help(r#"the escapes are `\n`, `\t`, `\r`, `\\` and `\"`"#),
         );
     }

@@ -13,18 +13,20 @@ use crate::schema::{Interpretation, InterpretationWord, Width};
 /// Returns a message if there is nothing to rename at the offset, the name is invalid, or the new name would change the
 /// meaning of the text.
 pub fn rename(text: &[u8], of: &Index, offset: usize, name: &str) -> Result<Vec<Suggestion>, String> {
-    let found = of.use_at(offset).ok_or("nothing that can be renamed stands here")?;
-    let symbol = of.symbol(found.symbol).ok_or("nothing that can be renamed stands here")?;
+    let found = of.use_at(offset).ok_or("there is nothing to rename here")?;
+    let symbol = of.symbol(found.symbol).ok_or("there is nothing to rename here")?;
     let predefined = of.symbols.iter().any(|other| other.family == symbol.family && other.predefined);
     if predefined {
-        return Err(format!("`{}` is a name of the language, which has no other", symbol.name));
+        return Err(format!("`{}` is predefined and cannot be renamed", symbol.name));
     }
     if symbol.kind == SymbolKind::SectionNumber {
         if !name.parse::<u8>().is_ok_and(|number| number > 0) {
-            return Err(format!("`{name}` is no number of a section: 1 to 255"));
+            return Err(format!("`{name}` is not a valid section number: expected 1 to 255"));
         }
     } else if !is_name(name) {
-        return Err(format!("`{name}` is no name: letters, digits and `_`, and no word of an interpretation"));
+        return Err(format!(
+            "`{name}` is not a valid name: expected letters, digits and `_`, and no interpretation word"
+        ));
     }
     let edits: Vec<Suggestion> = of
         .references(found.symbol)
@@ -32,7 +34,7 @@ pub fn rename(text: &[u8], of: &Index, offset: usize, name: &str) -> Result<Vec<
         .collect();
     let mut changed = text.to_vec();
     for edit in edits.iter().rev() {
-        changed = edit.apply(&changed).ok_or("the index is that of another text")?;
+        changed = edit.apply(&changed).ok_or("the index does not belong to this text")?;
     }
     let after = index(&changed);
     if shape(of) == shape(&after) {
@@ -42,7 +44,7 @@ pub fn rename(text: &[u8], of: &Index, offset: usize, name: &str) -> Result<Vec<
     let new = errors.map(|d| &d.message).find(|message| of.diagnostics.iter().all(|d| d.message != **message));
     Err(match new {
         Some(message) => format!("with the name `{name}`, {message}"),
-        None => format!("with the name `{name}` the text would mean something else"),
+        None => format!("the name `{name}` would change the meaning of the text"),
     })
 }
 

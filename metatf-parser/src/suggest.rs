@@ -24,16 +24,16 @@ pub(crate) fn unknown_predictor(at: Span, word: &str) -> Draft {
 
 /// Reports an unknown action on an address in a heap model.
 pub(crate) fn unknown_role(at: Span, word: &str) -> Draft {
-    Draft::new(Code::PredictorWord, at, format!("`{word}` is nothing that happens to an address"))
-        .help("an address is `allocated SIZE` (the field with its size), `freed` or `used`")
+    Draft::new(Code::PredictorWord, at, format!("`{word}` is not an action on an address"))
+        .help("the actions are `allocated SIZE` (SIZE is the field with the size), `freed` and `used`")
         .did_you_mean(at, word, ROLES)
 }
 
 /// Reports an unexpected word after a predictor.
 pub(crate) fn unknown_by(at: Span, word: &str) -> Draft {
-    Draft::new(Code::PredictorWord, at, format!("`{word}` cannot stand behind a predictor"))
+    Draft::new(Code::PredictorWord, at, format!("`{word}` cannot follow a predictor"))
         .help(
-            "a predictor may go `by` a field, like `fcm 2 by size`; a `,` or the number of a stream section follows it",
+            "a predictor may be followed by `by` and a field, as in `fcm 2 by size`, then by a `,` or the number of a stream section",
         )
         .did_you_mean(at, word, ["by"])
 }

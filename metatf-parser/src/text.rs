@@ -17,18 +17,18 @@ pub const MOST_EMBEDDED_BYTES: usize = 256 << 10;
 pub(crate) fn misleading(text: &str, report: &mut Reporter) {
     let misleading = |text: &str| text.char_indices().find(|(_, c)| changes_direction(*c));
     if let Some((at, c)) = Some(text).filter(|text| !text.is_ascii()).and_then(misleading) {
-        let message = format!("U+{:04X} changes the direction in which text is shown", u32::from(c));
+        let message = format!("U+{:04X} changes the text direction", u32::from(c));
         report.add(
             Draft::new(Code::MisleadingText, Span::new(at, at + c.len_utf8()), message)
-                .help("take it out: the text may read otherwise than it looks")
+                .help("remove it: the text may look different from what it means")
                 .replace(Span::new(at, at + c.len_utf8()), ""),
         );
     }
     let bare = |(at, _): &(usize, _)| !text.get(at + 1..).is_some_and(|rest| rest.starts_with('\n'));
     if let Some((at, _)) = text.match_indices('\r').find(bare) {
         report.add(
-            Draft::new(Code::MisleadingText, Span::new(at, at + 1), "a carriage return without a line feed")
-                .label("a comment goes on behind it")
+            Draft::new(Code::MisleadingText, Span::new(at, at + 1), "carriage return without a line feed")
+                .label("a comment continues after it")
                 .help("end lines with `\\n` or `\\r\\n`"),
         );
     }

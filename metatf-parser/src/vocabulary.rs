@@ -67,27 +67,27 @@ macro_rules! properties {
 // meaning.
 properties! {
     Width = "width", Number, TopLevel, false,
-        "size.width = 4;", "How many bytes a field stores.";
+        "size.width = 4;", "The number of bytes that a field stores.";
     Interpretation = "interpretation", Interpretation, Never, false,
-        "size.interpretation = none;", "How the stored bytes give the value.";
+        "size.interpretation = none;", "The interpretation of the stored bytes.";
     Value = "value", Constant, Block, false,
         "magic.value = 0x7f;", "The value that the field has in every record.";
     Doc = "doc", Text, Anywhere, true,
-        "size.doc = \"bytes asked for\";", "What the field is, for people.";
+        "size.doc = \"bytes asked for\";", "A description of the field for people.";
     Unit = "unit", Text, Anywhere, false,
-        "size.unit = \"bytes\";", "The unit of the value, for people.";
+        "size.unit = \"bytes\";", "The unit of the value for people.";
     Format = "format", Format, Anywhere, false,
-        "flags.format = \"hex\";", "How tools print the value.";
+        "flags.format = \"hex\";", "The format in which tools print the value.";
     Values = "values", Names, Never, false,
         "state.values = \"0 running, 1 sleeping\";", "Names of values.";
     Flags = "flags", Names, Never, false,
-        "mode.flags = \"0 read, 1 write\";", "Names of bits, numbered from the least significant one, and of several bits that are a number: `4-7 version`.";
+        "mode.flags = \"0 read, 1 write\";", "Names of bits, counted from the least significant, and of bit ranges that hold a number: `4-7 version`.";
     Was = "was", Earlier, Block, false,
-        "line.was = \"vector\";", "Earlier names of the field, of `tag` those of the record: what a trace has by such a name is read as this.";
+        "line.was = \"vector\";", "Earlier names of the field, or for `tag` of the record. Readers accept them in traces as the current name.";
     Previous = "previous", Sharing, Never, false,
         "time.previous = shared;", "Whether fields of this name share their previous value.";
     Section = "section", Constant, Never, false,
-        "options.section = 5;", "The section whose records the bytes of the field are.";
+        "options.section = 5;", "The section whose records the byte array contains.";
 }
 
 impl Property {
@@ -119,7 +119,7 @@ impl Takes {
             Takes::Constant => "an integer",
             Takes::Interpretation => "an interpretation",
             Takes::Text | Takes::Format => "a string",
-            Takes::Earlier => "a string of names, with commas between",
+            Takes::Earlier => "a string of comma-separated names",
             Takes::Names => "a string of numbers and names",
             Takes::Sharing => "the word `own` or `shared`",
         }

@@ -33,9 +33,9 @@ fn of_kind(linter: &mut Linter, kind: SymbolKind, noun: &str) {
         names.sort_by_key(|(place, _)| place.start);
         let Some(((first, known), others)) = names.split_first() else { continue };
         for (place, name) in others {
-            let message = format!("{noun} `{known}` and `{name}` differ only by case or underscores");
+            let message = format!("{noun} `{known}` and `{name}` differ only in case or underscores");
             let other = linter.label(first, "the other one");
-            let help = "give one of them another name; `was` keeps its traces readable";
+            let help = "rename one of them; `was` keeps its traces readable";
             linter.add(Rule::SimilarNames, place, message, help).secondary.push(other);
         }
     }

@@ -52,25 +52,25 @@ macro_rules! rules {
 // Name, whether it is on by default, whether it needs traces, description of its findings.
 rules! {
     UndocumentedSection = "undocumented-section", true, false,
-        "A section has no comment above it, and none at the head of the DTD speaks for it.";
+        "A section has no comment above it, and no comment at the head of the DTD covers it.";
     UndocumentedRecord = "undocumented-record", true, false,
         "A record has no comment above it.";
     UndocumentedField = "undocumented-field", false, false,
         "A field has no comment above its properties.";
     EmptySection = "empty-section", true, false,
-        "A section has no records, and there are no global ones.";
+        "A section has no records, and there are no global records.";
     UnreferencedStream = "unreferenced-stream", true, false,
         "No field refers to a stream section.";
     OverriddenProperty = "overridden-property", true, false,
-        "A property has no effect, as each field that it is for has another nearer by.";
+        "A property has no effect, because a nearer setting overrides it for each of its fields.";
     SimilarNames = "similar-names", true, false,
-        "Two names differ only by case or underscores.";
+        "Two names differ only in case or underscores.";
     UnusedRecord = "unused-record", false, true,
-        "No trace has the record.";
+        "No trace contains the record.";
     WastefulWidth = "wasteful-width", true, true,
-        "Traces would be smaller with another width.";
+        "Traces would be smaller with a different width.";
     WastefulInterpretation = "wasteful-interpretation", true, true,
-        "Traces would be smaller with another interpretation.";
+        "Traces would be smaller with a different interpretation.";
 }
 
 impl Rule {

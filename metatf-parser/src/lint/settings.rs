@@ -24,8 +24,9 @@ pub(super) fn check(linter: &mut Linter) {
             used.binary_search(&statement.target.start).is_err() && !reported.contains(&statement.target.start);
         if unused && known.contains(statement.field) {
             let (path, property) = (statement.path, statement.property.name());
-            let message = format!("`{path}.{property}` has no effect: each field that it is for has another nearer by");
-            let help = "take it out";
+            let message =
+                format!("`{path}.{property}` has no effect: a nearer setting overrides it for each of its fields");
+            let help = "remove it";
             let edit = statement.removal(linter);
             linter.add(Rule::OverriddenProperty, &statement.target, message, help).suggestion = Some(edit);
         }

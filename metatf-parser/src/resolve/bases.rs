@@ -44,9 +44,9 @@ pub(super) fn resolve(
             Draft::new(
                 Code::BaseUnknown,
                 reference.span,
-                format!("record `{}` has no number field `{}` to be a base", record.text, name.text),
+                format!("record `{}` has no number field `{}` to use as a base", record.text, name.text),
             )
-            .help("write `baseOffset RECORD.FIELD.value`; the tag does not count")
+            .help("write `baseOffset RECORD.FIELD.value`; the tag cannot be a base")
             .did_you_mean(name.span, name.text, layout.leaves.iter().filter(|l| !l.is_tag).map(|l| l.name)),
         );
         return None;
@@ -63,9 +63,9 @@ fn unknown_record(model: &Model, scope: ScopeIndex, reference: &Reference, repor
         Draft::new(
             Code::BaseUnknown,
             reference.span,
-            format!("this section has no record `{}` whose field could be a base", record.text),
+            format!("this section has no record `{}` to use as a base", record.text),
         )
-        .help("the record is one of the same section, or a global one")
+        .help("use a record of the same section, or a global record")
         .did_you_mean(record.span, record.text, names),
     );
 }

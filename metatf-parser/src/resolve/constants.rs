@@ -10,7 +10,7 @@ pub(super) fn check(leaf: &Leaf, value: u64, place: Span, report: &mut Reporter)
     if !leaf.is_numeric() {
         report.add(
             Draft::new(Code::ConstantArray, place, format!("`{}` is a byte array and cannot be constant", leaf.name))
-                .help("a constant is a number of up to 8 bytes"),
+                .help("a constant must be a number of up to 8 bytes"),
         );
         return false;
     }
@@ -23,11 +23,11 @@ pub(super) fn check(leaf: &Leaf, value: u64, place: Span, report: &mut Reporter)
             signed_fits(value.wrapping_sub(base), width),
             format!("{} at most {} more than the base {base}", holds_bytes(width), largest(width) >> 1),
         ),
-        Interpretation::Default(default) => (value == default, format!("`default` makes it always {default}")),
+        Interpretation::Default(default) => (value == default, format!("`default` fixes the value at {default}")),
         Interpretation::Stride { initial, stride } => {
-            (value == initial && stride == 0, "`stride` makes it another value each time".to_owned())
+            (value == initial && stride == 0, "with `stride`, the value changes each time".to_owned())
         }
-        Interpretation::Predicted(_) => (false, "what is predicted is another value each time".to_owned()),
+        Interpretation::Predicted(_) => (false, "a predicted value can change each time".to_owned()),
         // The value depends on earlier records of the trace.
         Interpretation::BaseOffsetOf(..) | Interpretation::Delta(_) | Interpretation::SectionStride { .. } => {
             return true;
@@ -37,7 +37,7 @@ pub(super) fn check(leaf: &Leaf, value: u64, place: Span, report: &mut Reporter)
         let message = format!("`{}` cannot be {value}: {holds}", leaf.name);
         report.add(
             Draft::new(Code::ConstantRange, place, message)
-                .help("a constant agrees with the width and interpretation of its field"),
+                .help("a constant must agree with the width and interpretation of its field"),
         );
     }
     fits

@@ -136,8 +136,8 @@ fn combine(
 }
 
 fn overflow(place: Span) -> Draft {
-    Draft::new(Code::ConstantOverflow, place, "this expression goes below 0 or over 2^64-1, or divides by 0")
-        .help("expressions use unsigned 64-bit integers, at every step")
+    Draft::new(Code::ConstantOverflow, place, "this expression goes below 0 or above 2^64-1, or divides by 0")
+        .help("every step of an expression must be an unsigned 64-bit integer")
 }
 
 impl Context<'_, '_> {
@@ -188,18 +188,18 @@ impl Context<'_, '_> {
     fn not_found(&self, code: Code, reference: &Reference, at: Span) -> Draft {
         let path = reference.path.iter().map(|n| n.text).collect::<Vec<_>>().join(".");
         match code {
-            Code::ForwardReference => Draft::new(code, at, format!("`{path}` does not stand before this field"))
-                .help("a width or count is computed from fields that have been read: list it earlier"),
+            Code::ForwardReference => Draft::new(code, at, format!("`{path}` does not precede this field"))
+                .help("a width or count may refer only to earlier fields: list this one first"),
             Code::OutOfRepetition => {
-                Draft::new(code, at, format!("`{path}` stands in a repetition that is over")).help(
-                    "a repeated field has no single value after its repetition: refer to one outside, or in the same item",
+                Draft::new(code, at, format!("`{path}` is inside a repetition that has ended")).help(
+                    "a repeated field has no single value after its repetition: refer to a field outside, or in the same item",
                 )
             }
             _ => {
                 let known = self.layout.leaves.iter().take(self.leaf).map(|l| l.name);
                 let (place, name) = reference.path.last().map_or((at, ""), |n| (n.span, n.text));
                 Draft::new(code, at, format!("this record has no field `{path}` before this one"))
-                    .help("a width or count is computed from earlier fields of the same record")
+                    .help("a width or count may refer only to earlier fields of the same record")
                     .did_you_mean(place, name, known)
             }
         }
@@ -208,5 +208,5 @@ impl Context<'_, '_> {
 
 fn not_a_number(at: Span, message: &str) -> Draft {
     Draft::new(Code::NotANumber, at, message)
-        .help("`.value` needs a number field, `.width` a field whose width is an integer")
+        .help("`.value` requires a number field, `.width` a field whose width is an integer")
 }

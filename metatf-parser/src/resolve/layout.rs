@@ -206,7 +206,7 @@ impl<'a> Expander<'_, 'a, '_, '_> {
         if let Some(first) = self.in_place.get(&(place.frame, name.text)) {
             self.report.add(
                 Draft::new(Code::CountLater, *first, format!("the count `{}` is listed again later", name.text))
-                    .label("encoded here, before what it counts")
+                    .label("encoded here, before the repetition")
                     .also(name.span, "listed again here")
                     .help("list the count before the repetition, or only in the repetition"),
             );
@@ -318,9 +318,9 @@ impl<'a> Expander<'_, 'a, '_, '_> {
                 Draft::new(
                     Code::OutOfRepetition,
                     count.span,
-                    format!("`{}` stands in a repetition that is over", count.text),
+                    format!("`{}` is inside a repetition that has ended", count.text),
                 )
-                .help("a count stands outside of repetitions, or in the same item"),
+                .help("use a count outside of repetitions, or in the same item"),
             );
             return None;
         }
@@ -406,8 +406,8 @@ impl<'a> Expander<'_, 'a, '_, '_> {
             super::too_large(place)
         } else {
             let message =
-                format!("`{}` has over {MOST_LEAVES} fields, nested ones and the tag included", record.name());
-            Draft::new(Code::ManyLeaves, place, message).help("repeat a field (`n*field`), or split the record in two")
+                format!("`{}` has more than {MOST_LEAVES} fields, including nested fields and the tag", record.name());
+            Draft::new(Code::ManyLeaves, place, message).help("repeat a field (`n*field`), or split the record")
         });
     }
 
@@ -420,7 +420,7 @@ impl<'a> Expander<'_, 'a, '_, '_> {
                 self.report.add(
                     Draft::new(Code::KeyClash, *span, format!("two fields are called `{key}` outside the DTD"))
                         .also(first, format!("also called `{key}`"))
-                        .help("the second `a` of a record is called `a_2`, what `n` repeats `n_items`; rename a field"),
+                        .help("the second `a` of a record is called `a_2`, and items repeated by `n` are called `n_items`; rename a field"),
                 );
             }
         }

@@ -290,8 +290,8 @@ impl<'a> Looker<'_, 'a> {
         };
         if expression.as_int().is_some_and(|int| int.natural().is_none()) {
             report.add(
-                Draft::new(Code::WidthRange, place, "a width is not negative")
-                    .help("0 to 8 for a number, more for a byte array"),
+                Draft::new(Code::WidthRange, place, "a width cannot be negative")
+                    .help("use 0 to 8 for a number, and more for a byte array"),
             );
             return None;
         }
@@ -305,8 +305,8 @@ impl<'a> Looker<'_, 'a> {
                 }
                 _ => {
                     report.add(
-                        Draft::new(Code::WidthRange, place, "a byte array has at most 4294967295 bytes")
-                            .help("0 to 8 for a number, more for a byte array"),
+                        Draft::new(Code::WidthRange, place, "a byte array cannot exceed 4294967295 bytes")
+                            .help("use 0 to 8 for a number, and more for a byte array"),
                     );
                     None
                 }
@@ -319,8 +319,8 @@ impl<'a> Looker<'_, 'a> {
         let length = int.natural().and_then(|n| u32::try_from(n).ok()).filter(|n| *n > 0);
         if length.is_none() {
             report.add(
-                Draft::new(Code::WidthRange, int.span.or(place), "a byte array has 1 to 4294967295 bytes")
-                    .help(format!("bytes up to a byte are `{}.width = until 0;`", self.raw.name)),
+                Draft::new(Code::WidthRange, int.span.or(place), "a byte array must have 1 to 4294967295 bytes")
+                    .help(format!("for bytes up to a terminator, write `{}.width = until 0;`", self.raw.name)),
             );
         }
         let length = length?;
@@ -336,11 +336,11 @@ impl<'a> Looker<'_, 'a> {
                 Draft::new(
                     Code::LargeArray,
                     place,
-                    format!("`{name}` is a byte array of {bytes} bytes in every record"),
+                    format!("`{name}` ({bytes} bytes in every record) does not fit in a chunk"),
                 )
                 .label("a chunk holds at most 67108864 bytes")
                 .help(format!(
-                    "0 to 8 makes a number; an array as long as a field says is `{name}.width = length.value;`"
+                    "for a number, use 0 to 8; for an array with the length in a field, write `{name}.width = length.value;`"
                 )),
             );
         }
@@ -388,8 +388,8 @@ impl<'a> Looker<'_, 'a> {
         };
         let Some(value) = value else {
             report.add(
-                Draft::new(Code::ValueKind, place, "a constant is an integer")
-                    .help("a value that is computed from others is not a constant: leave the property out"),
+                Draft::new(Code::ValueKind, place, "a constant must be an integer")
+                    .help("a computed value is not a constant: remove the property"),
             );
             return None;
         };
@@ -410,8 +410,8 @@ impl<'a> Looker<'_, 'a> {
                 format!("`{}` is a number", leaf.name),
             )
             .also(self.raw.site, "the field")
-            .help("a byte array can be records of a section"),
-            None => Draft::new(Code::NestedSection, place, "a section's number is 1 to 255")
+            .help("only a byte array can contain records of a section"),
+            None => Draft::new(Code::NestedSection, place, "a section number must be 1 to 255")
                 .help(format!("write it like `{}`", Property::Section.example())),
             Some(number) => {
                 leaf.section = Some(number);
@@ -460,7 +460,7 @@ impl<'a> Looker<'_, 'a> {
         let width = width.map_or(Span::PREDEFINED, |f| f.setting.value_span);
         report.add(
             Draft::new(Code::ArrayInterpretation, place, format!("`{}` is a byte array", self.raw.name))
-                .label("the interpretation of a byte array is `none`")
+                .label("the interpretation of a byte array must be `none`")
                 .also(width, "this width makes it one")
                 .help("only fields of up to 8 bytes are numbers"),
         );
@@ -489,8 +489,8 @@ fn until(int: ast::Int, place: Span, report: &mut Reporter) -> Option<Width> {
     let end = int.natural().and_then(|n| u8::try_from(n).ok());
     if end.is_none() {
         report.add(
-            Draft::new(Code::WidthRange, int.span.or(place), "bytes end at a byte, 0 to 255")
-                .help("`until 0` is text as C has it, `until 10` a line"),
+            Draft::new(Code::WidthRange, int.span.or(place), "the argument of `until` must be 0 to 255")
+                .help("use `until 0` for a C string, `until 10` for a line"),
         );
     }
     end.map(Width::Until)

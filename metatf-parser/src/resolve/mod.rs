@@ -121,6 +121,6 @@ fn check(LaidOut { model, resolved, .. }: &LaidOut, report: &mut Reporter) {
 
 /// Reports a schema that exceeds the budget of [`model::Budget`].
 fn too_large(place: Span) -> Draft {
-    Draft::new(Code::LargeSchema, place, "the records of this DTD have too many fields in all")
-        .help("nested records multiply fields: nest less, or repeat (`n*item`)")
+    Draft::new(Code::LargeSchema, place, "the records of this DTD have too many fields in total")
+        .help("nested records multiply the number of fields: nest fewer, or use a repetition (`n*item`)")
 }

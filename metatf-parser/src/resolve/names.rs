@@ -63,8 +63,8 @@ fn section_number(scope: &ast::Scope, report: &mut Reporter) -> Option<u8> {
     let natural = number.natural().and_then(|n| u8::try_from(n).ok()).filter(|n| *n != 0);
     if natural.is_none() {
         report.add(
-            Draft::new(Code::SectionNumber, number.span, "a section's number is 1 to 255")
-                .help("0 is the global section, which needs no `section`"),
+            Draft::new(Code::SectionNumber, number.span, "a section number must be 1 to 255")
+                .help("0 is the global section, which is not declared with `section`"),
         );
     }
     natural
@@ -76,11 +76,11 @@ fn unique_sections(model: &mut Model, report: &mut Reporter) {
     for scope in &mut model.scopes {
         let Some(head) = &scope.ast.head else { continue };
         if let Some(first) = names.get(head.name.text) {
-            let message = format!("there are two sections `{}`", head.name.text);
+            let message = format!("two sections are called `{}`", head.name.text);
             report.add(
                 Draft::new(Code::SectionNameTwice, head.name.span, message)
                     .also(first.span, "first defined here")
-                    .help("give one of them another name"),
+                    .help("rename one of them"),
             );
         } else {
             names.insert(head.name.text, &head.name);
@@ -88,7 +88,7 @@ fn unique_sections(model: &mut Model, report: &mut Reporter) {
         let (Some(number), Some(place)) = (scope.number, head.number.map(|n| n.span)) else { continue };
         if let Some(first) = numbers.get(&number) {
             report.add(
-                Draft::new(Code::SectionNumberTwice, place, format!("there are two sections with number {number}"))
+                Draft::new(Code::SectionNumberTwice, place, format!("two sections have the number {number}"))
                     .also(*first, "first used here")
                     .help("give one of them another number, 1 to 255"),
             );
@@ -107,7 +107,7 @@ fn unique_records(model: &mut Model, report: &mut Reporter) {
         if PREDEFINED_TAGGED.contains(&name.text) || name.text == "vfield" {
             report.add(
                 Draft::new(Code::ReservedRecord, name.span, format!("`{}` is a predefined record", name.text))
-                    .help("give this record another name"),
+                    .help("rename this record"),
             );
             unname(model, index);
         } else if let Some(first) = model.scopes.get(record.scope).and_then(|s| s.names.get(name.text)) {
@@ -139,14 +139,14 @@ fn duplicate(model: &mut Model, one: usize, other: usize, report: &mut Reporter)
     let (first, second) =
         if a.ast.name.span <= b.ast.name.span { (&a.ast.name, &b.ast.name) } else { (&b.ast.name, &a.ast.name) };
     let message = if a.scope == b.scope {
-        format!("there are two records `{}`", second.text)
+        format!("two records are called `{}`", second.text)
     } else {
         format!("a section's record and a global record are both called `{}`", second.text)
     };
     report.add(
         Draft::new(Code::RecordTwice, second.span, message)
             .also(first.span, "first defined here")
-            .help("give one of them another name"),
+            .help("rename one of them"),
     );
     unname(model, other);
 }

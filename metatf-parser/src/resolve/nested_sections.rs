@@ -23,19 +23,21 @@ pub(super) fn check(model: &Model, resolved: &[Resolved], report: &mut Reporter)
             Some(_) => {}
             None => report.add(
                 Draft::new(Code::NestedSection, place, format!("there is no section {number} with records"))
-                    .help("the bytes are records of a section: tagged ones, or elements of a stream section"),
+                    .help("the bytes must be tagged records of a section, or elements of a stream section"),
             ),
         }
     }
     let graph = Graph::of(model, resolved, uses.iter().map(|(scope, _)| *scope).collect());
     for (scope, place) in uses {
         if let Some((field, span)) = graph.taker(scope) {
-            let message = format!("`{field}` of section {} goes by a stream section", number(model, scope));
+            let message = format!("`{field}` of section {} depends on a stream section", number(model, scope));
             report.add(
                 Draft::new(Code::NestedSection, place, message)
-                    .label("records in a byte array have no stream sections")
+                    .label("records in a byte array cannot use stream sections")
                     .also(span, "the field")
-                    .help("`sectionOffset`, `sectionStride` and `predicted` are for records that stand in the trace itself"),
+                    .help(
+                        "only records directly in the trace can use `sectionOffset`, `sectionStride` and `predicted`",
+                    ),
             );
         }
         if !graph.too_deep.contains(&scope) {
@@ -44,11 +46,11 @@ pub(super) fn check(model: &Model, resolved: &[Resolved], report: &mut Reporter)
         let deep = if graph.nests_itself(scope) {
             format!("section {} nests itself in a byte array", number(model, scope))
         } else {
-            format!("sections nest over {MOST_NESTING} deep in byte arrays")
+            format!("sections nest more than {MOST_NESTING} deep in byte arrays")
         };
         report.add(
             Draft::new(Code::NestedSection, place, deep)
-                .help("leave the property out at one of them: it is a byte array then"),
+                .help("remove the property from one of them to make it a plain byte array"),
         );
     }
 }

@@ -61,7 +61,7 @@ fn find_tag(model: &mut Model, index: RecordIndex, report: &mut Reporter) {
                 record.lists_tag = true;
             } else {
                 report.add(
-                    Draft::new(Code::TagNotFirst, name.span, "`tag` is the first field of a record, and only that")
+                    Draft::new(Code::TagNotFirst, name.span, "`tag` may only be the first field of a record")
                         .help("write `(tag, ...)`"),
                 );
                 record.lists_tag = true;
@@ -121,14 +121,14 @@ fn count_name(name: &Name, untagged: bool, report: &mut Reporter) {
         let what = if name.text == "tag" { "`tag`".to_owned() } else { format!("the record `{}`", name.text) };
         report.add(
             Draft::new(Code::CountName, name.span, format!("{what} cannot count a repetition"))
-                .help("write `COUNT*ITEM`, where COUNT is a number field"),
+                .help("write `COUNT*ITEM` with a number field as COUNT"),
         );
     }
 }
 
 fn nests_tagged(name: &Name, defined: Option<Span>, report: &mut Reporter) {
     let draft = Draft::new(Code::NestsTagged, name.span, format!("the tagged record `{}` cannot be nested", name.text))
-        .help("only untagged records are nested; call the field something else if it is not meant as the record");
+        .help("only untagged records can be nested; rename the field if you do not mean the record");
     report.add(match defined {
         Some(span) => draft.also(span, "defined here, with a tag"),
         None => draft,
@@ -206,7 +206,7 @@ fn deep(model: &Model, children: &[Vec<Child>], heights: &[Option<usize>], repor
                     record.ast.name.span,
                     format!("`{}` nests records and groups {height} deep", record.name()),
                 )
-                .help(format!("at most {MOST_NESTING} levels, this record included")),
+                .help(format!("at most {MOST_NESTING} levels are allowed, including this record")),
             );
         }
     }

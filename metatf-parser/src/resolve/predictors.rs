@@ -67,14 +67,14 @@ pub(super) fn check(model: &ast::Model, report: &mut Reporter) {
         report.add(
             Draft::new(Code::ManyCandidates, model.span, format!("this model has {candidates} candidates"))
                 .label("at most 64")
-                .help("`lastValue n` gives n, `stride` 1, `fcm` and `dfcm` 2 each: leave some out"),
+                .help("`lastValue n` has n candidates, `stride` has 1, `fcm` and `dfcm` have 2 each: remove some"),
         );
     }
     let others = model.predictors.len() > 1;
     if let Some(heap) = model.predictors.iter().find(|p| others && p.kind.is_heap()) {
         report.add(
-            Draft::new(Code::HeapAlone, heap.span, "`heap` stands beside no other predictor")
-                .help("write `predicted 1 heap ... n`: it has candidates of many kinds of its own"),
+            Draft::new(Code::HeapAlone, heap.span, "`heap` cannot be combined with other predictors")
+                .help("write `predicted 1 heap ... n`: the heap model has its own candidates"),
         );
     }
 }
@@ -83,18 +83,18 @@ pub(super) fn check(model: &ast::Model, report: &mut Reporter) {
 fn revision(model: &ast::Model, report: &mut Reporter) {
     let heap = model.predictors.iter().any(|predictor| predictor.kind.is_heap());
     let of = if heap { "the model of a heap" } else { "the models of values" };
-    let knows = format!("this version knows revision {MODEL_REVISION} of {of}");
+    let knows = format!("this version supports revision {MODEL_REVISION} of {of}");
     let draft = match model.revision {
         Some(known) if !known.negative && known.magnitude == MODEL_REVISION => return,
         Some(n) => {
             let sign = if n.negative { "-" } else { "" };
-            let message = format!("revision {sign}{} of {of} is not known", n.magnitude);
+            let message = format!("revision {sign}{} of {of} is not supported", n.magnitude);
             Draft::new(Code::ModelRevision, n.span, message)
-                .help(format!("{knows}: take a later one of the program, if the number is right"))
+                .help(format!("{knows}; if the number is correct, use a later version of the program"))
         }
         None => Draft::new(Code::ModelRevision, model.span, "this model has no revision")
             .help(format!(
-                "write `predicted {MODEL_REVISION} ...`; a trace without the number was made before 1.0, by other rules: {knows}"
+                "write `predicted {MODEL_REVISION} ...`; a trace without the number was written before 1.0 with different rules: {knows}"
             ))
             .replace(Span::at(model.span.start()), format!("{MODEL_REVISION} ")),
     };
@@ -109,7 +109,7 @@ fn argument(n: Int, rule: &str, most: u64, report: &mut Reporter) -> u64 {
     let sign = if n.negative { "-" } else { "" };
     report.add(
         Draft::new(Code::PredictorRange, n.span, format!("{rule}, not {sign}{}", n.magnitude))
-            .help(format!("a number from 1 to {most}")),
+            .help(format!("use a number from 1 to {most}")),
     );
     0
 }
@@ -174,12 +174,12 @@ impl Place<'_, '_> {
         let predefined = self.layout.frames.get(raw.frame).is_some_and(|f| f.record == VFIELD);
         let (message, remark) = match (tagged, predefined) {
             (true, false) => return true,
-            (false, _) => ("a field of a stream section's element is not predicted", "a field of an element"),
-            (true, true) => ("a field of a predefined record is not predicted", "it stands in this `vfield`"),
+            (false, _) => ("a field of a stream section's element cannot be predicted", "a field of an element"),
+            (true, true) => ("a field of a predefined record cannot be predicted", "it is in this `vfield`"),
         };
         report.add(
             Draft::new(Code::PredictedPlace, model.span, message).also(raw.site, remark).help(
-                "predict fields of tagged records; give this one another interpretation, like `none` or `delta 0`",
+                "use a different interpretation, such as `none` or `delta 0`; only fields of tagged records can be predicted",
             ),
         );
         false
@@ -246,20 +246,20 @@ impl Place<'_, '_> {
         let text = path.text();
         match code {
             Code::ForwardReference => {
-                Draft::new(code, path.span, format!("`{text}` does not stand before the field that is predicted"))
-                    .help("a predictor goes by fields that have been read: list it earlier")
+                Draft::new(code, path.span, format!("`{text}` does not precede the predicted field"))
+                    .help("a predictor may refer only to earlier fields: list this one first")
             }
             Code::OutOfRepetition => {
-                Draft::new(code, path.span, format!("`{text}` stands in a repetition that is over"))
+                Draft::new(code, path.span, format!("`{text}` is inside a repetition that has ended"))
                     .help("refer to a field outside of repetitions, or in the same item")
             }
             _ => {
                 let message = match path.names.as_slice() {
-                    [_] => format!("this record has no field `{text}` before the one that is predicted"),
+                    [_] => format!("this record has no field `{text}` before the predicted field"),
                     _ => format!("no record of this section has a field `{text}`"),
                 };
                 let draft = Draft::new(code, path.span, message).help(
-                    "a predictor goes by an earlier field of the same record, or by `RECORD.FIELD` of the same section or a global record",
+                    "use an earlier field of the same record, or `RECORD.FIELD` with a record of the same section or a global record",
                 );
                 match path.names.as_slice() {
                     [name] => {

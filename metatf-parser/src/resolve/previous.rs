@@ -89,10 +89,10 @@ fn set_initial<'l>(
             Draft::new(
                 Code::InitialsDiffer,
                 leaf.place,
-                format!("`{}` shares a previous value that starts with {first_value}, not {value}", leaf.leaf.name),
+                format!("`{}` shares a previous value that starts at {first_value}, not {value}", leaf.leaf.name),
             )
             .also(first.place, "the first initial value")
-            .help("give all that share one initial value, or set `previous = own`"),
+            .help("use the same initial value for all of them, or set `previous = own`"),
         );
     } else if let Some(slot) = usize::try_from(cell).ok().and_then(|c| initials.get_mut(c)) {
         *slot = value;

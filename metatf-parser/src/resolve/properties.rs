@@ -38,12 +38,12 @@ pub(super) fn check(setting: &Setting, lists: &mut NameLists, report: &mut Repor
         (Takes::Interpretation, Value::Word(word)) => unknown_interpretation(setting.value_span, word),
         (Takes::Format, Value::Text(text)) => unknown_format(setting, text),
         (Takes::Sharing, Value::Word(_)) => {
-            Draft::new(Code::UnknownPrevious, setting.value_span, "`previous` is `own` or `shared`")
-                .help("`shared`: one previous value for all fields of this name; `own`: one for this field alone")
+            Draft::new(Code::UnknownPrevious, setting.value_span, "`previous` must be `own` or `shared`")
+                .help("`shared` means one previous value for all fields of this name, `own` one for this field only")
         }
         (Takes::Constant, Value::Word(_)) if setting.is("tag", Property::Value) => {
-            Draft::new(Code::ValueKind, setting.value_span, "the value of a tag is a number, or `other`")
-                .help("`tag.value = other;` makes a record of all tags that no other record of the section has")
+            Draft::new(Code::ValueKind, setting.value_span, "the value of a tag must be a number or `other`")
+                .help("`tag.value = other;` matches all tags that no other record of the section has")
         }
         _ => wrong_kind(setting, property),
     };
@@ -62,7 +62,7 @@ pub(super) fn earlier(text: &str) -> Option<Vec<String>> {
 
 fn wrong_kind(setting: &Setting, property: Property) -> Draft {
     let (name, takes) = (property.name(), property.takes().describe());
-    let draft = Draft::new(Code::ValueKind, setting.value_span, format!("the value of `{name}` is {takes}"))
+    let draft = Draft::new(Code::ValueKind, setting.value_span, format!("the value of `{name}` must be {takes}"))
         .label(format!("expected {takes}"))
         .help(format!("write it like `{}`", property.example()));
     match other_quotes(setting, property) {

@@ -35,9 +35,9 @@ fn scope(model: &mut Model, index: ScopeIndex, report: &mut Reporter) {
                     Draft::new(
                         Code::PathOutsideBlock,
                         setting.target(),
-                        "outside a record's block a property names one field",
+                        "outside a record block, a property path must be a single field name",
                     )
-                    .help("move it into the block of the record that nests the field, or name the field alone"),
+                    .help("move it into the block of the record that nests the field, or use only the field name"),
                 );
                 continue;
             }
@@ -47,12 +47,12 @@ fn scope(model: &mut Model, index: ScopeIndex, report: &mut Reporter) {
     scope.slots = Slots::new(settings, report);
 }
 
-const NEVER_ON_TAG: &str = "take it out: a tag has a width and a value, and its interpretation is always `none`";
+const NEVER_ON_TAG: &str = "remove it: a tag has only a width and a value, and its interpretation is always `none`";
 
 /// Checks a property of `tag`, which has only a width, set globally (spec 3.2).
 fn tag_in_scope(scope: ScopeIndex, setting: &Setting, report: &mut Reporter) {
     let help = match setting.property.map(Property::on_tag) {
-        Some(OnTag::TopLevel) if scope != 0 => "move it to the top level: all tags of a trace have one width",
+        Some(OnTag::TopLevel) if scope != 0 => "move it to the top level: all tags of a trace have the same width",
         Some(OnTag::Block) => "each record sets its own in its block",
         Some(OnTag::Never) => NEVER_ON_TAG,
         Some(OnTag::TopLevel | OnTag::Anywhere) | None => return,
@@ -65,8 +65,9 @@ fn predefined_tag(scope: ScopeIndex, setting: &Setting, report: &mut Reporter) {
     if scope != 0 || setting.property.is_some_and(|property| property != Property::Value) {
         let message = format!("`{}.{}` cannot be set here", setting.path_text(), setting.name.text);
         report.add(
-            Draft::new(Code::TagProperty, setting.target(), message)
-                .help("at the top level a DTD can give the tags of `comment`, `section` and `metadata` other values"),
+            Draft::new(Code::TagProperty, setting.target(), message).help(
+                "only the top level can set the tags of `comment`, `section` and `metadata`, and only their values",
+            ),
         );
     }
 }
@@ -106,7 +107,7 @@ fn path_fits(model: &Model, index: RecordIndex, setting: &Setting, report: &mut 
             report.add(
                 Draft::new(Code::UnknownField, name.span, message)
                     .also(record.ast.name.span, "the record")
-                    .help("list the field, or take the property out")
+                    .help("list the field, or remove the property")
                     .did_you_mean(name.span, name.text, record.fields.iter().map(|(name, _)| *name)),
             );
             return false;
@@ -147,7 +148,7 @@ fn through_leaf(name: &Name, before: Option<&Name>, report: &mut Reporter) {
             name.span,
             format!("`{before}` is not a nested record: it has no field `{}`", name.text),
         )
-        .help("a path goes through nested records only"),
+        .help("a path can only lead through nested records"),
     );
 }
 
@@ -158,7 +159,7 @@ fn ends_at_record(model: &Model, nested: RecordIndex, setting: &Setting, report:
     let name = setting.name.text;
     report.add(
         Draft::new(Code::PathEnd, setting.target(), format!("`{path}` is a nested record and has no {name}"))
-            .help(format!("name one of its fields, like `{path}.{example}.{name}`")),
+            .help(format!("name one of its fields, such as `{path}.{example}.{name}`")),
     );
 }
 
@@ -172,8 +173,8 @@ pub(super) fn tag_width(model: &Model, report: &mut Reporter) -> Option<u8> {
     let width = width.filter(|n| matches!(n, 1 | 2 | 4));
     if width.is_none() {
         report.add(
-            Draft::new(Code::TagWidth, property.value_span, "a tag is 1, 2 or 4 bytes wide")
-                .help("write `tag.width = 1;`, or 2 or 4 where there are more than 252 records"),
+            Draft::new(Code::TagWidth, property.value_span, "a tag must be 1, 2 or 4 bytes wide")
+                .help("write `tag.width = 1;`, or use 2 or 4 if there are more than 252 records"),
         );
     }
     width

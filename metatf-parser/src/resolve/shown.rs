@@ -22,9 +22,10 @@ pub(super) fn check(model: &Model, lookup: &Lookup, raw: &RawLeaf, leaf: &Leaf, 
 fn signed(leaf: &Leaf, place: Span, report: &mut Reporter) {
     let narrow = matches!(leaf.width, Width::Number(w) if w < 8);
     if leaf.format == Format::Signed && leaf.interpretation == Interpretation::None && narrow {
-        let message = format!("`{}` is zero-extended and so never negative", leaf.name);
+        let message = format!("`{}` is zero-extended, so it is never negative", leaf.name);
         report.add(
-            Draft::new(Code::SignedNarrow, place, message).help("`baseOffset 0` in place of `none` extends the sign"),
+            Draft::new(Code::SignedNarrow, place, message)
+                .help("use `baseOffset 0` instead of `none` to extend the sign"),
         );
     }
 }
@@ -35,7 +36,7 @@ fn format(leaf: &Leaf, place: Span, report: &mut Reporter) {
     let plain = leaf.interpretation == Interpretation::None;
     let (fits, wanted) = match leaf.format {
         Format::Unset => return,
-        Format::CString if leaf.width == Width::Until(0) => (false, "a byte array that may have a 0 inside"),
+        Format::CString if leaf.width == Width::Until(0) => (false, "a byte array that may contain a 0"),
         Format::Utf8 | Format::CString | Format::Bytes => (!leaf.is_numeric(), "a byte array"),
         Format::Ipv6 | Format::Uuid => {
             (matches!(leaf.width, Width::Array(16) | Width::Variable(_)), "a byte array of 16 bytes")
@@ -49,7 +50,7 @@ fn format(leaf: &Leaf, place: Span, report: &mut Reporter) {
         report.add(
             Draft::new(Code::FormatWidth, place, message)
                 .label(format!("`{}` is not", leaf.name))
-                .help("give the field another format, or another width"),
+                .help("change the format or the width of the field"),
         );
     }
 }
@@ -60,12 +61,12 @@ fn names(model: &Model, lookup: &Lookup, raw: &RawLeaf, leaf: &Leaf, report: &mu
     let why = match leaf.format {
         _ if !leaf.is_numeric() => "is a byte array",
         Format::F64 => "is a floating-point number",
-        _ if lookup.has_both_names() => "has names of values and of bits",
+        _ if lookup.has_both_names() => "has both `values` and `flags`",
         _ => return,
     };
     report.add(
         Draft::new(Code::NamedField, setting.target().or(raw.site), format!("`{}` {why}", leaf.name))
             .also(raw.site, "the field")
-            .help("an integer has either `values` or `flags`"),
+            .help("an integer may have either `values` or `flags`"),
     );
 }

@@ -43,9 +43,10 @@ fn count(record: &Resolved, items: &[Item], report: &mut Reporter) {
                 let index = usize::from(counter.0);
                 let (leaf, raw) = (record.leaves.get(index), record.layout.leaves.get(index));
                 if let (Some(leaf), Some(raw)) = (leaf.filter(|l| !l.broken && !l.leaf.is_numeric()), raw) {
-                    let message = format!("`{}` counts a repetition and is a byte array", leaf.leaf.name);
+                    let message = format!("`{}` is a byte array and cannot count a repetition", leaf.leaf.name);
                     report.add(
-                        Draft::new(Code::NotANumber, raw.site, message).help("a count has a width of 0 to 8 bytes"),
+                        Draft::new(Code::NotANumber, raw.site, message)
+                            .help("a count must have a width of 0 to 8 bytes"),
                     );
                 }
                 match body {
@@ -105,7 +106,7 @@ fn stream_help(model: &Model) -> String {
         .take(10)
         .collect();
     if named.is_empty() {
-        "define one: a section whose only record is untagged, like `section names 2 { name: vfield; }`".to_owned()
+        "define a section whose only record is untagged, such as `section names 2 { name: vfield; }`".to_owned()
     } else {
         format!("the stream sections are {}", named.join(", "))
     }
@@ -129,7 +130,7 @@ fn number_stream(model: &Model, resolved: &[Resolved], number: Int, word: &str, 
         let draft = Draft::new(
             Code::NoNumberStream,
             number.span,
-            format!("an element of section {} is not one number", number.magnitude),
+            format!("an element of section {} is not a single number", number.magnitude),
         )
         .help(format!("`{word}` takes its values from a stream section of one number field"));
         report.add(match name {
@@ -142,9 +143,9 @@ fn number_stream(model: &Model, resolved: &[Resolved], number: Int, word: &str, 
 fn stride_range(setting: &Setting, stride: Int, report: &mut Reporter) {
     if stride.natural().is_none_or(|s| s == 0) {
         report.add(
-            Draft::new(Code::StrideRange, stride.span, "the stride of a `sectionStride` is at least 1")
+            Draft::new(Code::StrideRange, stride.span, "the stride of a `sectionStride` must be at least 1")
                 .also(setting.target(), "set here")
-                .help("1 takes one element after the other"),
+                .help("a stride of 1 reads every element in turn"),
         );
     }
 }
@@ -162,12 +163,8 @@ fn element_size(model: &Model, resolved: &Resolved, report: &mut Reporter) {
     }
     let Some(record) = model.records.get(*record) else { return };
     report.add(
-        Draft::new(
-            Code::EmptyElement,
-            record.ast.name.span,
-            format!("an element `{}` may store no bytes at all", record.name()),
-        )
-        .help("give it a field that always stores bytes, outside of repetitions"),
+        Draft::new(Code::EmptyElement, record.ast.name.span, format!("an element `{}` may be empty", record.name()))
+            .help("add a field outside of repetitions that always stores bytes"),
     );
 }
 

@@ -44,7 +44,7 @@ pub(super) fn value(
             None => Draft::new(
                 Code::TagWithoutValue,
                 tag_field(&record.ast.fields).unwrap_or(record.ast.name.span),
-                format!("record `{}` lists `tag` but sets no `tag.value`", record.name()),
+                format!("record `{}` lists `tag` but does not set `tag.value`", record.name()),
             )
             .help("add `tag.value = 4;` (or another number) to its block")
             .maybe_propose(record.ast.brace.filter(|_| !report.is_full()).map(|brace| Span::at(brace.end())), || {
@@ -64,7 +64,7 @@ pub(super) fn value(
     report.add(
         Draft::new(Code::TagReserved, property.value_span, format!("tag {value} belongs to `{owner}`"))
             .also(moved.map_or(Span::PREDEFINED, |setting| setting.value_span), "set here")
-            .help(format!("take another number, or give `{owner}` one: `{owner}.tag.value = 250;` at the top level")),
+            .help(format!("choose a different number, or move `{owner}`: `{owner}.tag.value = 250;` at the top level")),
     );
     None
 }
@@ -88,8 +88,8 @@ fn number(model: &Model, property: &Setting, expression: &Expression, report: &m
     let value = number.filter(|n| n >> bits == 0).and_then(|n| u32::try_from(n).ok());
     if value.is_none() {
         let message = match number {
-            Some(n) => format!("tag {n} does not fit a tag of {} bits", bits),
-            None => "a tag value is a number, 0 or more".to_owned(),
+            Some(n) => format!("tag {n} does not fit in {} bits", bits),
+            None => "a tag value must be a non-negative number".to_owned(),
         };
         report.add(
             Draft::new(Code::TagValue, property.value_span, message)
@@ -116,8 +116,7 @@ pub(super) fn predefined(model: &Model, report: &mut Reporter) -> [u32; 3] {
         let message = format!("`{}` and `{name}` both have tag {}", PREDEFINED_TAGGED[first], tags[index]);
         let draft = Draft::new(Code::TagTwice, place.value_span, message);
         let also = one.filter(|_| other.is_some()).map_or(Span::PREDEFINED, |setting| setting.value_span);
-        report
-            .add(draft.also(also, "first used here").help("records that may stand in one section have different tags"));
+        report.add(draft.also(also, "first used here").help("records of the same section must have different tags"));
     }
     tags
 }
@@ -176,11 +175,10 @@ fn twice(model: &Model, tag: TagValue, one: RecordIndex, other: RecordIndex, rep
     let (first, second) = (one.min(other), one.max(other));
     let name = |index: RecordIndex| model.records.get(index).map_or("", |r| r.ast.name.text);
     let (both, help) = match tag {
-        TagValue::Number(tag) => (format!("tag {tag}"), "records that may stand in one section have different tags"),
-        TagValue::Other => (
-            "all other tags".to_owned(),
-            "of the records that may stand in one section, one at most has `tag.value = other;`",
-        ),
+        TagValue::Number(tag) => (format!("tag {tag}"), "records of the same section must have different tags"),
+        TagValue::Other => {
+            ("all other tags".to_owned(), "at most one record of a section may have `tag.value = other;`")
+        }
     };
     let message = format!("`{}` and `{}` both have {both}", name(first.1), name(second.1));
     report.add(Draft::new(Code::TagTwice, second.0, message).also(first.0, "first used here").help(help));
@@ -202,8 +200,8 @@ pub(super) fn numbered(
         match (number, property(model, index)) {
             (Some(number), _) => drop(tags.insert(index, Tag { number, catch_all: value == TagValue::Other })),
             (None, Some(property)) => report.add(
-                Draft::new(Code::TagValue, property.value_span, "other records have all tags already")
-                    .help("take this record out, or make tags wider: `tag.width = 2;` at the top level"),
+                Draft::new(Code::TagValue, property.value_span, "other records already use all tags")
+                    .help("remove this record, or make tags wider: `tag.width = 2;` at the top level"),
             ),
             (None, None) => {}
         }

@@ -12,8 +12,8 @@ pub(super) fn check(model: &Model, report: &mut Reporter) {
     misspelt(model, report);
     if model.records.len() == VFIELD + 1 && !report.failed() {
         report.add(
-            Draft::new(Code::NoRecords, Span::at(report.source.start), "this DTD declares no record")
-                .help("a record is written `section log 1 { event: (time) { tag.value = 4; } }`"),
+            Draft::new(Code::NoRecords, Span::at(report.source.start), "this DTD declares no records")
+                .help("declare a record, for example `section log 1 { event: (time) { tag.value = 4; } }`"),
         );
     }
     for scope in 0..model.scopes.len() {
@@ -46,7 +46,7 @@ fn misspelt(model: &Model, report: &mut Reporter) {
         if !report.has_reported(&[Code::NoWidth, Code::NoInterpretation, Code::TagWithoutValue], name.span) {
             let (meant, path) = (meant.name(), setting.path_text());
             report.add(
-                Draft::new(Code::MisspeltProperty, name.span, format!("`{}` is no property", name.text))
+                Draft::new(Code::MisspeltProperty, name.span, format!("`{}` is not a property", name.text))
                     .label(format!("did you mean `{meant}`?"))
                     .help(format!("write `{path}.{meant}`, or `{path}.\"{}\"` for an annotation", name.text))
                     .replace(name.span, meant),
@@ -70,7 +70,7 @@ fn properties(model: &Model, scope: ScopeIndex, report: &mut Reporter) {
         }
         report.add(
             Draft::new(Code::UnusedProperty, first.target(), format!("no record here has a field `{name}`"))
-                .help("take the properties out, or list the field")
+                .help("remove the properties, or list the field")
                 .did_you_mean(first.path.first().map_or(Span::PREDEFINED, |n| n.span), name, used.iter().copied()),
         );
     }

@@ -61,7 +61,7 @@ words! {
     SectionStride = "sectionStride" [NumberStream, Steps],
         "No bytes: the next element of a stream section.";
     Predicted = "predicted" [Model, NumberStream],
-        "The number of a model's candidate; a value that no candidate hits stands in a stream section.";
+        "The number of a model's candidate. A value that no candidate hits is stored in a stream section.";
 }
 
 /// Joins the words for messages. Constants need this macro because they cannot iterate over

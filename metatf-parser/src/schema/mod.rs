@@ -463,7 +463,7 @@ macro_rules! formats {
             #[must_use]
             pub const fn doc(self) -> &'static str {
                 match self {
-                    Format::Unset => "Decimal numbers, hex bytes.",
+                    Format::Unset => "Decimal numbers, hexadecimal bytes.",
                     $(Format::$variant => $doc,)*
                 }
             }
@@ -486,7 +486,7 @@ formats! {
     Signed = "signed", "Two's complement of the 64-bit value.";
     F64 = "f64", "The bits of an IEEE 754 double.";
     Utf8 = "utf8", "Text.";
-    CString = "cstring", "Text up to the first byte 0.";
+    CString = "cstring", "Text up to the first zero byte.";
     Bytes = "bytes", "Hex string.";
     TimeNs = "time_ns", "A time in nanoseconds, shown in seconds.";
     TimeUs = "time_us", "A time in microseconds, shown in seconds.";
@@ -495,7 +495,7 @@ formats! {
     DateUs = "date_us", "Microseconds since 1970, shown as a date.";
     DateMs = "date_ms", "Milliseconds since 1970, shown as a date.";
     DateS = "date_s", "Seconds since 1970, shown as a date.";
-    DurationNs = "duration_ns", "A duration in nanoseconds, shown in the unit that fits.";
+    DurationNs = "duration_ns", "A duration in nanoseconds, shown in a suitable unit.";
     Bool = "bool", "False for 0, true for 1.";
     Chars = "chars", "Characters, the first in the most significant byte.";
     CharsLe = "chars_le", "Characters, the first in the least significant byte.";

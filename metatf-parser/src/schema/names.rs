@@ -163,8 +163,8 @@ pub(crate) fn parse(text: &str, flags: bool) -> Result<NameList, ListError> {
         let bits = if flags { Bits::parse(number) } else { None };
         let Some(value) = (if flags { bits.map(Bits::number) } else { number_of(number) }) else {
             return fail(match flags {
-                true => format!("`{number}` is not the number of a bit, 0 to 63, nor two with `-` between"),
-                false => format!("`{number}` is not a number of 64 bits"),
+                true => format!("`{number}` is not a bit, 0 to 63, or a range of bits such as `4-7`"),
+                false => format!("`{number}` is not a 64-bit number"),
             });
         };
         let strange = |c: char| c.is_control() || changes_direction(c);
@@ -180,7 +180,7 @@ pub(crate) fn parse(text: &str, flags: bool) -> Result<NameList, ListError> {
             return fail(format!("two numbers have the name `{name}`"));
         }
         if list.len() == MOST_NAMES {
-            return fail(format!("there are over {MOST_NAMES} names"));
+            return fail(format!("there are more than {MOST_NAMES} names"));
         }
         list.push((value, name.to_owned()));
     }

@@ -17,7 +17,7 @@ impl Version {
         let number = |part: &str| part.bytes().all(|b| b.is_ascii_digit()).then(|| part.parse().ok()).flatten();
         let parts: Option<Vec<u32>> = text.split('.').map(number).collect();
         let parts = parts.and_then(|parts| <[u32; 3]>::try_from(parts).ok());
-        parts.map(Self).ok_or_else(|| "expected a version of three numbers, like 1.2.0".to_owned())
+        parts.map(Self).ok_or_else(|| "expected a version of three numbers, such as 1.2.0".to_owned())
     }
 
     /// Checks whether a program built for this version can read traces of another version. It skips additions of a new

@@ -133,8 +133,8 @@ impl Builder<'_, '_, '_> {
         let magnitude = magnitude(digits).filter(|magnitude| !negative || *magnitude <= 1 << 63);
         if magnitude.is_none() {
             self.mistake(
-                Draft::new(Code::WideNumber, span, "a number does not fit 64 bits")
-                    .help("numbers go from -9223372036854775808 to 18446744073709551615"),
+                Draft::new(Code::WideNumber, span, "number does not fit in 64 bits")
+                    .help("numbers range from -9223372036854775808 to 18446744073709551615"),
             );
         }
         Int { negative, magnitude: magnitude.unwrap_or(0), span }

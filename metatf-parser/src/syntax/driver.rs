@@ -134,8 +134,8 @@ impl<'t> Driver<'t, '_, '_, '_> {
 
     fn stray_brace(&mut self, token: Token) {
         self.report.add(
-            Draft::new(Code::Brace, token.span, "this `}` closes nothing")
-                .help("take it out, or open a section")
+            Draft::new(Code::Brace, token.span, "unmatched `}`")
+                .help("remove it, or open a section")
                 .propose(token.span, ""),
         );
     }
@@ -143,7 +143,7 @@ impl<'t> Driver<'t, '_, '_, '_> {
     fn not_closed(&mut self, open: &Open, place: Span, when: &str) {
         self.report.add(
             Draft::new(Code::Brace, place, format!("{} is not closed {when}", open.what))
-                .label("a definition cannot stand here")
+                .label("a definition is not allowed here")
                 .also(open.brace, "opened here")
                 .help("add `}` before this line")
                 .replace(Span::at(place.start()), "}\n"),

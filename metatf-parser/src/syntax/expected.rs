@@ -44,12 +44,14 @@ pub(super) fn explain(rules: &[Rule], text: &str, source: &Source, lexed: &Lexed
     if token.kind == Kind::Unknown {
         return Draft::new(Code::UnknownCharacter, token.span, format!("unexpected character `{}`", escape(found)))
             .label(format!("expected {expected}"))
-            .help("outside of comments and strings a DTD holds names, numbers and `{ } ( ) : ; , . * / % + - =`");
+            .help(
+                "outside of comments and strings, a DTD contains only names, numbers and `{ } ( ) : ; , . * / % + - =`",
+            );
     }
     if is_reserved(found) && ![Rule::value, Rule::int, Rule::missing_equals].iter().any(|rule| rules.contains(rule)) {
         return Draft::new(Code::ReservedWord, token.span, format!("`{found}` is an interpretation, not a name"))
             .label(format!("expected {expected}"))
-            .help("call it something else: the interpretation words are reserved");
+            .help("choose a different name: the interpretation words are reserved");
     }
     if let Some(draft) = missing_semicolon(rules, source, lexed, index).or_else(|| missing_comma(rules, lexed, index)) {
         return draft;
@@ -80,7 +82,7 @@ fn missing_semicolon(rules: &[Rule], source: &Source, lexed: &Lexed, index: usiz
         || {
             Draft::new(Code::Syntax, Span::at(before.span.end()), "expected `;` after the property's value")
                 .label("expected `;`")
-                .help("every property ends with `;`")
+                .help("every property must end with `;`")
                 .replace(Span::at(before.span.end()), ";")
         },
     )
@@ -95,7 +97,7 @@ fn missing_comma(rules: &[Rule], lexed: &Lexed, index: usize) -> Option<Draft> {
         Draft::new(Code::Syntax, Span::at(before.span.end()), "expected `,` between two fields")
             .label("expected `,`")
             .also(token.span, "the next field")
-            .help("fields are listed like this: `(tag, size, n*item, (a, b))`")
+            .help("write a list of fields as `(tag, size, n*item, (a, b))`")
             .replace(Span::at(before.span.end()), ",")
     })
 }
@@ -106,23 +108,23 @@ fn help(rules: &[Rule], found: &str) -> &'static str {
     } else if rules.contains(&Rule::section_head) || rules.contains(&Rule::item) {
         "write `section NAME NUMBER { ... }`, `record: (field, ...) { ... }` or `field.property = value;`"
     } else if rules.contains(&Rule::block_item) || rules.contains(&Rule::property) {
-        "a record's block holds properties: `field.property = value;`"
+        "a record's block contains properties: `field.property = value;`"
     } else if rules.contains(&Rule::value) {
-        "a value is an interpretation (`none`, `delta 0`, ...), a number, an expression, a string or a word"
+        "a value must be an interpretation (`none`, `delta 0`, ...), a number, an expression, a string or a word"
     } else if rules.contains(&Rule::field_item) {
-        "fields are listed like this: `(tag, size, n*item, (a, b))`"
+        "write a list of fields as `(tag, size, n*item, (a, b))`"
     } else if rules.contains(&Rule::missing_equals) || rules.contains(&Rule::missing_dot) {
-        "a property is written `field.property = value;`"
+        "write a property as `field.property = value;`"
     } else if found == "-" && rules.contains(&Rule::int) {
-        "a sign stands directly before its digits"
+        "a sign must directly precede the digits"
     } else if rules.contains(&Rule::int) {
-        "numbers are decimal or hexadecimal: 42, 0x2a, 1_000; a section's name is followed by its number"
+        "numbers are decimal or hexadecimal: 42, 0x2a, 1_000; the number of a section follows its name"
     } else if rules.contains(&Rule::missing_semicolon) {
-        "every property ends with `;`"
+        "every property must end with `;`"
     } else if rules.contains(&Rule::missing_colon) {
-        "a record is written `record: (field, ...) { ... }`, a property `field.property = value;`"
+        "write a record as `record: (field, ...) { ... }`, and a property as `field.property = value;`"
     } else {
-        "the grammar is in section 2 of the language's specification"
+        "for the grammar, see section 2 of the language specification"
     }
 }
 
@@ -238,6 +240,6 @@ fn words_for(rule: Rule) -> &'static str {
         | Rule::comma
         | Rule::dot
         | Rule::star
-        | Rule::equals => "white space",
+        | Rule::equals => "whitespace",
     }
 }

@@ -63,7 +63,7 @@ impl Builder<'_, '_, '_> {
         let reference = self.reference(pair)?;
         if reference.of != Aspect::Value || reference.path.len() < 2 {
             self.mistake(
-                Draft::new(Code::BadReference, reference.span, "a base is the value of a record's field")
+                Draft::new(Code::BadReference, reference.span, "a base must be the value of a record's field")
                     .help("write `baseOffset RECORD.FIELD.value`"),
             );
         }
@@ -84,12 +84,14 @@ impl Builder<'_, '_, '_> {
         };
         if of.is_none() {
             let message = match numbers.first() {
-                Some(number) => format!("`{} {}` of a field cannot be computed with", last.text, number.as_str()),
-                None => format!("`{}` of a field cannot be computed with", last.text),
+                Some(number) => {
+                    format!("`{} {}` of a field cannot be used in an expression", last.text, number.as_str())
+                }
+                None => format!("`{}` of a field cannot be used in an expression", last.text),
             };
             self.mistake(
                 Draft::new(Code::BadReference, last.span, message)
-                    .help("a reference ends in `.value`, `.width` or `.bit N`, N from 0 to 63"),
+                    .help("a reference must end in `.value`, `.width` or `.bit N`, with N from 0 to 63"),
             );
         }
         Some(Reference { path, of: of.unwrap_or(Aspect::Value), span })
@@ -102,7 +104,7 @@ impl Builder<'_, '_, '_> {
         self.postfix(pair, &mut steps);
         if steps.count > MOST_STEPS {
             self.mistake(
-                Draft::new(Code::LongExpression, span, "an expression is too long")
+                Draft::new(Code::LongExpression, span, "expression is too long")
                     .help(format!("at most {MOST_STEPS} operands and operators")),
             );
         }
@@ -139,7 +141,7 @@ impl Builder<'_, '_, '_> {
         } else {
             let found = self.first_token(&number);
             Draft::new(Code::Syntax, self.tight(&number), format!("expected `;`, found `{found}`"))
-                .help("a property is written `field.property = value;`")
+                .help("write a property as `field.property = value;`")
         });
         self.wide_numbers(pair);
         Some(())

@@ -85,8 +85,8 @@ section a 1 {
     let found: Vec<_> = found.iter().filter(|finding| finding.rule == Rule::OverriddenProperty).collect();
     let messages: Vec<_> = found.iter().map(|finding| finding.message.as_str()).collect();
     let wanted = [
-        "`size.width` has no effect: each field that it is for has another nearer by",
-        "`state.values` has no effect: each field that it is for has another nearer by",
+        "`size.width` has no effect: a nearer setting overrides it for each of its fields",
+        "`state.values` has no effect: a nearer setting overrides it for each of its fields",
     ];
     assert_eq!(messages, wanted);
     let edited = found[0].suggestion.as_ref().unwrap().apply(text.as_bytes()).unwrap();
@@ -108,9 +108,9 @@ section Log 1 {
 section log 2 { q: (tag) { tag.value = 4; } }
 ";
     let wanted = [
-        "similar-names 5:5 records `r` and `R` differ only by case or underscores",
-        "similar-names 5:14 fields `callSite` and `callsite` differ only by case or underscores",
-        "similar-names 7:9 sections `Log` and `log` differ only by case or underscores",
+        "similar-names 5:5 records `r` and `R` differ only in case or underscores",
+        "similar-names 5:14 fields `callSite` and `callsite` differ only in case or underscores",
+        "similar-names 7:9 sections `Log` and `log` differ only in case or underscores",
     ];
     assert_eq!(of(&[Rule::SimilarNames], text), wanted);
 }
