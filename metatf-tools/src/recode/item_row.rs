@@ -5,13 +5,13 @@ use metatf::container::{Error, ErrorKind, Result};
 use metatf::internals::FREE_ITEMS;
 use metatf::reader::Item;
 
-/// Gives the values of a record one after the other, whatever leaves are asked for.
+/// A row that returns the values of a record in order, whichever leaves are requested.
 pub(crate) struct ItemRow<I> {
     values: I,
 }
 
 impl<'v, I: ExactSizeIterator<Item = Item<'v>>> ItemRow<I> {
-    /// A row of these values: a tag that is always the same is not among them.
+    /// Creates a row of these values, which do not include a tag with a fixed value.
     pub(crate) fn new(values: I) -> Self {
         Self { values }
     }
@@ -45,7 +45,7 @@ impl<'v, I: ExactSizeIterator<Item = Item<'v>>> Row<'v> for ItemRow<I> {
     }
 
     fn items(&mut self, count: u64) -> Result<usize> {
-        // As many as there are values, items without leaves apart.
+        // At most the number of values, apart from items without leaves.
         let most = self.values.len() as u64 + FREE_ITEMS;
         usize::try_from(count.min(most))
             .map_err(|_| Error::at(0, ErrorKind::Usage("the record has more items than values")))
