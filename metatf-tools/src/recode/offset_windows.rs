@@ -110,7 +110,7 @@ impl Windows {
     /// Processes the values of a step, given also the next step. Returns for each lane the lowest cost after the step
     /// in a run of that width, and its window. The cost is `i64::MAX` if no run is possible or worthwhile. `enter` is
     /// the cost of starting a run here without the bytes of its base, with the mode from which it comes. `before` and
-    /// `behind` count the occurrences before and after the step.
+    /// `behind` are the numbers of occurrences up to the start and up to the end of the step.
     #[inline(always)]
     pub(super) fn step(
         &mut self,
