@@ -1,4 +1,4 @@
-//! The text of the header that depends on the DTD: its head, constants, and a function and a macro for each event.
+//! The parts of the header that depend on the DTD: its head, constants, and a function and a macro for each event.
 
 use std::fmt::Write as _;
 
@@ -26,7 +26,7 @@ pub(super) fn head(layout: &Layout, options: &Options) -> String {
     out
 }
 
-/// Writes numbers that depend on the DTD.
+/// Writes the numbers that depend on the DTD.
 pub(super) fn constants(emitters: &Emitters, layout: &Layout) -> String {
     let mut out = String::new();
     let mut names = Scope::default();
@@ -54,7 +54,7 @@ pub(super) fn constants(emitters: &Emitters, layout: &Layout) -> String {
     out
 }
 
-/// How much memory a trace has for strings.
+/// The amount of memory that a trace has for strings.
 const STRING_BYTES: &str = "\
 /* Bytes of the strings that a trace knows, with 6 more for each; the same in all files. */
 #ifndef PFX_STRING_BYTES
@@ -62,7 +62,8 @@ const STRING_BYTES: &str = "\
 #endif
 ";
 
-/// What the header has where strings have numbers: a field of the trace, its start, declarations, and what does it. Else there is nothing.
+/// Returns the parts of the header for string IDs: a field of the trace, its initialization, declarations and the
+/// implementation. All are empty if strings have no IDs.
 pub(super) fn strings(layout: &Layout) -> [(&'static str, String); 4] {
     let names = ["@STRINGS@\n", "@STRINGS_BEGIN@\n", "@STRINGS_FUNCTION@\n", "@STRINGS_IMPLEMENTATION@\n"];
     let texts = match &layout.intern {
@@ -186,7 +187,7 @@ fn c_type(machine: Machine) -> String {
     }
 }
 
-/// Writes what puts a leaf; `own` is the value of telemetry's own.
+/// Writes the code that puts a leaf. `own` is the value that telemetry fills in.
 fn one(put: Put, event: &EventC, own: &str) -> String {
     let name = |index: usize| event.arguments.get(index).map_or("", |argument| argument.0.as_str());
     let call = |function: &str, value: &str| format!("    at = pfx_put{function}(at, {value});\n");
@@ -216,7 +217,7 @@ fn one(put: Put, event: &EventC, own: &str) -> String {
     }
 }
 
-/// Writes what puts a number known beforehand.
+/// Writes the code that puts a constant number.
 fn number(value: u64, width: u8) -> String {
     match width {
         1 | 2 | 4 => format!("at = pfx_put{}(at, 0x{:x});", width * 8, value & u64::MAX >> (64 - 8 * u32::from(width))),
@@ -229,7 +230,7 @@ fn number(value: u64, width: u8) -> String {
     }
 }
 
-/// Writes the function that puts the records of telemetry itself.
+/// Writes the function that puts telemetry's own records.
 pub(super) fn own(layout: &Layout) -> String {
     let mut out = String::new();
     if layout.dropped.is_none() {
@@ -285,7 +286,7 @@ fn indented(layout: &Layout, event: &EventC, own: &str) -> String {
     out
 }
 
-/// Makes a line that a comment can hold: it does not end the comment, begin another, or end in what joins lines.
+/// Makes a line safe for a comment: it must not end the comment, start another, or end in a line continuation.
 fn comment(line: &str) -> String {
     let line = line.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?");
     line.trim_end_matches('\\').to_owned()

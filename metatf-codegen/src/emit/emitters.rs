@@ -1,4 +1,4 @@
-//! The emitters: a function, a macro and a struct of arguments for each event, and what they share.
+//! The emitters: a function, a macro and a struct of arguments for each event, and shared items.
 
 use proc_macro2::{Ident, Literal, Punct, Spacing, Span, TokenStream};
 use quote::{format_ident, quote};
@@ -12,7 +12,7 @@ pub(super) fn emit(emitters: &Emitters, options: &Options) -> Result<TokenStream
     let Some(path) = &options.emitters else { return Ok(TokenStream::new()) };
     let wrong = |path: &str| OptionError(format!("`{path}` is no path of a module"));
     let crate_path = path.strip_prefix("crate::").or(if path == "crate" { Some("") } else { None });
-    // `$crate`, in two parts: it is the crate of the macro, and not this one.
+    // `$crate` in two parts: it must denote the crate of the macro rather than this one.
     let (dollar, root) = (Punct::new('$', Spacing::Alone), Ident::new("crate", Span::call_site()));
     let here: TokenStream = match crate_path {
         Some("") => quote!(#dollar #root),
@@ -71,7 +71,7 @@ fn doc(lines: &[String]) -> TokenStream {
     quote!(#(#[doc = #lines])*)
 }
 
-/// The function that gives strings their numbers.
+/// Emits the function that returns the ID of a string.
 fn intern(event: &Event, runtime: &TokenStream) -> TokenStream {
     let (name, docs) = (ident(&event.name), doc(&event.docs));
     quote! {
@@ -134,7 +134,7 @@ fn function(number: usize, event: &Event, has_rare: bool, runtime: &TokenStream)
         let ty = field_type(field.machine, false, runtime);
         quote!(#name: #ty)
     });
-    // Given one by one they are in registers.
+    // Separate parameters are passed in registers.
     let parameters: Vec<_> = parameters.collect();
     let many = (names.len() > 7).then(|| quote!(#[allow(clippy::too_many_arguments, reason = "fields are the DTD's")]));
     if !event.compiled {
@@ -205,7 +205,7 @@ fn length_name(name: &Ident) -> Ident {
     format_ident!("__length_of_{}", name.to_string().trim_start_matches("r#"))
 }
 
-/// Puts a word together.
+/// Emits the expression for a word.
 fn word(event: &Event, parts: &[(u8, Bits)], names: &[Ident]) -> TokenStream {
     let parts = parts.iter().map(|(shift, bits)| {
         let value = match bits {
