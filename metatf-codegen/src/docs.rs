@@ -64,7 +64,7 @@ pub(crate) fn merge(docs: &mut Vec<String>, others: &[String]) {
     }
     let same = docs.iter().zip(others).take_while(|(a, b)| a == b).count();
     docs.truncate(same);
-    docs.push("How it is stored depends on the record that nests this one.".to_owned());
+    docs.push("Its encoding depends on the record that nests this one.".to_owned());
 }
 
 fn bytes(n: u32) -> String {

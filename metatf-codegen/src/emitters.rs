@@ -214,7 +214,7 @@ pub(crate) fn emitters(dtd: &Dtd, lookup: &Lookup<'_>, options: &Options) -> Res
         let Some(bit) = out.kinds.iter().position(|known| known.eq_ignore_ascii_case(kind)) else {
             let known = out.kinds.join(", ");
             return Err(OptionError(format!(
-                "no record has the kind `{kind}`, which is to be left out: the kinds are {known}"
+                "cannot leave out the kind `{kind}`, because no record has it: the kinds are {known}"
             )));
         };
         out.events.iter_mut().filter(|event| event.kind == bit).for_each(|event| event.compiled = false);
@@ -285,7 +285,7 @@ impl Planner<'_, '_> {
             Role::Intern if self.out.intern.is_some() => {
                 let name = &record.name;
                 return Err(OptionError(format!(
-                    "`{name}` is the second record with the source `intern`: there is one"
+                    "`{name}` is a second record with the source `intern`, but only one is allowed"
                 )));
             }
             Role::Intern => self.out.intern = Some(event),
@@ -301,8 +301,8 @@ impl Planner<'_, '_> {
         {
             let record = &record.name;
             return Err(OptionError(format!(
-                "the kind `{name}` of the record `{record}` is no name: letters, digits, `_` and `-` make one, \
-                 and `all`, `none` and `notes` are taken"
+                "the kind `{name}` of the record `{record}` is not a valid name: expected letters, digits, `_` and `-`, \
+                 and `all`, `none` and `notes` are reserved"
             )));
         }
         if let Some(bit) = self.out.kinds.iter().position(|known| known.eq_ignore_ascii_case(&name)) {
@@ -328,7 +328,7 @@ fn role(record: &Record) -> Result<Role, OptionError> {
         Some("clock_sync") => Ok(Role::ClockSync),
         Some("intern") => Ok(Role::Intern),
         Some(other) => Err(OptionError(format!(
-            "the record `{}` has the source `{other}`: `dropped`, `clock_sync` and `intern` are known",
+            "the record `{}` has the source `{other}`: expected `dropped`, `clock_sync` or `intern`",
             record.name
         ))),
     }
@@ -341,10 +341,10 @@ fn is_rare(record: &Record, role: Role, given: &[Given]) -> Result<bool, OptionE
         None => Ok(false),
         Some("rare") if role == Role::Event && given.contains(&Given::Clock) => Ok(true),
         Some("rare") => Err(OptionError(format!(
-            "the record `{name}` has the rate `rare`: such a record is an event with a field of the source `clock`, \
-             by which it is put among others"
+            "the record `{name}` has the rate `rare`: such a record must be an event with a field of the source `clock`, \
+             which orders it among other events"
         ))),
-        Some(other) => Err(OptionError(format!("the record `{name}` has the rate `{other}`: `rare` is known"))),
+        Some(other) => Err(OptionError(format!("the record `{name}` has the rate `{other}`: expected `rare`"))),
     }
 }
 
@@ -362,11 +362,11 @@ fn not_plain(record: &Record) -> Option<String> {
             }
             (Width::Variable(expr), _) => match expr.0[..] {
                 [ExprOp::Leaf(id)] if uses.measures_one(record, id) => return None,
-                [ExprOp::Leaf(_)] => "has a length that another field has, too, or that is constant",
+                [ExprOp::Leaf(_)] => "has a length that is constant or shared with another field",
                 _ => "has a computed length",
             },
             (Width::Array(bytes), _) if *bytes > 1024 => "has more than 1024 bytes",
-            (Width::Until(_), _) => "ends at a certain byte",
+            (Width::Until(_), _) => "ends at a terminator",
             (Width::Unset | Width::Number(_) | Width::Array(_), _) => return None,
         };
         Some(format!("`{}` {reason}", named(l)))
@@ -421,7 +421,7 @@ impl<'s> Layout<'s> {
         }
         if role == Role::Intern && !(layout.given.contains(&Given::OwnId) && layout.given.contains(&Given::OwnText)) {
             return Err(OptionError(format!(
-                "the record `{}` has the source `intern`: a field of it needs the role `string_id`, and one of any length the role `string`",
+                "the record `{}` has the source `intern`, so it must have a field with the role `string_id`, and one of variable length with the role `string`",
                 record.name
             )));
         }
@@ -440,8 +440,8 @@ impl<'s> Layout<'s> {
             ("process", _) => Ok((source.to_owned(), Given::Process)),
             ("count", Role::Dropped) | ("wall", Role::ClockSync) => Ok(("u64@0.0".to_owned(), Given::Own)),
             _ => Err(OptionError(format!(
-                "the field `{}.{}` has the source `{source}`: `clock`, `thread` and `process` are known, \
-                 `count` where events were dropped, and `wall` where clocks are compared",
+                "the field `{}.{}` has the source `{source}`: expected `clock`, `thread` or `process`, \
+                 or `count` in a record of dropped events, or `wall` in a record that relates clocks",
                 self.record.name, l.name
             ))),
         }
@@ -459,7 +459,7 @@ impl<'s> Layout<'s> {
     fn nobody(&self, l: &Leaf) -> OptionError {
         let (record, name) = (&self.record.name, &l.name);
         OptionError(format!(
-            "nobody gives the field `{record}.{name}` a value: telemetry writes this record, so it needs a `source`"
+            "the field `{record}.{name}` has no value: telemetry writes this record, so the field needs a `source`"
         ))
     }
 
@@ -542,8 +542,8 @@ fn machine(record: &Record, l: &Leaf, interns: bool) -> Result<Machine, OptionEr
     chosen.filter(|_| !matches!(own, Machine::Array(_))).ok_or_else(|| {
         let (record, name) = (&record.name, &l.name);
         OptionError(format!(
-            "the field `{record}.{name}` cannot have the type `{wanted}`: numbers take `u8` to `u64`, `i8` to `i64` and `bool`, \
-             those of format \"f64\" `f32` and `f64`, bytes of any length `string` and `bytes`"
+            "the field `{record}.{name}` cannot have the type `{wanted}`: numbers can be `u8` to `u64`, `i8` to `i64` or `bool`, \
+             numbers with the format \"f64\" can be `f32` or `f64`, and bytes of variable length can be `string` or `bytes`"
         ))
     })
 }

@@ -60,11 +60,11 @@ impl Options {
         let name = |n: &str| n.starts_with(letter) && n.chars().all(|c| letter(c) || c.is_ascii_digit());
         let names = self.renames.iter().map(|(_, name)| name).chain(&self.module);
         if let Some(wrong) = names.into_iter().find(|n| !name(n)) {
-            return Err(OptionError(format!("`{wrong}` is no name: letters, digits and `_` make one")));
+            return Err(OptionError(format!("`{wrong}` is not a valid name: expected letters, digits and `_`")));
         }
         let path = |what: &str, path: &str| match syn::parse_str::<syn::Path>(path) {
             Ok(_) => Ok(()),
-            Err(_) => Err(OptionError(format!("{what} `{path}` is no path"))),
+            Err(_) => Err(OptionError(format!("{what} `{path}` is not a path"))),
         };
         path("the runtime", &self.runtime)?;
         path("the runtime of telemetry", &self.telemetry_runtime)?;
@@ -135,6 +135,6 @@ impl<'o> Lookup<'o> {
     pub(crate) fn unused_of(&self, pairs: &[(String, String)]) -> Option<OptionError> {
         let used = self.used.borrow();
         let (unused, _) = pairs.iter().find(|(path, _)| path.as_str() != "." && !used.contains(path))?;
-        Some(OptionError(format!("the DTD has nothing called `{unused}` that an option could apply to")))
+        Some(OptionError(format!("an option refers to `{unused}`, but the DTD has no such item")))
     }
 }

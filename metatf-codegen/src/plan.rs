@@ -294,7 +294,7 @@ fn section_name(section: &Section) -> &str {
 fn title(dtd: &Dtd, record: &Record) -> String {
     let section = record.section.and_then(|id| dtd.sections.get(usize::from(id.0))).and_then(|s| s.name.as_deref());
     match (record.tag, section) {
-        _ if record.catch_all => format!("Record `{}`, of all tags that no other record has.", record.name),
+        _ if record.catch_all => format!("Record `{}`, which matches all tags without their own record.", record.name),
         (Some(tag), _) => format!("Record `{}`, tag {tag}.", record.name),
         (None, Some(section)) => format!("Element `{}` of section `{section}`.", record.name),
         (None, None) => format!("Element `{}`.", record.name),

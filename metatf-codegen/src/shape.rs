@@ -82,7 +82,7 @@ impl Shaper<'_, '_> {
                 let optional = record.is_optional(*count);
                 let (ty, mut docs) = self.repeated(draft, key, body, !optional)?;
                 if let Some(count) = leaf(record, *count).filter(|l| l.computed.is_some()) {
-                    let how = if optional { "There if this is 1" } else { "As many as this says" };
+                    let how = if optional { "Present if this is 1" } else { "Number of items" };
                     docs.push(format!("{how}: `{}`.", count.key));
                 }
                 (key, if optional { Ty::Optional(Box::new(ty)) } else { Ty::List(Box::new(ty)) }, docs)
@@ -129,7 +129,7 @@ impl Shaper<'_, '_> {
         let paths: Vec<String> = draft.paths.iter().map(|path| format!("{path}.{key}")).collect();
         let name = format!("{}{}Item", draft.owner, camel(key.strip_suffix("_items").unwrap_or(key)));
         let shape = self.shape(items, draft.base, &paths, &name);
-        let docs = vec![format!("One of the `{key}` of [`{}`].", draft.owner)];
+        let docs = vec![format!("An item of `{key}` in [`{}`].", draft.owner)];
         self.intern(&paths, &[name], docs, shape)
     }
 

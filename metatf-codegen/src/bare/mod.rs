@@ -43,9 +43,9 @@ pub fn generate_no_std(text: &[u8], options: &Options) -> Result<(String, Diagno
     let _ = write!(
         out,
         "/// The kinds of events, from bit 0 of the control word.\npub const KINDS: &[&str] = &{:?};\n\
-         /// The fewest bytes of a buffer.\npub const BUFFER_LEAST: usize = {};\n\
+         /// The minimum size of a buffer in bytes.\npub const BUFFER_LEAST: usize = {};\n\
          const SOURCE: &str = {source:?};\nconst DTD: &str = {:?};\n\
-         /// The sections with events: number, and the records that give their fields their widths.\n\
+         /// The sections with events: the number, and the records that set the widths of the fields.\n\
          const SECTIONS: [(u8, &[u8]); {}] = [{}];\n\
          /// Index of the section with the record of dropped events, if there is one.\n\
          const __DROPPED_SECTION: Option<usize> = {dropped:?};\n\n",

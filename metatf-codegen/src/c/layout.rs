@@ -92,12 +92,12 @@ impl Layout {
         layout.clock_sync = emitters.clock_sync.as_ref().and_then(|event| layout.event(dtd, event, metadata));
         layout.intern = emitters.intern.as_ref().and_then(|event| layout.event(dtd, event, metadata));
         if layout.events.is_empty() {
-            return Err(OptionError("the DTD has no record that a program could emit".to_owned()));
+            return Err(OptionError("the DTD has no record that a program can emit".to_owned()));
         }
         if !layout.without.is_empty() && !options.allow_missing {
             let all: Vec<_> = layout.without.iter().map(ToString::to_string).collect();
             return Err(OptionError(format!(
-                "no emitter can be made for {}; `allow_missing` (--allow-missing) leaves such records out",
+                "cannot generate an emitter for {}; `allow_missing` (--allow-missing) omits such records",
                 all.join(", ")
             )));
         }
@@ -114,9 +114,9 @@ impl Layout {
                 let name = emitters::named(l);
                 let reason = match given {
                     Given::Constant(_) => {
-                        format!("what is stored for the constant `{name}` depends on the record before")
+                        format!("the stored value of the constant `{name}` depends on the previous record")
                     }
-                    _ => format!("`{name}` is the length of a field that is neither text nor bytes"),
+                    _ => format!("`{name}` is the length of a field that is neither a string nor bytes"),
                 };
                 self.without.push(Missing { record: record.name.clone(), reason });
                 return None;

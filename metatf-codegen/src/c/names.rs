@@ -123,7 +123,7 @@ pub(super) fn prefix(name: &str) -> Result<String, OptionError> {
         return Ok(name.to_owned());
     }
     Err(OptionError(format!(
-        "`{name}` is no prefix of names in C: letters, digits and `_` make one, and a letter comes first"
+        "`{name}` is not a valid prefix for C names: expected letters, digits and `_`, starting with a letter"
     )))
 }
 

@@ -72,27 +72,27 @@ pub(crate) fn emit(
 /// Emits attributes for lints that are meant for handwritten code.
 fn lints() -> TokenStream {
     quote! {
-        #[allow(unknown_lints, renamed_and_removed_lints, reason = "other versions have other lints")]
-        #[allow(dead_code, unreachable_pub, reason = "all of the format, whatever the program takes")]
+        #[allow(unknown_lints, renamed_and_removed_lints, reason = "different versions have different lints")]
+        #[allow(dead_code, unreachable_pub, reason = "covers the entire format, whatever the program uses")]
         #[allow(
             non_camel_case_types, non_snake_case, variant_size_differences, missing_copy_implementations,
             clippy::empty_structs_with_brackets, clippy::enum_variant_names, clippy::exhaustive_enums,
             clippy::exhaustive_structs, clippy::large_enum_variant, clippy::min_ident_chars, clippy::module_inception,
             clippy::module_name_repetitions, clippy::similar_names, clippy::struct_field_names,
             clippy::type_complexity, clippy::upper_case_acronyms,
-            reason = "names and shapes are the DTD's"
+            reason = "names and structure come from the DTD"
         )]
         #[allow(
             rustdoc::bare_urls, rustdoc::broken_intra_doc_links, rustdoc::invalid_html_tags,
             rustdoc::invalid_rust_codeblocks, rustdoc::unescaped_backticks, clippy::doc_lazy_continuation,
             clippy::doc_markdown, clippy::tabs_in_doc_comments, clippy::too_long_first_doc_paragraph,
-            reason = "comments are the DTD's"
+            reason = "comments come from the DTD"
         )]
         #[allow(
             clippy::absolute_paths, clippy::arbitrary_source_item_ordering, clippy::derive_partial_eq_without_eq,
             clippy::impl_trait_in_params, clippy::needless_raw_string_hashes, clippy::needless_raw_strings,
             clippy::partial_pub_fields, clippy::std_instead_of_alloc, clippy::unreadable_literal,
-            reason = "nobody writes it by hand"
+            reason = "generated code"
         )]
     }
 }

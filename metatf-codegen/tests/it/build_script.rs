@@ -91,14 +91,14 @@ fn unformatted_is_the_same_code() {
 #[test]
 fn what_cannot_be_is_refused() {
     let message = |config| compile(config).unwrap_err().to_string();
-    assert!(message(hatf().rename("aloc", "x")).contains("nothing called `aloc`"));
+    assert!(message(hatf().rename("aloc", "x")).contains("refers to `aloc`"));
     assert!(message(hatf().record_attribute("alloc", "derive(Hash)")).contains("the attribute `derive(Hash)`"));
-    assert!(message(hatf().rename("alloc.size", "not a name")).contains("`not a name` is no name"));
+    assert!(message(hatf().rename("alloc.size", "not a name")).contains("`not a name` is not a valid name"));
     assert!(message(hatf().expect_width("adress", 8)).contains("no field `adress`"));
     assert!(message(hatf().expect_width("alloc.time", 8)).contains("no field `alloc.time`"));
     assert!(message(hatf().expect_width("size", 9)).contains("cannot be 9 bytes wide"));
     assert!(message(Config::new().dtd("nowhere.dtd")).starts_with("nowhere.dtd: "));
-    assert!(message(hatf().dtd(dtd("shapes.dtd"))).contains("for one DTD"));
+    assert!(message(hatf().dtd(dtd("shapes.dtd"))).contains("a single DTD"));
 }
 
 /// Environment variable with the DTD that the next test compiles.

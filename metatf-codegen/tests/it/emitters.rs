@@ -33,7 +33,7 @@ fn emitters_stand_behind_reader_and_writer() {
     let with = generate_source(text.as_bytes(), &options()).unwrap().source;
     let without = generate_source(text.as_bytes(), &Options::new("small.dtd")).unwrap().source;
     // Everything except the emitters is the same.
-    let begin = with.find("    /// Where each value of an event lies.").unwrap();
+    let begin = with.find("    /// The location of each value in an event.").unwrap();
     assert!(without.starts_with(&with[..begin - 1]), "{without}");
     insta::assert_snapshot!(&with[begin..]);
 }
@@ -70,7 +70,7 @@ fn annotations_that_make_no_sense_name_their_field() {
     let mut wrong = options();
     wrong.emitters = Some("no path".to_owned());
     let error = generate_source(dtd("").as_bytes(), &wrong).unwrap_err().to_string();
-    assert!(error.contains("`no path` is no path"), "{error}");
+    assert!(error.contains("`no path` is not the path"), "{error}");
 }
 
 /// Rare events have a separate slot, and the table marks them.
@@ -137,12 +137,12 @@ fn strings_have_numbers_where_a_record_has_both() {
     let without = generate_source(dtd("n.role = \"string_id\";").as_bytes(), &options()).unwrap().source;
     assert!(without.contains("pub fn step(n: u32, text: &[u8])"), "{without}");
     for (strings, message) in [
-        (STRINGS.replace(" id.role = \"string_id\";", ""), "nobody gives the field `string.id` a value"),
-        (STRINGS.replace("(id, length, text)", "(length, text)"), "needs the role `string_id`"),
+        (STRINGS.replace(" id.role = \"string_id\";", ""), "the field `string.id` has no value"),
+        (STRINGS.replace("(id, length, text)", "(length, text)"), "the role `string_id`"),
         (
             STRINGS
                 .replace("{ string", "{ other: (id, length, text) { tag.value = 5; tag.source = \"intern\"; } string"),
-            "is the second",
+            "is a second",
         ),
     ] {
         let error = generate_source((dtd("") + &strings).as_bytes(), &options()).unwrap_err().to_string();
