@@ -41,8 +41,8 @@ impl Change {
                 change.keep &= !bits;
                 change.set &= !bits;
             } else {
-                let why = "give `+` or `-` to each kind, to change these alone, or to none, to have no others";
-                return Err(Error::Setting(format!("`{word}` has no sign, and others have: {why}")));
+                let why = "prefix every kind with `+` or `-` to adjust the current set, or none to replace it";
+                return Err(Error::Setting(format!("`{word}` has no sign, but other kinds do: {why}")));
             }
         }
         Ok(change)
@@ -72,7 +72,7 @@ fn one(word: &str, kinds: &[&str]) -> Result<u64, Error> {
         _ => {
             let known = kinds.join(", ");
             Err(Error::Setting(format!(
-                "there is no kind of events `{word}`: the kinds are {known}; `all`, `none`, `notes` and numbers are known, too"
+                "there is no kind of events `{word}`: expected {known}, `all`, `none`, `notes` or a number"
             )))
         }
     }

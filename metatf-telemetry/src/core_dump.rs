@@ -28,7 +28,9 @@ pub(crate) fn find(file: &File) -> Result<u64, Error> {
             return Ok(found);
         }
     }
-    Err(Error::Trace("the core dump has no telemetry buffers: METATF_TELEMETRY_MEMORY=core puts them there".to_owned()))
+    Err(Error::Trace(
+        "the core dump contains no telemetry buffers: set METATF_TELEMETRY_MEMORY=core to include them".to_owned(),
+    ))
 }
 
 /// Finds the page that starts like buffers.

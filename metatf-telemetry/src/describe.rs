@@ -113,7 +113,7 @@ pub fn install_panic_backtrace(events: u32) {
         let last = last_events(events);
         before(info);
         if !last.is_empty() {
-            eprintln!("last events of this thread, the newest first:");
+            eprintln!("last events of this thread, newest first:");
             last.iter().for_each(|event| eprintln!("  {event}"));
         }
     }));
@@ -179,7 +179,7 @@ fn at_address(out: &mut Out<'_>, event: usize, all: impl Iterator<Item = Known>)
         let words = |index: u64| ring.word(at + 8 + 8 * index);
         return match number {
             PAD => write!(out, "the end of a block"),
-            THREAD => write!(out, "thread {} goes on here", words(0)),
+            THREAD => write!(out, "thread {} continues here", words(0)),
             DROPPED => write!(out, "{} events were dropped here", words(0)),
             NOTE => {
                 out.write_str("note ")?;
@@ -194,7 +194,7 @@ fn at_address(out: &mut Out<'_>, event: usize, all: impl Iterator<Item = Known>)
             },
         };
     }
-    out.write_str("no event is there")
+    out.write_str("there is no event at this address")
 }
 
 /// Returns the ring that contains this address.

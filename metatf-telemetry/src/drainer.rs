@@ -262,7 +262,7 @@ impl Drainer {
                 let at = damage.0;
                 // Draining stops at the damage, but a dump may be tried again.
                 self.damaged |= !all;
-                Error::Trace(format!("ring {index} is damaged at {at}; `metatfc postmortem` reads what is whole"))
+                Error::Trace(format!("ring {index} is corrupt at {at}; `metatfc postmortem` recovers the intact part"))
             })?;
         }
         order(&mut self.places);

@@ -95,7 +95,7 @@ impl Encoder {
             leaves.then_some((section, u16::try_from(id.0).ok()?))
         };
         let known = |row: &EventRow| {
-            find(row).ok_or_else(|| Error::Trace(format!("the DTD has no record like the event `{}`", row.name)))
+            find(row).ok_or_else(|| Error::Trace(format!("the DTD has no record for the event `{}`", row.name)))
         };
         let rows = table.events.iter().map(known).collect::<Result<Vec<_>, _>>()?;
         let dropped = table.dropped.as_ref().map(known).transpose()?;

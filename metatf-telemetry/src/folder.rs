@@ -45,7 +45,7 @@ pub(crate) fn open_own(path: &Path) -> io::Result<File> {
     if owner == sys::user() {
         return Ok(file);
     }
-    let message = format!("it belongs to user {owner}; who trusts it names the file");
+    let message = format!("it belongs to user {owner}; if you trust it, specify the file itself");
     Err(io::Error::new(io::ErrorKind::PermissionDenied, message))
 }
 
@@ -55,7 +55,7 @@ fn open_with(path: &Path, flags: libc::c_int) -> io::Result<File> {
     if file.metadata()?.is_file() {
         Ok(file)
     } else {
-        Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"))
+        Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"))
     }
 }
 

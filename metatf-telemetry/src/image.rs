@@ -80,11 +80,11 @@ pub(crate) struct ImageChunk {
 }
 
 fn damaged(what: &str) -> Error {
-    Error::Trace(format!("these are no telemetry buffers, or they are damaged: {what}"))
+    Error::Trace(format!("these are not telemetry buffers, or they are corrupt: {what}"))
 }
 
 fn unreadable(error: io::Error) -> Error {
-    Error::Trace(format!("the buffers cannot be read: {error}"))
+    Error::Trace(format!("cannot read the buffers: {error}"))
 }
 
 impl Image {
@@ -92,7 +92,7 @@ impl Image {
     pub(crate) fn open(file: File, from: u64) -> Result<Self, Error> {
         let mut head = vec![0; size_of::<Header>()];
         file.read_exact_at(&mut head, from).map_err(|error| match error.kind() {
-            io::ErrorKind::UnexpectedEof => damaged("they are too short"),
+            io::ErrorKind::UnexpectedEof => damaged("the file is too short"),
             _ => unreadable(error),
         })?;
         let mut image = Self {
@@ -113,7 +113,7 @@ impl Image {
         }
         if image.u32(offset_of!(Header, byte_order)) != BYTE_ORDER {
             return Err(Error::Trace(
-                "the buffers are of a machine with another byte order; read them there".to_owned(),
+                "the buffers are from a machine with a different byte order; read them on that machine".to_owned(),
             ));
         }
         match image.u32(offset_of!(Header, version)) {
@@ -127,17 +127,17 @@ impl Image {
         image.long_rings = image.u32(offset_of!(Header, rings));
         let rare = image.u32(offset_of!(Header, rare_rings));
         image.rings = image.long_rings.saturating_add(rare);
-        image.clock = Clock::from_number(image.u32(offset_of!(Header, clock)))
-            .ok_or_else(|| damaged("there is no such clock"))?;
+        image.clock =
+            Clock::from_number(image.u32(offset_of!(Header, clock))).ok_or_else(|| damaged("unknown clock"))?;
         let is_length = match image.has_chunks {
             true => image.ring_bytes <= RING_MOST,
             false => image.ring_bytes.is_power_of_two() && (RING_LEAST..=RING_MOST).contains(&image.ring_bytes),
         };
         if !is_length {
-            return Err(damaged("the length of rings cannot be"));
+            return Err(damaged("invalid ring length"));
         }
         if image.long_rings.max(rare) > RINGS_MOST {
-            return Err(damaged("there are too many rings"));
+            return Err(damaged("too many rings"));
         }
         image.texts()?;
         Ok(image)
@@ -153,7 +153,7 @@ impl Image {
         let lengths = fields.map(|field| u64::from(self.u32(field)));
         let all: u64 = lengths.iter().sum();
         if all > TEXTS_MOST || self.rings_at < TEXTS_AT + all {
-            return Err(damaged("the texts are longer than their place"));
+            return Err(damaged("the strings exceed their area"));
         }
         let mut bytes = vec![0; usize::try_from(all).unwrap_or(0)];
         self.file.read_exact_at(&mut bytes, self.from.saturating_add(TEXTS_AT)).map_err(unreadable)?;
@@ -163,8 +163,9 @@ impl Image {
             rest = left;
             text.to_vec()
         });
-        let text =
-            |bytes: &mut Vec<u8>| String::from_utf8(std::mem::take(bytes)).map_err(|_| damaged("a text is not UTF-8"));
+        let text = |bytes: &mut Vec<u8>| {
+            String::from_utf8(std::mem::take(bytes)).map_err(|_| damaged("a string is not valid UTF-8"))
+        };
         let [dtd, table, name, trace] = &mut texts;
         self.texts =
             ImageTexts { dtd: text(dtd)?, table: text(table)?, name: text(name)?, trace: std::mem::take(trace) };
@@ -254,7 +255,7 @@ impl Image {
             return Ok(Vec::new());
         }
         if end > STRINGS_BYTES {
-            return Err(Error::Trace("the strings are damaged: they are longer than their place".to_owned()));
+            return Err(Error::Trace("the interned strings are corrupt: they exceed their area".to_owned()));
         }
         let mut content = vec![0; usize::try_from((end - from) & !7).unwrap_or(0)];
         self.file.read_exact_at(&mut content, self.from.saturating_add(at).saturating_add(from)).map_err(unreadable)?;
@@ -304,7 +305,7 @@ impl Image {
         let begin = if block < ring.oldest { from } else { block };
         let bytes = ring.head.saturating_sub(begin);
         if bytes > ring_bytes {
-            return Err(Error::Trace(format!("ring {index} is damaged: it has more events than room")));
+            return Err(Error::Trace(format!("ring {index} is corrupt: its events exceed its size")));
         }
         let mut part = Part { dropped: ring.dropped, ..Part::default() };
         let mut begin = begin;
@@ -391,7 +392,7 @@ impl Image {
                 return Ok(None);
             }
             if u64::from(end) > self.ring_bytes || end < CHUNK_HEADER || section > 255 {
-                return Err(Error::Trace(format!("buffer {index} is damaged: it has more events than room")));
+                return Err(Error::Trace(format!("buffer {index} is corrupt: its events exceed its size")));
             }
             content.resize(usize::try_from(end - CHUNK_HEADER).unwrap_or(0), 0);
             let place = at.saturating_add(RING_HEAD_BYTES).saturating_add(u64::from(CHUNK_HEADER));
@@ -405,7 +406,7 @@ impl Image {
                 return Ok(Some(ImageChunk { thread, section, sent, content }));
             }
         }
-        Err(Error::Trace(format!("buffer {index} is written faster than it is read: its events are left out")))
+        Err(Error::Trace(format!("buffer {index} is written faster than it can be read: its events are omitted")))
     }
 
     /// Returns the end of the batch on `side` in a ring.

@@ -19,7 +19,7 @@
 #![cfg_attr(not(feature = "drain"), allow(dead_code, unused_imports, reason = "the drain uses the rest"))]
 
 #[cfg(not(target_os = "linux"))]
-compile_error!("metatf-telemetry is for Linux: it maps buffers, and waits, by its system calls");
+compile_error!("metatf-telemetry requires Linux: it uses Linux system calls to map buffers and to wait");
 
 mod clock;
 pub mod control;

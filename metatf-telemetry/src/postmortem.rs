@@ -79,7 +79,7 @@ pub fn locate(name: &str) -> Result<Buffers, Error> {
 fn of_process(process: u32) -> Result<Buffers, Error> {
     let set = sys::environment("METATF_TELEMETRY_FOLDER").filter(|folder| !folder.is_empty());
     let folder = set.map_or_else(|| PathBuf::from("/dev/shm"), PathBuf::from);
-    let files = folder::files(&folder).map_err(|error| Error::File("read the folder", folder.clone(), error))?;
+    let files = folder::files(&folder).map_err(|error| Error::File("read the directory", folder.clone(), error))?;
     let mut refused = None;
     for path in files.into_iter().filter(|file| file.process == process).map(|file| file.path) {
         match folder::open_own(&path) {
@@ -120,7 +120,7 @@ impl Buffers {
             return Self::of(file, 0, &buffers);
         }
         let path = path.display();
-        Err(Error::Trace(format!("{path} is neither telemetry buffers, nor a trace with telemetry, nor a core dump")))
+        Err(Error::Trace(format!("{path} is not telemetry buffers, a telemetry trace or a core dump")))
     }
 
     fn of(file: File, from: u64, path: &Path) -> Result<Self, Error> {
@@ -172,7 +172,7 @@ impl Buffers {
         let change = Change::parse(kinds, &self.kinds())?;
         if !self.image.is_live() {
             let (path, process) = (self.path.display(), self.process());
-            return Err(Error::Trace(format!("process {process} of {path} has ended: nobody obeys")));
+            return Err(Error::Trace(format!("process {process} of {path} has ended and cannot be controlled")));
         }
         let word = self.image.control_now().map_err(|error| Error::File("read", self.path.clone(), error))?;
         let word = change.of(word);
@@ -385,7 +385,7 @@ impl Buffers {
         }
         let strings_refused = self.image.strings_refused();
         if strings_refused != 0 {
-            found.warnings.push(format!("{strings_refused} strings found no room, and have no number"));
+            found.warnings.push(format!("{strings_refused} strings found no room and have no ID"));
         }
         found.in_buffers = encoder.records().iter().sum::<u64>() - before;
         Ok(())
@@ -400,7 +400,7 @@ impl Buffers {
                 Ok(None) => {}
                 Err(error) => {
                     let (all, path) = (self.image.rings, self.path.display());
-                    found.lost.push(format!("{path}: rings from {index} on, of {all}, cannot be read: {error}"));
+                    found.lost.push(format!("{path}: cannot read the rings from {index} on, of {all}: {error}"));
                     break;
                 }
             }
@@ -441,7 +441,7 @@ impl Buffers {
     ) -> Result<(), Error> {
         match self.image.strings(range.0, range.1) {
             Ok(words) if encoder.strings(&words, scene)? => {}
-            Ok(_) => found.lost.push("the strings are damaged: some numbers have none".to_owned()),
+            Ok(_) => found.lost.push("the interned strings are corrupt: some IDs have no string".to_owned()),
             Err(error) => found.lost.push(error.to_string()),
         }
         Ok(())
@@ -453,7 +453,7 @@ impl Buffers {
         for (index, part) in (0..).zip(parts.iter_mut()) {
             if let Err(damage) = find(&self.table, index, part, u64::MAX, &mut places) {
                 let (thread, at) = (part.thread, damage.0);
-                found.lost.push(format!("the ring of thread {thread} is damaged at {at}: what follows is lost"));
+                found.lost.push(format!("the ring of thread {thread} is corrupt at {at}: later events are lost"));
             }
         }
         order(&mut places);
@@ -484,10 +484,10 @@ fn named_by(path: &Path) -> Result<PathBuf, Error> {
         let (_, rest) = json.split_once("\"buffers\":\"")?;
         rest.split('"').next().map(PathBuf::from)
     });
-    let buffers = named.ok_or_else(|| fail("it names no telemetry buffers".to_owned()))?;
+    let buffers = named.ok_or_else(|| fail("it does not refer to telemetry buffers".to_owned()))?;
     if buffers.exists() {
         Ok(buffers)
     } else {
-        Err(fail(format!("its buffers {} are gone: it was finished", buffers.display())))
+        Err(fail(format!("its buffers {} no longer exist, because the trace is complete", buffers.display())))
     }
 }

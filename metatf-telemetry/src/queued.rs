@@ -242,12 +242,12 @@ impl QueuedSink {
             // The thread ends after writing everything.
             drop(sender);
             if !self.wait(patience, |_| thread.is_finished()) && !self.shared.dead.load(Acquire) {
-                eprintln!("telemetry: {} does not take its events: its trace has no end", self.name);
+                eprintln!("telemetry: {} accepts no more events: its trace is incomplete", self.name);
                 return;
             }
         }
         if left != 0 {
-            eprintln!("telemetry: {}: {left} events were dropped at its end", self.name);
+            eprintln!("telemetry: {}: {left} events were dropped at the end", self.name);
         }
     }
 }
@@ -308,7 +308,7 @@ fn run((beginning, sink): (Beginning, TraceSink), queue: &Receiver<Message>, sha
 }
 
 fn report(name: &str, error: &Error) {
-    eprintln!("{error}; {name} gets no more events, the other sinks go on");
+    eprintln!("{error}; {name} receives no more events, but the other sinks continue");
 }
 
 /// A connection. Its reader sees the end of the connection even if a forked child has also inherited it.

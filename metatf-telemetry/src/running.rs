@@ -171,7 +171,7 @@ impl Telemetry {
         let given = std::iter::empty();
         #[cfg(not(feature = "drain"))]
         if !settings.sinks.is_empty() {
-            return Err(Error::Setting("further sinks need the feature `drain` of metatf-telemetry".to_owned()));
+            return Err(Error::Setting("additional sinks require the feature `drain` of metatf-telemetry".to_owned()));
         }
         let policies: Vec<_> = settings.sinks.iter().map(|(policy, _)| *policy).chain(given).collect();
         let policy = settings.ring_policy(&policies);
@@ -183,7 +183,7 @@ impl Telemetry {
         }
         self.make(shape, chosen, Clock::choose()).map_err(|number| {
             let path = self.buffers_path(chosen).map_or_else(PathBuf::new, |path| path_of_bytes(path.bytes()));
-            Error::File("make the buffers", path, unmade(number, shape.bytes()))
+            Error::File("create the buffers", path, unmade(number, shape.bytes()))
         })?;
         #[cfg(feature = "drain")]
         let opened = self.open_drain(table, sinks.own, word != 0);
@@ -426,7 +426,7 @@ impl Telemetry {
             Ok(()) => self.remove_buffers(),
             Err(_) => {
                 if let Some(path) = self.buffers() {
-                    eprintln!("telemetry: events are left in {}", path.display());
+                    eprintln!("telemetry: some events remain in {}", path.display());
                 }
             }
         }
@@ -460,7 +460,7 @@ impl Telemetry {
     fn spawn(&'static self) {
         let thread = std::thread::Builder::new().name("telemetry".to_owned());
         if let Err(error) = thread.spawn(|| self.work()) {
-            eprintln!("telemetry: no thread for the drain: {error}; events are written at the end");
+            eprintln!("telemetry: cannot start the drain thread: {error}; events are written at the end");
         }
     }
 

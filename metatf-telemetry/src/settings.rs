@@ -141,7 +141,7 @@ impl Settings {
     fn with(mut self, get: impl Fn(&str) -> Option<std::ffi::OsString>) -> Result<Self, Error> {
         let text = |name: &str| get(name).map(|value| value.to_string_lossy().into_owned());
         let wrong =
-            |name: &str, value: &str, want: &str| Error::Setting(format!("{name} is `{value}`: it has to be {want}"));
+            |name: &str, value: &str, want: &str| Error::Setting(format!("{name} is `{value}`: expected {want}"));
         if let Some(control) = text("METATF_TELEMETRY_CONTROL") {
             self.control = if control.is_empty() { NONE.to_owned() } else { control };
         }
@@ -182,7 +182,7 @@ impl Settings {
         if let Some(sinks) = text("METATF_TELEMETRY_SINKS") {
             let items = sinks.split(';').map(str::trim).filter(|item| !item.is_empty());
             let parsed = items.map(|item| sink(item).ok_or(item)).collect::<Result<_, _>>();
-            let want = "items `POLICY PLACE` with `;` between, of `drop`, `block` or `overwrite` and tcp://HOST:PORT, unix://PATH or the path of a file";
+            let want = "items `POLICY PLACE` separated by `;`, with a policy `drop`, `block` or `overwrite` and a place tcp://HOST:PORT, unix://PATH or a file path";
             self.sinks = parsed.map_err(|item| wrong("METATF_TELEMETRY_SINKS", item, want))?;
         }
         Ok(self)
@@ -219,12 +219,12 @@ impl Settings {
         let bytes = self.ring_bytes;
         if !bytes.is_power_of_two() || !(RING_LEAST..=RING_MOST).contains(&bytes) {
             return Err(Error::Setting(format!(
-                "a ring has {bytes} bytes: a power of two from 65536 to 8388608 is possible"
+                "the ring size is {bytes} bytes: expected a power of two from 65536 to 8388608"
             )));
         }
         if !(1..=RINGS_MOST).contains(&self.threads) {
             let threads = self.threads;
-            return Err(Error::Setting(format!("there are {threads} threads: 1 to {RINGS_MOST} are possible")));
+            return Err(Error::Setting(format!("the number of threads is {threads}: expected 1 to {RINGS_MOST}")));
         }
         Ok(())
     }

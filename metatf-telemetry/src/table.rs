@@ -120,7 +120,7 @@ impl Table {
         for (number, line) in text.lines().enumerate() {
             if table.line(line).is_none() {
                 let number = number + 1;
-                return Err(Error::Trace(format!("line {number} of the table of events is damaged: `{line}`")));
+                return Err(Error::Trace(format!("line {number} of the event table is corrupt: `{line}`")));
             }
         }
         Ok(table)

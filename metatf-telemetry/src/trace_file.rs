@@ -23,7 +23,7 @@ const BUFFER: usize = 1 << 18;
 pub(crate) fn create(path: &Path) -> Result<TraceSink, Error> {
     match open(path)? {
         Some(file) => Ok(sink(file)),
-        None => Err(fail(path, "another trace is being written there")),
+        None => Err(fail(path, "another process is writing a trace to this file")),
     }
 }
 
@@ -34,7 +34,11 @@ pub(crate) fn create_own(path: &Path) -> Result<(PathBuf, TraceSink), Error> {
         return Ok((path.to_owned(), sink(file)));
     }
     let numbered = numbered(path, sys::process());
-    eprintln!("telemetry: another process writes to {}: this one's trace is {}", path.display(), numbered.display());
+    eprintln!(
+        "telemetry: another process is writing to {}: the trace of this process is {}",
+        path.display(),
+        numbered.display()
+    );
     create(&numbered).map(|sink| (numbered, sink))
 }
 
@@ -69,7 +73,7 @@ fn open(path: &Path) -> Result<Option<File>, Error> {
     let mut first = [0; 4];
     let read = file.read_at(&mut first, 0).map_err(failed)?;
     if read > 0 && first != *b"\x7fMTF" {
-        return Err(fail(path, "a file is there that is no trace; remove it, or name another"));
+        return Err(fail(path, "the file exists and is not a trace; delete it or choose another name"));
     }
     file.set_len(0).map_err(failed)?;
     Ok(Some(file))

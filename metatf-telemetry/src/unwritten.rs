@@ -24,7 +24,9 @@ impl Unwritten {
     pub(crate) fn of(image: &Image, trace: Option<&Path>) -> Self {
         let (mut chunks, mut warnings, mut lost) = (Vec::new(), Vec::new(), Vec::new());
         if image.is_live() {
-            warnings.push("the process runs: events that it wrote to the trace meanwhile may be missing".to_owned());
+            warnings.push(
+                "the process is running: events that it wrote to the trace in the meantime may be missing".to_owned(),
+            );
         }
         for index in 0..image.rings {
             match image.chunk(index) {
@@ -49,7 +51,8 @@ impl Unwritten {
         for chunk in &self.chunks {
             if let Err(message) = write(chunk, encoder)? {
                 let thread = chunk.thread;
-                self.lost.push(format!("the buffer of thread {thread} is damaged: what follows is lost: {message}"));
+                self.lost
+                    .push(format!("the buffer of thread {thread} is corrupt, and later events are lost: {message}"));
             }
         }
         Ok(())

@@ -127,7 +127,7 @@ impl<'a> TraceSource<'a> {
                 Ok(())
             }
             Ok(Change::Interpretation(offset @ Interpretation::SectionOffset(_))) if declared() != Some(offset) => {
-                let why = "metadata makes an offset of a field that is none in the DTD: it cannot be moved";
+                let why = "cannot convert an offset that is declared by metadata but not by the DTD";
                 Err(ConvertError::Read(at_record(&self.trace, at, ErrorKind::Usage(why))))
             }
             _ => Ok(()),

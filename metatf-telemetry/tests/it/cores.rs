@@ -102,5 +102,5 @@ fn made_up_cores_are_errors() {
     bytes.resize(333 + 4096, 0);
     bytes.extend(layout::MAGIC.to_ne_bytes());
     bytes.resize(333 + 8192, 0);
-    assert!(open(&bytes).contains("they are too short"), "{}", open(&bytes));
+    assert!(open(&bytes).contains("the file is too short"), "{}", open(&bytes));
 }

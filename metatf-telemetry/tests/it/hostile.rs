@@ -92,7 +92,7 @@ fn a_pipe_in_the_place_of_a_file_is_not_read() {
     assert!(std::process::Command::new("mkfifo").arg(scene.trace()).status().unwrap().success());
     assert_eq!(recover(&whole, &scene).unwrap().in_trace, 0);
     let error = postmortem::Buffers::open(&scene.trace()).err().unwrap().to_string();
-    assert!(error.contains("it is no regular file"), "{error}");
+    assert!(error.contains("not a regular file"), "{error}");
 }
 
 /// Writes the buffers of another file to one that claims to be full of 8 MiB rings, but has none of their bytes.

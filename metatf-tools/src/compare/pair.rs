@@ -193,7 +193,7 @@ impl Pairs {
     }
 
     fn lone_leaf(&mut self, which: Which, record: &Record, path: &[String], other_kind: bool) {
-        let kind = if other_kind { " (in the other it is of another kind: a number there, bytes here)" } else { "" };
+        let kind = if other_kind { " (a number in one DTD, bytes in the other)" } else { "" };
         let what = format!("field {}.{}{kind}", record.name, path.join("."));
         self.only.push(OneSided { which, what });
     }

@@ -202,11 +202,11 @@ impl FieldMatcher<'_> {
                 (Some(from), Some(to)) => Origin::Offset { leaf: i, from, to },
                 (None, None) => Origin::Field(i),
                 (Some(_), None) => {
-                    self.out.wrong.push(format!("{named} is an offset into a section, and no offset in the target"));
+                    self.out.wrong.push(format!("{named} is an offset into a section, but not in the target"));
                     continue;
                 }
                 (None, Some(_)) => {
-                    self.out.wrong.push(format!("{named} is a number, and an offset into a section in the target"));
+                    self.out.wrong.push(format!("{named} is a number, but an offset into a section in the target"));
                     continue;
                 }
             };
@@ -232,16 +232,14 @@ impl FieldMatcher<'_> {
             let (Some(a), Some(b)) = (a, b) else { continue };
             if a.len() != b.len() {
                 let named = self.from.leaves.get(usize::from(i)).map(|l| name(self.from, l)).unwrap_or_default();
-                self.out.wrong.push(format!("{named} is repeated, or not, in the target only"));
+                self.out.wrong.push(format!("{named} is repeated in only one of the trace and the target"));
                 continue;
             }
             for (&count, &target) in a.iter().zip(b) {
                 let Some(slot) = counted.get_mut(usize::from(target)) else { continue };
                 if slot.is_some_and(|known| known != count) {
                     let named = self.to.leaves.get(usize::from(target)).map(|l| name(self.to, l)).unwrap_or_default();
-                    self.out
-                        .wrong
-                        .push(format!("{named} of the target counts what different fields count in the trace"));
+                    self.out.wrong.push(format!("{named} of the target replaces several counts of the trace"));
                 }
                 *slot = Some(count);
             }
@@ -311,7 +309,7 @@ impl FieldMatcher<'_> {
 
     fn origins(&mut self) {
         if self.to.catch_all && !self.from.catch_all {
-            self.out.wrong.push(format!("{} has one tag, and any tag in the target", self.from.name));
+            self.out.wrong.push(format!("{} has one tag, but it can have any tag in the target", self.from.name));
         }
         let default = |leaf: &Leaf| match (leaf.constant, leaf.interpretation) {
             _ if leaf.computed.is_some() => Origin::Computed,

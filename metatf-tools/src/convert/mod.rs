@@ -330,7 +330,7 @@ impl Converter {
             return Ok(to.next_offset(key.2));
         }
         if self.under_way.len() > DEEPEST || self.under_way.iter().any(|(other, _)| *other == key) {
-            let why = "elements that lead to each other in a circle, or over 250 deep, cannot be moved";
+            let why = "cannot convert elements that refer to each other in a cycle or more than 250 levels deep";
             return Err(ConvertError::Read(at_record(trace, at, ErrorKind::Limit(why))));
         }
         let mut read = OwnedRecord::default();

@@ -158,7 +158,7 @@ impl<'f> FieldFiller<'f, '_> {
     fn take_number(&mut self, source: u8) -> Result<u64, Problem> {
         match self.take(source)? {
             Item::Number(n) => Ok(n),
-            Item::Bytes(_) => Err(Problem::Values(ErrorKind::Usage("a byte array where a number is wanted"))),
+            Item::Bytes(_) => Err(Problem::Values(ErrorKind::Usage("expected a number, found a byte array"))),
         }
     }
 

@@ -95,7 +95,7 @@ pub(super) struct BlockFeed {
 /// Returns the error to report if the writing thread has ended with its own error.
 #[cold]
 fn ended() -> Failure {
-    Failure::Write(Error::at(0, ErrorKind::Usage("nothing is written any more")))
+    Failure::Write(Error::at(0, ErrorKind::Usage("the writer has stopped")))
 }
 
 impl BlockFeed {

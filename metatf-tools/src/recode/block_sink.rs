@@ -35,7 +35,7 @@ impl<S: Sink> BlockSink for BlockWriter<S> {
     ) -> Result<(), Failure> {
         let found = self.element(section, shared, owned).map_err(Failure::Write)?;
         if found.zip(offset).is_some_and(|(found, offset)| found != offset) {
-            let why = "offsets into a stream section would not lead to its elements any more";
+            let why = "offsets into a stream section would no longer refer to its elements";
             return Err(Failure::Write(Error::at(0, ErrorKind::Usage(why))));
         }
         Ok(())

@@ -141,7 +141,7 @@ impl Copy {
             return Ok(());
         }
         if !shared && self.split {
-            let why = "a stream section holds elements of a group, and groups cannot be changed: keep them";
+            let why = "a stream section contains elements of a group, so groups cannot be changed: keep them";
             return Err(Failure::Write(Error::at(0, ErrorKind::Usage(why))));
         }
         to.block(&mut self.block)?;

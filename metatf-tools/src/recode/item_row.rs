@@ -17,7 +17,7 @@ impl<'v, I: ExactSizeIterator<Item = Item<'v>>> ItemRow<I> {
     }
 
     fn take(&mut self) -> Result<Item<'v>> {
-        self.values.next().ok_or(Error::at(0, ErrorKind::Usage("the record does not have all of its values")))
+        self.values.next().ok_or(Error::at(0, ErrorKind::Usage("the record lacks some of its values")))
     }
 }
 
@@ -32,7 +32,7 @@ impl<'v, I: ExactSizeIterator<Item = Item<'v>>> Row<'v> for ItemRow<I> {
     fn number(&mut self, _: u8) -> Result<u64> {
         match self.take()? {
             Item::Number(value) => Ok(value),
-            Item::Bytes(_) => Err(Error::at(0, ErrorKind::Usage("the record holds bytes where a number is wanted"))),
+            Item::Bytes(_) => Err(Error::at(0, ErrorKind::Usage("the record has bytes, but a number was expected"))),
         }
     }
 
@@ -40,7 +40,7 @@ impl<'v, I: ExactSizeIterator<Item = Item<'v>>> Row<'v> for ItemRow<I> {
     fn bytes(&mut self, _: u8) -> Result<&'v [u8]> {
         match self.take()? {
             Item::Bytes(bytes) => Ok(bytes),
-            Item::Number(_) => Err(Error::at(0, ErrorKind::Usage("the record holds a number where bytes are wanted"))),
+            Item::Number(_) => Err(Error::at(0, ErrorKind::Usage("the record has a number, but bytes were expected"))),
         }
     }
 

@@ -74,6 +74,9 @@ impl FromStr for Plan {
 
     fn from_str(name: &str) -> Result<Self, String> {
         let names = || Self::ALL.map(Self::name).join(", ");
-        Self::ALL.into_iter().find(|plan| plan.name() == name).ok_or_else(|| format!("a plan is one of {}", names()))
+        Self::ALL
+            .into_iter()
+            .find(|plan| plan.name() == name)
+            .ok_or_else(|| format!("expected a plan: one of {}", names()))
     }
 }

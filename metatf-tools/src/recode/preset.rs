@@ -82,6 +82,6 @@ impl FromStr for Preset {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let names = || Self::ALL.map(Self::name).join(", ");
-        Self::ALL.into_iter().find(|p| p.name() == text).ok_or_else(|| format!("one of {}", names()))
+        Self::ALL.into_iter().find(|p| p.name() == text).ok_or_else(|| format!("expected one of {}", names()))
     }
 }
