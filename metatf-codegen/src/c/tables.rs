@@ -18,7 +18,7 @@ pub(super) fn tables(dtd: &Dtd, emitters: &Emitters, layout: &Layout, options: &
     let source: String = options.source.chars().take(60).collect();
     let _ = writeln!(
         out,
-        "/* Where the DTD comes from. */\nstatic const char {prefix}_source[] = {};",
+        "/* The source of the DTD. */\nstatic const char {prefix}_source[] = {};",
         quoted(source.as_bytes())
     );
     if options.source.is_empty() {
@@ -36,14 +36,15 @@ pub(super) fn tables(dtd: &Dtd, emitters: &Emitters, layout: &Layout, options: &
         out,
         "typedef struct {prefix}_part {{\n    uint32_t length;\n    const char *text;\n}} {prefix}_part;\n"
     );
-    let _ = writeln!(out, "/* The text of the DTD, which each trace carries. */");
+    let _ = writeln!(out, "/* The text of the DTD, which is embedded in each trace. */");
     let _ = writeln!(out, "static const {prefix}_part {prefix}_dtd[] = {}", parts(&dtd.text));
     let condition = format!("#if defined({}_POSIX) && defined(__linux__)", prefix.to_ascii_uppercase());
-    let _ = writeln!(out, "{condition}\n/* Where each value of an event comes from, as metatf-telemetry has it. */");
+    let _ =
+        writeln!(out, "{condition}\n/* The source of each value of an event, in the format of metatf-telemetry. */");
     let _ = writeln!(out, "static const {prefix}_part {prefix}_table[] = {}#endif\n", parts(&emitters.table));
     let _ = writeln!(
         out,
-        "/* Each chunk begins with records that give fields of its section their width, so that events need no state. */"
+        "/* Each chunk begins with records that set the widths of its section's fields, so that events depend on no state. */"
     );
     for (index, section) in layout.sections.iter().enumerate() {
         let bytes: Vec<_> = section.metadata.iter().map(|byte| format!("0x{byte:02x}")).collect();
