@@ -60,8 +60,8 @@ impl fmt::Write for Out<'_> {
 }
 
 /// Describes an event in a buffer of this process: its record, kind and fields. `event` is an address in a ring, as
-/// returned by `metatf_last`, or the tag of a record. In a debugger: `print (char
-/// *)metatf_describe((long)metatf_last(0))`.
+/// returned by `metatf_last`, or the tag of a record. In a debugger:
+/// `print (char *)metatf_describe((long)metatf_last(0))`.
 ///
 /// # Safety
 /// No other thread may call this function at the same time. The next call overwrites the text.
@@ -79,8 +79,8 @@ pub extern "C" fn metatf_last(back: c_uint) -> usize {
     known.and_then(|(known, mapping)| last(back, &known, &mapping)).unwrap_or(0)
 }
 
-/// Describes the last events of the calling thread, newest first, up to `most` events. Returns none while another
-/// thread does the same.
+/// Describes the last events of the calling thread, newest first, up to `most` events. Returns an empty list while
+/// another thread does the same.
 #[cfg(feature = "drain")]
 fn last_events(most: u32) -> Vec<String> {
     static BUSY: AtomicBool = AtomicBool::new(false);

@@ -664,7 +664,7 @@ pub fn set_all(kinds: &str) {
     });
 }
 
-/// The control word of the telemetry that was started last. In a debugger: `print *(unsigned long
-/// *)metatf_telemetry_control = 3`.
+/// The control word of the telemetry that was started last. In a debugger:
+/// `print *(unsigned long *)metatf_telemetry_control = 3`.
 #[unsafe(export_name = "metatf_telemetry_control")]
 static CONTROL: AtomicPtr<AtomicU64> = AtomicPtr::new(core::ptr::null_mut());

@@ -19,7 +19,7 @@ const BUFFER: usize = 1 << 18;
 /// Opens the file of a trace.
 ///
 /// # Errors
-/// Returns an error of the system, or if another process is writing to the file, or if it is a file of another kind.
+/// Returns an error if the file cannot be opened, another process is writing to it, or it is not a trace.
 pub(crate) fn create(path: &Path) -> Result<TraceSink, Error> {
     match open(path)? {
         Some(file) => Ok(sink(file)),

@@ -83,7 +83,8 @@ pub struct TraceSource<'a> {
     key: KeyOf<'a>,
     /// The key of the previous record, by section of the target. Records without their own key inherit it.
     last: Vec<u64>,
-    /// By section of the trace, whether records take its elements, so that the target creates the elements again.
+    /// Whether records take the elements of each section of the trace, in which case the target creates the elements
+    /// again.
     taken: Vec<bool>,
 }
 

@@ -1,7 +1,7 @@
-//! Fast path that parses the most common constructs directly from tokens. These are heads of records, `name: (a, b,
-//! n*c) {`, and statements, `path.property = value;`, with a simple value: a decimal number, a string without escapes,
-//! a reference, or an interpretation with decimal numbers or a reference. The grammar produces the same nodes but takes
-//! many times as long. All other constructs, and all mistakes, are left to the grammar.
+//! Fast path that parses the most common constructs directly from tokens. These are heads of records,
+//! `name: (a, b, n*c) {`, and statements, `path.property = value;`, with a simple value: a decimal number, a string
+//! without escapes, a reference, or an interpretation with decimal numbers or a reference. The grammar produces the same
+//! nodes but takes many times as long. All other constructs, and all mistakes, are left to the grammar.
 
 use super::build::{Item, RawProperty};
 use super::expected::is_reserved;

@@ -946,7 +946,8 @@ fn sinks_of_the_environment_get_the_same_events() {
     assert!(output.status.success(), "{errors}");
     readers.into_iter().for_each(|reader| reader.join().unwrap());
     assert!(
-        errors.contains(&format!("; tcp://{place} receives no more events")) && errors.contains("the other sinks continue"),
+        errors.contains(&format!("; tcp://{place} receives no more events"))
+            && errors.contains("the other sinks continue"),
         "{errors}"
     );
     for name in ["tcp.mtf", "unix.mtf", "events.copy.mtf"] {

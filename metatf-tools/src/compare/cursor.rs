@@ -18,11 +18,11 @@ pub(super) enum Pass {
 pub(super) struct PassCursor<'t, 'a> {
     pub(super) trace: Trace<'a>,
     pass: Pass,
-    /// By section and record, whether the record is compared.
+    /// Whether each record is compared, by section and record.
     kept: &'t [Vec<bool>],
-    /// By section number, whether metadata made a leaf stride through a stream section or point into it.
+    /// Whether metadata made a leaf stride through a stream section or point into it, by section number.
     pub(super) reached: [bool; 256],
-    /// By section index, the number of records or elements seen.
+    /// The number of records or elements seen in each section.
     pub(super) counts: Vec<u64>,
     elements: u64,
 }

@@ -101,7 +101,7 @@ struct Comparer<'c, 'i, 'a> {
     indices: [ValueIndices; 2],
     /// Number of records in each section, after they have been counted.
     counts: [Option<Vec<u64>>; 2],
-    /// By section number in the left trace, whether the stream section is compared through leaves.
+    /// Whether each stream section is compared through leaves, by section number in the left trace.
     reached: [bool; 256],
 }
 

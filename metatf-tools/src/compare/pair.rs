@@ -33,9 +33,9 @@ pub(super) struct RecordPair {
 pub(super) struct Pairs {
     /// Pairs of section indices, including stream sections.
     pub(super) sections: Vec<[usize; 2]>,
-    /// By the indices of the left section and record.
+    /// The record pairs, by the indices of the left section and record.
     records: Vec<Vec<Option<RecordPair>>>,
-    /// By side, section index and record index, whether the record is compared.
+    /// Whether a record is compared, by side, section index and record index.
     pub(super) kept: [Vec<Vec<bool>>; 2],
     /// The sections, records and fields that only one of the formats has.
     pub(super) only: Vec<OneSided>,

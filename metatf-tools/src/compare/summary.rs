@@ -11,7 +11,7 @@ struct Counts {
     counts: [u64; 2],
     compared: u64,
     differ: u64,
-    /// By left leaf index, the name of the leaf and the number of records in which it differs.
+    /// The name of each differing leaf and the number of records in which it differs, by left leaf index.
     fields: BTreeMap<u8, (String, u64)>,
 }
 

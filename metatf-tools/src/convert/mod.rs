@@ -135,17 +135,17 @@ struct ElementSection {
 pub struct Converter {
     source: Schema,
     target: Schema,
-    /// By the indices of the source's section and record.
+    /// The destinations of records, by the indices of the source's section and record.
     records: Vec<Vec<Destination>>,
-    /// By index of the source's section, the section for its comments.
+    /// The section for the comments of each section of the source.
     comments: Vec<usize>,
-    /// By index of the source's section.
+    /// The destinations of elements, by index of the source's section.
     elements: Vec<ElementTarget>,
     /// The elements of tables, by source section and target section.
     tables: HashMap<(usize, usize), Arc<FieldSources>>,
     /// Known offsets.
     offsets: HashMap<ElementKey, u64>,
-    /// By section of the target, the lowest offset at which the trace has no element.
+    /// For each section of the target, the lowest offset at which the trace has no element.
     kept: BTreeMap<usize, u64>,
     /// Chain of elements being converted, each referred to by the previous one, and whether the element has an offset
     /// to itself.

@@ -57,9 +57,9 @@ pub(super) fn fill<'a>(
 /// The progress within a record. The memory is reused for the next record.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
-    /// By source leaf, the number of values used.
+    /// The number of values used of each source leaf.
     next: Vec<usize>,
-    /// By target leaf, its last value.
+    /// The last value of each target leaf.
     last: Vec<u64>,
     /// Items counted only by an expression of the target.
     made: u64,

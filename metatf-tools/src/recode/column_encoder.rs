@@ -12,9 +12,9 @@ pub(crate) struct ColumnEncoder {
     at: usize,
     /// The leaves to encode, for a kind without repetitions.
     leaves: Vec<LeafToEncode>,
-    /// By leaf, the next byte of its arrays.
+    /// The next byte of each leaf's arrays.
     starts: Vec<usize>,
-    /// By leaf, whether metadata changes it after the first record.
+    /// Whether metadata changes each leaf after the first record.
     changes: Vec<bool>,
     /// For a kind with repetitions: the next value (or length) and next byte of each leaf, and the same after the
     /// record in progress.
@@ -152,7 +152,7 @@ fn missing() -> Error {
 struct RepeatingEncoder<'p, 'w> {
     records: &'p BlockRecords,
     row: &'p mut RowWriter<'w>,
-    /// By leaf, the positions of its next value and of its next bytes.
+    /// The positions of each leaf's next value and next bytes.
     cursors: &'p mut [(usize, usize)],
 }
 

@@ -55,9 +55,9 @@ pub(super) struct Copy {
     version: u8,
     /// Number of user metadata objects copied.
     user: usize,
-    /// By section, whether records take their values from this stream section.
+    /// For each stream section, whether records take their values from it.
     strided: Vec<bool>,
-    /// By section, whether the DTD has offsets into it.
+    /// For each section, whether the DTD has offsets into it.
     pointed_at: Vec<bool>,
     /// Whether groups of the trace were joined or split.
     split: bool,

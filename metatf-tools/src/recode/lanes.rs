@@ -1,4 +1,5 @@
-//! Costs of modes that differ only in their width, stored side by side so that one instruction processes all of them.
+//! Costs of modes that differ only in their width. They are stored side by side, so a single instruction processes all
+//! of them.
 //!
 //! A cost is a number of bytes times 256, relative to the cheapest mode. The low byte holds the number of the mode it
 //! comes from, which makes it a *key*: the least key gives both the lowest cost and the preceding mode. If every mode

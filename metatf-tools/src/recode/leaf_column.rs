@@ -118,7 +118,7 @@ impl Traits {
 pub(crate) struct BlockRecords {
     /// The index of each record among the section's records.
     pub(crate) rows: Vec<u32>,
-    /// By leaf.
+    /// The column of each leaf.
     pub(crate) columns: Vec<LeafColumn>,
     pub(crate) traits: Vec<Traits>,
     /// Index of the first leaf among all leaves of the section.

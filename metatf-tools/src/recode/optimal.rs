@@ -80,7 +80,7 @@ struct Costs<L: Lanes<N>, const N: usize, const F: usize> {
 
 /// The cheapest modes to come from, each with its number in the low byte of its cost.
 struct Sources<L: Lanes<N>, const N: usize, const F: usize> {
-    /// By remembered width.
+    /// The cheapest mode for each remembered width.
     by_width: L,
     by_family: [L::Cost; F],
     all: L::Cost,

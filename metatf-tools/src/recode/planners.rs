@@ -23,8 +23,8 @@ pub(super) struct Scratch {
 #[cfg(feature = "parallel")]
 const FEW: usize = 4096;
 
-/// Takes a scratch memory suitable for this many steps, but not one that is much larger. Otherwise it would be missing
-/// for a leaf that needs it, and another one would grow as large.
+/// Takes scratch memory that fits this many steps but is not much larger. A much larger one would then be unavailable
+/// for a leaf that needs it, so a second one would have to grow to that size.
 #[cfg(feature = "parallel")]
 fn fitting(idle: &mut Vec<Scratch>, steps: usize) -> Option<Scratch> {
     memory::fitting(idle, steps, steps.saturating_mul(16).max(FEW), |scratch| scratch.steps.capacity())
@@ -54,7 +54,7 @@ impl Planners {
         }
     }
 
-    /// Releases the memory kept for further leaves.
+    /// Releases the scratch memory kept for reuse.
     pub(super) fn give_up(&mut self) {
         self.scratch = Scratch::default();
         #[cfg(feature = "parallel")]

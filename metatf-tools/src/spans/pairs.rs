@@ -30,11 +30,12 @@ pub struct Wanted {
 #[derive(Debug, Default)]
 pub struct Pairs {
     wanted: Wanted,
-    /// By process and number.
+    /// The strings, keyed by process and ID.
     strings: HashMap<(u64, u64), Callsite>,
-    /// By process and number. Spans with the same number have separately numbered kinds; the newest is last.
+    /// The open spans with a number, keyed by process and number. If several spans share a number, their kinds are
+    /// numbered separately, and the newest span is last.
     numbered: HashMap<(u64, u64), Vec<Open>>,
-    /// By process and thread.
+    /// The threads, keyed by process and thread ID.
     threads: HashMap<(u64, u64), Thread>,
     /// Whether records with values follow those of spans and events.
     values_follow: bool,
