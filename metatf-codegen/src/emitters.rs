@@ -202,7 +202,7 @@ pub(crate) fn emitters(dtd: &Dtd, lookup: &Lookup<'_>, options: &Options) -> Res
         }
         let own = section.records.iter().filter(|id| **id > METADATA);
         for record in own.filter_map(|id| dtd.record(*id)) {
-            // A section may contain any global record, but it is emitted only in the global section.
+            // A global record may occur in any section, but it is emitted only in the global section.
             let home = record.section.map_or(0, |id| dtd.sections.get(usize::from(id.0)).map_or(0, |s| s.number));
             if home == section.number {
                 planner.record(section.number, record, &mut rows)?;
