@@ -116,7 +116,11 @@ pub(super) fn predefined(model: &Model, report: &mut Reporter) -> [u32; 3] {
         let message = format!("`{}` and `{name}` both have tag {}", PREDEFINED_TAGGED[first], tags[index]);
         let draft = Draft::new(Code::TagTwice, place.value_span, message);
         let also = one.filter(|_| other.is_some()).map_or(Span::PREDEFINED, |setting| setting.value_span);
-        report.add(draft.also(also, "first used here").help("records that can occur in the same section must have different tags"));
+        report.add(
+            draft
+                .also(also, "first used here")
+                .help("records that can occur in the same section must have different tags"),
+        );
     }
     tags
 }
@@ -175,10 +179,13 @@ fn twice(model: &Model, tag: TagValue, one: RecordIndex, other: RecordIndex, rep
     let (first, second) = (one.min(other), one.max(other));
     let name = |index: RecordIndex| model.records.get(index).map_or("", |r| r.ast.name.text);
     let (both, help) = match tag {
-        TagValue::Number(tag) => (format!("tag {tag}"), "records that can occur in the same section must have different tags"),
-        TagValue::Other => {
-            ("all other tags".to_owned(), "of the records that can occur in a section, at most one may have `tag.value = other;`")
+        TagValue::Number(tag) => {
+            (format!("tag {tag}"), "records that can occur in the same section must have different tags")
         }
+        TagValue::Other => (
+            "all other tags".to_owned(),
+            "of the records that can occur in a section, at most one may have `tag.value = other;`",
+        ),
     };
     let message = format!("`{}` and `{}` both have {both}", name(first.1), name(second.1));
     report.add(Draft::new(Code::TagTwice, second.0, message).also(first.0, "first used here").help(help));
