@@ -1,4 +1,4 @@
-//! The bytes of a buffers file of a killed or running process. None of them are trusted.
+//! The untrusted bytes of a buffers file from a killed or running process.
 
 use core::mem::offset_of;
 use std::collections::BTreeMap;

@@ -117,8 +117,8 @@ impl Telemetry {
     }
 
     /// Starts telemetry with a sink for the trace, such as a socket, a pipe or memory
-    /// ([`Forward`](metatf::container::Forward) converts any writer to a sink). Forked children write files. The drain
-    /// writes to the sink directly, so a sink that may be slow should rather be an additional sink.
+    /// ([`Forward`](metatf::container::Forward) converts any writer to a sink). Forked children write to files. The
+    /// drain writes to the sink directly, so a sink that may be slow should rather be an additional sink.
     ///
     /// # Errors
     /// Returns the same errors as [`start`](Self::start).

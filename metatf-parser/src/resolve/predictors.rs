@@ -18,8 +18,8 @@ const MOST_ORDER: u64 = 3;
 /// Maximum number of candidates of a model.
 const MOST_CANDIDATES: u64 = 64;
 
-/// Bytes charged to the budget for a reference. This is more than it occupies, because looking it up among 255 leaves
-/// takes time.
+/// Number of bytes charged to the budget for a reference. This is more than it occupies, because looking it up among
+/// 255 leaves takes time.
 const REFERENCE: usize = 1024;
 
 /// The model of a leaf.

@@ -12,7 +12,8 @@ pub(super) trait BlockSink {
     /// Takes a block. Leaves a block in its place that continues where the taken one ends.
     fn block(&mut self, block: &mut Block) -> Result<(), Failure>;
 
-    /// Takes an element, whether of a shared table, and the offset that it must have, if given.
+    /// Takes an element, given its section and whether that is a shared table. `offset` is the offset that the element
+    /// must have, if there is one.
     fn element(&mut self, element: (usize, bool), offset: Option<u64>, owned: &OwnedRecord) -> Result<(), Failure>;
 
     fn start_group(&mut self) -> Result<(), Failure>;

@@ -18,7 +18,7 @@ const WIDEST: u8 = 3;
 /// Number of widths to try, which use the first lanes.
 pub(super) const LANES: usize = WIDEST as usize;
 
-/// The number of preceding steps whose values lie within the range of a width.
+/// The preceding steps whose values lie within the range of a width.
 #[derive(Debug)]
 struct Reach {
     width: u8,
