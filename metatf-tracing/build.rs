@@ -1,4 +1,4 @@
-//! Generates readers, writers and emitters of `tracing.dtd`.
+//! Generates readers, writers and emitters for `tracing.dtd`.
 
 fn main() -> Result<(), metatf_codegen::Error> {
     metatf_codegen::Config::new().dtd("tracing.dtd").emitters("crate::records").compile()

@@ -1,4 +1,4 @@
-//! The fields of a record's columns: one for each leaf, however deep it is nested.
+//! The column fields of a record: one for each leaf, at any nesting depth.
 
 use metatf_parser::schema::{ExprOp, Format, Item, Leaf, LeafId, Record, Repeated, Width};
 
@@ -7,7 +7,8 @@ use crate::names::{Scope, ident, snake};
 use crate::options::Lookup;
 use crate::uses::{Uses, leaf, vfield};
 
-/// Returns the fields, in the order of the leaves. Tags, constants, and the lengths right before their byte arrays have none.
+/// Returns the fields in the order of the leaves. Tags, constants, and lengths that directly precede their byte arrays
+/// have no field.
 pub(crate) fn columns(record: &Record, paths: &[String], lookup: &Lookup<'_>) -> Vec<Column> {
     let mut namer = Namer {
         record,
@@ -29,12 +30,12 @@ struct Namer<'d> {
 }
 
 impl Namer<'_> {
-    /// `paths` is what options call the struct of these items, `prefix` what the names of its columns begin with. The parser
-    /// bounds the depth of nesting (spec 3.5).
+    /// Adds the fields of these items. `paths` are the names of their struct in options, and `prefix` starts the names
+    /// of their columns. The parser bounds the nesting depth (spec 3.5).
     fn items(&mut self, items: &[Item], paths: &[String], prefix: &str) {
         for (at, item) in items.iter().enumerate() {
             match (item, items.get(at + 1)) {
-                // How many there are of each record is to be known.
+                // The number of items in each record must be available.
                 (Item::Leaf(id), Some(Item::Repeat { count, key, .. }))
                     if id == count && leaf(self.record, *id).is_some_and(|l| l.computed.is_some()) =>
                 {
@@ -86,7 +87,7 @@ impl Namer<'_> {
     fn kind(&self, id: LeafId, l: &Leaf) -> ColumnKind {
         match (&l.width, l.format) {
             (Width::Array(_) | Width::Variable(_) | Width::Until(_), _) => ColumnKind::Arrays,
-            // A count or length is a plain number however tools print it.
+            // A count or length is a plain number, whatever its format.
             _ if self.uses.any(id) => ColumnKind::Unsigned,
             (_, Format::Signed) => ColumnKind::Signed,
             (_, Format::F64) => ColumnKind::Float,
@@ -95,7 +96,7 @@ impl Namer<'_> {
     }
 }
 
-/// Checks whether the next leaf is a byte array of this length: the runtime has no column for it.
+/// Checks whether the next leaf is a byte array of this length, in which case the runtime has no column for the length.
 fn is_length(record: &Record, id: LeafId) -> bool {
     let next = LeafId(id.0.saturating_add(1));
     match leaf(record, next).map(|l| &l.width) {
@@ -104,7 +105,7 @@ fn is_length(record: &Record, id: LeafId) -> bool {
     }
 }
 
-/// Checks whether two leaves stand side by side, in one repetition or in none.
+/// Checks whether two leaves are adjacent within the same repetition, or outside of repetitions.
 fn side_by_side(items: &[Item], first: LeafId, second: LeafId) -> bool {
     let ends = items.windows(2).any(|pair| match pair {
         [a, b] => last(a) == Some(first) && begin(b) == Some(second),
@@ -119,7 +120,7 @@ fn side_by_side(items: &[Item], first: LeafId, second: LeafId) -> bool {
     })
 }
 
-/// Returns the leaf that an item begins with, if it is not repeated.
+/// Returns the first leaf of an item, if it is not repeated.
 fn begin(item: &Item) -> Option<LeafId> {
     match item {
         Item::Leaf(id) => Some(*id),
@@ -128,7 +129,7 @@ fn begin(item: &Item) -> Option<LeafId> {
     }
 }
 
-/// Returns the leaf that an item ends with, if it is not repeated.
+/// Returns the last leaf of an item, if it is not repeated.
 fn last(item: &Item) -> Option<LeafId> {
     match item {
         Item::Leaf(id) => Some(*id),

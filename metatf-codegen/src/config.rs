@@ -1,4 +1,4 @@
-//! The interface for build scripts: files in, files out.
+//! The interface for build scripts, which reads and writes files.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use crate::bare::generate_no_std;
 use crate::generate::{Error, generate_source};
 use crate::options::{OptionError, Options};
 
-/// Generates code for DTDs, in a build script.
+/// Generates code for DTDs in a build script.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), metatf_codegen::Error> {
@@ -18,9 +18,9 @@ use crate::options::{OptionError, Options};
 /// # }
 /// ```
 ///
-/// Options name records as the DTD does, `alloc` or, with the section, `heap.alloc`; fields `alloc.size`; nested records
-/// by their own name, `point.x`; the items of a repeated group by the record and the group's key, `draw.n_items`. A path
-/// of `.` means all. Unused paths are errors.
+/// Options refer to names in the DTD: a record is `alloc` or, with its section, `heap.alloc`; a field is `alloc.size`;
+/// a field of a nested record is `point.x`; the items of a repeated group are the record and the group's key,
+/// `draw.n_items`. The path `.` denotes everything. An unused path is an error.
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct Config {
@@ -41,43 +41,43 @@ pub struct Config {
 }
 
 impl Config {
-    /// Makes a configuration with nothing to do yet.
+    /// Creates an empty configuration.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a DTD, by its path from where the build script runs: the crate's folder. The code goes to a file of the
-    /// DTD's name in lower case, `hatf10.rs` for `HATF10.dtd`.
+    /// Adds a DTD. The path is relative to the directory in which the build script runs, which is that of the crate.
+    /// The code is written to a file with the DTD's name in lower case: `hatf10.rs` for `HATF10.dtd`.
     pub fn dtd(mut self, path: impl Into<PathBuf>) -> Self {
         self.dtds.push(path.into());
         self
     }
 
-    /// Writes to this folder instead of `OUT_DIR`.
+    /// Sets the output directory, instead of `OUT_DIR`.
     pub fn out_dir(mut self, path: impl Into<PathBuf>) -> Self {
         self.out_dir = Some(path.into());
         self
     }
 
-    /// Writes the code to a file of this name. For a configuration of one DTD.
+    /// Sets the name of the output file. Requires a configuration with a single DTD.
     pub fn file_name(mut self, name: impl Into<String>) -> Self {
         self.file_name = Some(name.into());
         self
     }
 
-    /// Puts the code into a public module of this name. For a configuration of one DTD.
+    /// Puts the code into a public module with this name. Requires a configuration with a single DTD.
     pub fn module(mut self, name: impl Into<String>) -> Self {
         self.module = Some(name.into());
         self
     }
 
-    /// Sets the path of the runtime crate where it goes by another name, `::my_metatf`.
+    /// Sets the path of the runtime crate, such as `::my_metatf`, if it has a different name.
     pub fn runtime(mut self, path: impl Into<String>) -> Self {
         self.runtime = Some(path.into());
         self
     }
 
-    /// Adds an attribute to the struct of a record, as it is written in Rust: `#[derive(Hash)]`.
+    /// Adds an attribute, as written in Rust, to the struct of a record: `#[derive(Hash)]`.
     pub fn record_attribute(mut self, path: impl Into<String>, attribute: impl Into<String>) -> Self {
         self.record_attributes.push((path.into(), attribute.into()));
         self
@@ -89,59 +89,64 @@ impl Config {
         self
     }
 
-    /// Calls a section, a record or a field otherwise in Rust. Types and methods follow from the name.
+    /// Renames a section, a record or a field in Rust. The names of types and methods follow from it.
     pub fn rename(mut self, path: impl Into<String>, name: impl Into<String>) -> Self {
         self.renames.push((path.into(), name.into()));
         self
     }
 
-    /// Gives the number of bytes that traces are expected to give a field, where that is not what the DTD says: `address`, or
-    /// `alloc.address`, and 8. Traces in which all widths are as expected are read and written by code that knows them; all others
+    /// Declares the expected width of a field in traces, if it differs from that in the DTD: `address` or
+    /// `alloc.address`, and 8. Traces with exactly the expected widths are read and written by specialized code. All
+    /// other traces are supported as well, but more slowly.
     /// are read and written all the same.
     pub fn expect_width(mut self, path: impl Into<String>, bytes: u8) -> Self {
         self.expected_widths.push((path.into(), bytes));
         self
     }
 
-    /// Adds emitters for a running program: a function and a macro for each record. `module` is the path of the module that includes
-    /// the code, `crate::events`. They need the crate `metatf-telemetry`.
+    /// Adds emitters for a running program: a function and a macro for each record. `module` is the path of the module
+    /// that includes the code, such as `crate::events`. Emitters require the crate `metatf-telemetry`.
     pub fn emitters(mut self, module: impl Into<String>) -> Self {
         self.emitters = Some(module.into());
         self
     }
 
-    /// Makes emitters alone, for a program without the standard library: they put events into a buffer of the program, and need no crate.
+    /// Generates only emitters, for a program without the standard library. They write events to a buffer of the
+    /// program and require no crate.
     pub fn no_std_emitters(mut self) -> Self {
         self.no_std = true;
         self
     }
 
-    /// Lets emitters without the standard library leave out records that they cannot write; otherwise such a record is an error.
+    /// Lets emitters without the standard library omit records that they cannot write. By default, such a record is an
+    /// error.
     pub fn allow_missing(mut self) -> Self {
         self.allow_missing = true;
         self
     }
 
-    /// Leaves the emitters of a kind empty, so that they cost nothing at all: what a build script does where a feature says so.
+    /// Compiles the emitters of a kind to nothing, so that they have no cost. A build script can do this depending on a
+    /// feature.
     pub fn without_kind(mut self, kind: impl Into<String>) -> Self {
         self.without_kinds.push(kind.into());
         self
     }
 
-    /// Chooses whether the code is laid out for people (the default), or left as it comes, which is faster.
+    /// Sets whether to format the code for people (the default), or leave it unformatted, which is faster.
     pub fn format(mut self, format: bool) -> Self {
         self.unformatted = !format;
         self
     }
 
-    /// Generates the code of all DTDs. Tells cargo to run the build script again when one of them changes. Cargo shows warnings
-    /// about a DTD. Its errors are in the returned error, each with its line of the DTD; a `main` that returns that prints them.
+    /// Generates the code of all DTDs, and tells cargo to rerun the build script when one of them changes. Cargo shows
+    /// the warnings about a DTD. The returned error contains the errors in a DTD, each with its source line; a `main`
+    /// function that returns the error prints them.
     ///
     /// # Errors
-    /// A DTD that cannot be read or has errors, options that do not fit, a file that cannot be written.
+    /// Returns an error if a DTD cannot be read or has errors, an option is invalid, or a file cannot be written.
     pub fn compile(self) -> Result<(), Error> {
         if self.dtds.len() != 1 && (self.file_name.is_some() || self.module.is_some()) {
-            let what = "`file_name` and `module` are for one DTD; make a configuration for each";
+            let what = "`file_name` and `module` require a single DTD; create a configuration for each";
             return Err(Error::Options(OptionError(what.to_owned())));
         }
         let out_dir = match (&self.out_dir, std::env::var_os("OUT_DIR")) {
@@ -149,7 +154,7 @@ impl Config {
             (None, Some(dir)) => PathBuf::from(dir),
             (None, None) => return Err(Error::NoOutDir),
         };
-        // Without this line cargo would look at every file of the package.
+        // Without this line, cargo would watch every file of the package.
         for dtd in &self.dtds {
             println!("cargo:rerun-if-changed={}", dtd.display());
         }
@@ -178,7 +183,7 @@ impl Config {
             (source, generated.diagnostics)
         };
         for warning in &diagnostics.rendered {
-            // One line is all that cargo shows of a warning.
+            // Cargo shows only one line of a warning.
             let title = warning.lines().take(2).map(str::trim).collect::<Vec<_>>().join(" ");
             println!("cargo:warning={title}");
         }
@@ -187,7 +192,7 @@ impl Config {
     }
 }
 
-/// Returns the name of the DTD in the generated code: the file's name, the same wherever the file lies.
+/// Returns the name of the DTD in the generated code, which is the file name and so independent of the directory.
 fn source_name(dtd: &Path) -> String {
     dtd.file_name().unwrap_or(dtd.as_os_str()).to_string_lossy().into_owned()
 }
@@ -197,7 +202,8 @@ fn file_name(dtd: &Path) -> String {
     format!("{stem}.rs")
 }
 
-/// Writes a file if its content changes: one that stays keeps its time, and its users need not be built again.
+/// Writes a file only if its content changes. An unchanged file keeps its modification time, so that its users need not
+/// be rebuilt.
 fn write_if_changed(path: &Path, source: &str) -> Result<(), Error> {
     if std::fs::read_to_string(path).is_ok_and(|old| old == source) {
         return Ok(());

@@ -1,10 +1,11 @@
-//! Doc comments of the generated code, from the DTD's.
+//! Doc comments of the generated code, taken from the DTD.
 
 use metatf_parser::schema::{Dtd, Format, Leaf, Record, Width, changes_direction};
 use proc_macro2::TokenStream;
 use quote::quote;
 
-/// Returns the lines of a DTD's comment. Indentation and fences go: rustdoc would take what they mark for code to be tested.
+/// Returns the lines of a DTD comment without indentation and fences, because rustdoc would compile text marked by them
+/// as tests.
 pub(crate) fn lines(doc: Option<&str>) -> Vec<String> {
     let text = doc.unwrap_or_default().replace("```", "'''").replace("~~~", "---");
     let mut lines: Vec<String> = text.split(['\n', '\r']).map(|line| line.trim().to_owned()).collect();
@@ -14,7 +15,7 @@ pub(crate) fn lines(doc: Option<&str>) -> Vec<String> {
     lines
 }
 
-/// Describes a leaf: the DTD's comment, then what the file has of it. `repeated` is for an item of a list.
+/// Describes a leaf: the DTD comment, followed by the encoding in the file. `repeated` marks an item of a list.
 pub(crate) fn of_leaf(dtd: &Dtd, record: &Record, leaf: &Leaf, repeated: bool) -> Vec<String> {
     let mut parts = match leaf.width {
         Width::Number(width) if leaf.interpretation.stores() && width > 0 => vec![bytes(width.into())],
@@ -46,7 +47,7 @@ pub(crate) fn of_vfield(name: &str, doc: Option<&str>, length: &Leaf, repeated: 
     under(doc, format!("`{name}`{many}: bytes, {length}."))
 }
 
-/// Puts a generated line under the DTD's comment, if there is one.
+/// Appends a generated line to the DTD comment, if there is one.
 pub(crate) fn under(doc: Option<&str>, line: String) -> Vec<String> {
     let mut lines = lines(doc);
     if !lines.is_empty() {
@@ -56,33 +57,34 @@ pub(crate) fn under(doc: Option<&str>, line: String) -> Vec<String> {
     lines
 }
 
-/// Takes out of a field's docs what holds for only some of the records that nest its struct: the generated line.
+/// Removes the generated line from a field's docs if it differs between the records that nest the field's struct.
 pub(crate) fn merge(docs: &mut Vec<String>, others: &[String]) {
     if docs.as_slice() == others {
         return;
     }
     let same = docs.iter().zip(others).take_while(|(a, b)| a == b).count();
     docs.truncate(same);
-    docs.push("How it is stored depends on the record that nests this one.".to_owned());
+    docs.push("Its encoding depends on the record that nests this one.".to_owned());
 }
 
 fn bytes(n: u32) -> String {
     if n == 1 { "1 byte".to_owned() } else { format!("{n} bytes") }
 }
 
-/// Returns the lines, or where there are none, this one.
+/// Returns the lines, or the given line if there are none.
 pub(crate) fn or(lines: Vec<String>, line: impl FnOnce() -> String) -> Vec<String> {
     if lines.is_empty() { vec![line()] } else { lines }
 }
 
-/// Makes one attribute a line, as `///` comments are.
+/// Creates a doc attribute for each line, like a `///` comment.
 pub(crate) fn attributes(lines: &[String]) -> TokenStream {
     let lines = lines.iter().map(|line| if line.is_empty() { String::new() } else { format!(" {}", plain(line)) });
     quote!(#(#[doc = #lines])*)
 }
 
-/// Escapes what a comment cannot hold: control characters, and those that change the direction of writing, most of which the compiler
-/// refuses. Line ends within a line are among them, so that nothing gets out of its comment.
+/// Escapes characters that a comment cannot contain: control characters, and characters that change the text direction,
+/// most of which the compiler rejects. Line breaks within a line are escaped as well, so that no text can leave its
+/// comment.
 pub(crate) fn plain(line: &str) -> String {
     let is_plain = |c: char| c == '\t' || !(c.is_control() || changes_direction(c));
     line.chars().map(|c| if is_plain(c) { c.to_string() } else { c.escape_unicode().to_string() }).collect()

@@ -1,9 +1,11 @@
-//! Emitters for a running program: which records have one, what it takes, and where its values lie in an event.
+//! Emitters for a running program: the records that have one, their arguments, and the layout of the values in an
+//! event.
 //!
-//! Annotations choose: `tag.kind` names the kind of a record, `tag.rate` puts rare ones into buffers of their own, `type` the type of a field, `source` who fills it in. The table of events
-//! that comes of it is text: the crate `metatf-telemetry` reads it, and other processes do from the buffers of a program.
+//! Annotations control them: `tag.kind` names the kind of a record, `tag.rate` puts rare records into separate buffers,
+//! `type` is the type of a field, and `source` determines who fills it in. The resulting table of events is text. The
+//! crate `metatf-telemetry` reads it, as do other processes, which find it in a program's buffers.
 //!
-//! It has over 400 lines, a quarter of which are types and the texts of errors.
+//! This file exceeds 400 lines, a quarter of which are types and error messages.
 
 use std::fmt::Write as _;
 
@@ -14,9 +16,9 @@ use crate::names::{Scope, camel, ident, snake};
 use crate::options::{Lookup, OptionError, Options};
 use crate::uses::{Uses, leaf};
 
-/// Most kinds: the last bit of the control word is that of notes.
+/// Maximum number of kinds. The last bit of the control word is reserved for notes.
 const KINDS_MOST: usize = 63;
-/// The kind of records that name none.
+/// The kind of records without a kind.
 const OTHER: &str = "Other";
 
 /// All emitters of a DTD.
@@ -24,13 +26,13 @@ const OTHER: &str = "Other";
 pub(crate) struct Emitters {
     pub(crate) kinds: Vec<String>,
     pub(crate) events: Vec<Event>,
-    /// The records that have none.
+    /// The records without an emitter.
     pub(crate) without: Vec<Missing>,
-    /// The record that says how many events were dropped.
+    /// The record with the number of dropped events.
     pub(crate) dropped: Option<Event>,
-    /// The record that shows both clocks.
+    /// The record that relates the two clocks.
     pub(crate) clock_sync: Option<Event>,
-    /// The record with a string and its number; its name is that of the function that gives one.
+    /// The record with a string and its ID. The function that returns the ID has the record's name.
     pub(crate) intern: Option<Event>,
     /// The table of events.
     pub(crate) table: String,
@@ -40,7 +42,7 @@ pub(crate) struct Emitters {
 #[derive(Clone, Debug)]
 pub(crate) struct Missing {
     pub(crate) record: String,
-    /// The reason, as the rest of a sentence about the record: `it repeats fields`.
+    /// The reason, to continue a sentence about the record: `it repeats fields`.
     pub(crate) reason: String,
 }
 
@@ -53,44 +55,44 @@ impl std::fmt::Display for Missing {
 /// An emitter.
 #[derive(Clone, Debug)]
 pub(crate) struct Event {
-    /// Name of the function and the macro.
+    /// The name of the function and the macro.
     pub(crate) name: String,
-    /// Name of the struct of its arguments.
+    /// The name of the struct for the arguments.
     pub(crate) arguments: String,
     pub(crate) docs: Vec<String>,
-    /// Bit of its kind.
+    /// The bit of its kind.
     pub(crate) kind: usize,
     /// Whether its kind is compiled at all.
     pub(crate) compiled: bool,
-    /// Whether it has a ring of its own, where frequent events do not overwrite it.
+    /// Whether it has a separate ring, in which frequent events do not overwrite it.
     pub(crate) rare: bool,
     pub(crate) fields: Vec<Argument>,
-    /// What each word is put together of: shift, and what.
+    /// The content of each word: shifts and values.
     pub(crate) words: Vec<Vec<(u8, Bits)>>,
-    /// Number of the section.
+    /// The number of the section.
     pub(crate) section: u8,
     pub(crate) tag: u32,
-    /// What gives each leaf its value, the tag apart.
+    /// The source of each leaf's value, except for the tag.
     pub(crate) given: Vec<Given>,
 }
 
-/// What gives a leaf its value.
+/// The source of a leaf's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Given {
-    /// The DTD.
+    /// A constant in the DTD.
     Constant(u64),
-    /// The length of that leaf.
+    /// The length of this leaf.
     Length(LeafId),
-    /// The argument of that index.
+    /// The argument with this index.
     Argument(usize),
     Clock,
     Thread,
     Process,
-    /// How many events were dropped, or the clock on the wall.
+    /// The number of dropped events, or the wall-clock time.
     Own,
-    /// The number of a string.
+    /// The ID of a string.
     OwnId,
-    /// The string of that number.
+    /// The string with that ID.
     OwnText,
 }
 
@@ -102,17 +104,17 @@ pub(crate) struct Argument {
     pub(crate) docs: Vec<String>,
 }
 
-/// What stands in a word.
+/// A part of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bits {
     Stamp,
-    /// The value of the argument of that index.
+    /// The value of the argument with this index.
     Value(usize),
-    /// The length of the argument of that index.
+    /// The length of the argument with this index.
     Length(usize),
 }
 
-/// A type of the machine.
+/// A machine type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Machine {
     Unsigned(u8),
@@ -120,7 +122,7 @@ pub(crate) enum Machine {
     Bool,
     F32,
     F64,
-    /// The number of a string.
+    /// The ID of a string.
     Id,
     Text,
     Bytes,
@@ -147,7 +149,7 @@ impl Machine {
         })
     }
 
-    /// Returns the bits that it takes of a word.
+    /// Returns the number of bits in a word.
     fn bits(self) -> u8 {
         match self {
             Self::Unsigned(bits) | Self::Signed(bits) => bits,
@@ -163,7 +165,7 @@ impl Machine {
         matches!(self, Self::Text | Self::Bytes | Self::Array(_))
     }
 
-    /// Returns its name in the table.
+    /// Returns the name in the table.
     fn in_table(self) -> String {
         match self {
             Self::Unsigned(bits) => format!("u{bits}"),
@@ -182,7 +184,7 @@ impl Machine {
 /// Plans the emitters of a DTD.
 ///
 /// # Errors
-/// Annotations that make no sense, and kinds to leave out that no record has.
+/// Returns an error for an invalid annotation, or if no record has one of the kinds to leave out.
 pub(crate) fn emitters(dtd: &Dtd, lookup: &Lookup<'_>, options: &Options) -> Result<Emitters, OptionError> {
     let has_strings =
         |record: &Record| role(record).is_ok_and(|role| role == Role::Intern) && not_plain(record).is_none();
@@ -200,7 +202,7 @@ pub(crate) fn emitters(dtd: &Dtd, lookup: &Lookup<'_>, options: &Options) -> Res
         }
         let own = section.records.iter().filter(|id| **id > METADATA);
         for record in own.filter_map(|id| dtd.record(*id)) {
-            // A global record may stand in any section: it is emitted in its own, the global one.
+            // A global record may occur in any section, but it is emitted only in the global section.
             let home = record.section.map_or(0, |id| dtd.sections.get(usize::from(id.0)).map_or(0, |s| s.number));
             if home == section.number {
                 planner.record(section.number, record, &mut rows)?;
@@ -212,7 +214,7 @@ pub(crate) fn emitters(dtd: &Dtd, lookup: &Lookup<'_>, options: &Options) -> Res
         let Some(bit) = out.kinds.iter().position(|known| known.eq_ignore_ascii_case(kind)) else {
             let known = out.kinds.join(", ");
             return Err(OptionError(format!(
-                "no record has the kind `{kind}`, which is to be left out: the kinds are {known}"
+                "cannot leave out the kind `{kind}`, because no record has it: the kinds are {known}"
             )));
         };
         out.events.iter_mut().filter(|event| event.kind == bit).for_each(|event| event.compiled = false);
@@ -226,14 +228,14 @@ pub(crate) fn emitters(dtd: &Dtd, lookup: &Lookup<'_>, options: &Options) -> Res
 struct Planner<'s, 'd> {
     dtd: &'d Dtd,
     lookup: &'s Lookup<'s>,
-    /// Whether strings have numbers: there is a record with both.
+    /// Whether strings have IDs, which requires a record with a string and its ID.
     interns: bool,
     out: Emitters,
     names: Scope,
     types: Scope,
 }
 
-/// What a record is to emitters.
+/// The role of a record for emitters.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Role {
     Event,
@@ -244,7 +246,7 @@ enum Role {
 
 impl Planner<'_, '_> {
     fn record(&mut self, section: u8, record: &Record, rows: &mut String) -> Result<(), OptionError> {
-        // A catch-all record is for what others emit.
+        // A catch-all record is for records that other programs emit.
         let Some(tag) = record.tag.filter(|_| !record.catch_all) else { return Ok(()) };
         let role = role(record)?;
         if let Some(reason) = not_plain(record) {
@@ -283,7 +285,7 @@ impl Planner<'_, '_> {
             Role::Intern if self.out.intern.is_some() => {
                 let name = &record.name;
                 return Err(OptionError(format!(
-                    "`{name}` is the second record with the source `intern`: there is one"
+                    "`{name}` is a second record with the source `intern`, but only one is allowed"
                 )));
             }
             Role::Intern => self.out.intern = Some(event),
@@ -299,8 +301,8 @@ impl Planner<'_, '_> {
         {
             let record = &record.name;
             return Err(OptionError(format!(
-                "the kind `{name}` of the record `{record}` is no name: letters, digits, `_` and `-` make one, \
-                 and `all`, `none` and `notes` are taken"
+                "the kind `{name}` of the record `{record}` is not a valid name: expected letters, digits, `_` and `-`, \
+                 and `all`, `none` and `notes` are reserved"
             )));
         }
         if let Some(bit) = self.out.kinds.iter().position(|known| known.eq_ignore_ascii_case(&name)) {
@@ -314,7 +316,7 @@ impl Planner<'_, '_> {
     }
 }
 
-/// Returns an annotation, without its quotes.
+/// Returns an annotation without its quotes.
 fn annotation(leaf: &Leaf, name: &str) -> Option<String> {
     leaf.annotations.get(name).map(|value| value.trim_matches('"').to_owned())
 }
@@ -326,27 +328,28 @@ fn role(record: &Record) -> Result<Role, OptionError> {
         Some("clock_sync") => Ok(Role::ClockSync),
         Some("intern") => Ok(Role::Intern),
         Some(other) => Err(OptionError(format!(
-            "the record `{}` has the source `{other}`: `dropped`, `clock_sync` and `intern` are known",
+            "the record `{}` has the source `{other}`: expected `dropped`, `clock_sync` or `intern`",
             record.name
         ))),
     }
 }
 
-/// Whether events of a record are rare. Such an event is put among others by its time.
+/// Returns whether a record is rare. A rare event is ordered among other events by its time.
 fn is_rare(record: &Record, role: Role, given: &[Given]) -> Result<bool, OptionError> {
     let name = &record.name;
     match record.leaves.first().and_then(|tag| annotation(tag, "rate")).as_deref() {
         None => Ok(false),
         Some("rare") if role == Role::Event && given.contains(&Given::Clock) => Ok(true),
         Some("rare") => Err(OptionError(format!(
-            "the record `{name}` has the rate `rare`: such a record is an event with a field of the source `clock`, \
-             by which it is put among others"
+            "the record `{name}` has the rate `rare`: such a record must be an event with a field of the source `clock`, \
+             which orders it among other events"
         ))),
-        Some(other) => Err(OptionError(format!("the record `{name}` has the rate `{other}`: `rare` is known"))),
+        Some(other) => Err(OptionError(format!("the record `{name}` has the rate `{other}`: expected `rare`"))),
     }
 }
 
-/// Returns why a record has no emitter: repetitions, offsets, lengths that are computed, constant or shared. `None` if its values are plain.
+/// Returns the reason why a record has no emitter: it has repetitions, offsets, or lengths that are computed, constant
+/// or shared. Returns `None` if its values are plain.
 fn not_plain(record: &Record) -> Option<String> {
     if record.leaves.iter().any(|l| l.repeated) || record.items.iter().any(repeats) {
         return Some("it repeats fields".to_owned());
@@ -359,11 +362,11 @@ fn not_plain(record: &Record) -> Option<String> {
             }
             (Width::Variable(expr), _) => match expr.0[..] {
                 [ExprOp::Leaf(id)] if uses.measures_one(record, id) => return None,
-                [ExprOp::Leaf(_)] => "has a length that another field has, too, or that is constant",
+                [ExprOp::Leaf(_)] => "has a length that is constant or shared with another field",
                 _ => "has a computed length",
             },
             (Width::Array(bytes), _) if *bytes > 1024 => "has more than 1024 bytes",
-            (Width::Until(_), _) => "ends at a certain byte",
+            (Width::Until(_), _) => "ends at a terminator",
             (Width::Unset | Width::Number(_) | Width::Array(_), _) => return None,
         };
         Some(format!("`{}` {reason}", named(l)))
@@ -378,14 +381,14 @@ fn repeats(item: &Item) -> bool {
     }
 }
 
-/// Where the values of a record lie.
+/// The layout of a record's values.
 struct Layout<'s> {
     record: &'s Record,
     role: Role,
     interns: bool,
     fields: Vec<Argument>,
     words: Vec<Vec<(u8, Bits)>>,
-    /// Bits of each word that are taken.
+    /// The number of bits used in each word.
     taken: Vec<u8>,
     given: Vec<Given>,
 }
@@ -418,14 +421,14 @@ impl<'s> Layout<'s> {
         }
         if role == Role::Intern && !(layout.given.contains(&Given::OwnId) && layout.given.contains(&Given::OwnText)) {
             return Err(OptionError(format!(
-                "the record `{}` has the source `intern`: a field of it needs the role `string_id`, and one of any length the role `string`",
+                "the record `{}` has the source `intern`, so it must have a field with the role `string_id`, and one of variable length with the role `string`",
                 record.name
             )));
         }
         Ok((sources, layout))
     }
 
-    /// A field that telemetry fills in.
+    /// Adds a field that telemetry fills in.
     fn filled(&mut self, l: &Leaf, source: &str) -> Result<(String, Given), OptionError> {
         match (source, self.role) {
             ("clock", Role::Event) => {
@@ -437,14 +440,14 @@ impl<'s> Layout<'s> {
             ("process", _) => Ok((source.to_owned(), Given::Process)),
             ("count", Role::Dropped) | ("wall", Role::ClockSync) => Ok(("u64@0.0".to_owned(), Given::Own)),
             _ => Err(OptionError(format!(
-                "the field `{}.{}` has the source `{source}`: `clock`, `thread` and `process` are known, \
-                 `count` where events were dropped, and `wall` where clocks are compared",
+                "the field `{}.{}` has the source `{source}`: expected `clock`, `thread` or `process`, \
+                 or `count` in a record of dropped events, or `wall` in a record that relates clocks",
                 self.record.name, l.name
             ))),
         }
     }
 
-    /// A field of the record with a string and its number.
+    /// Adds a field of the record with a string and its ID.
     fn interned(&self, l: &Leaf) -> Result<(String, Given), OptionError> {
         match (annotation(l, "role").as_deref(), &l.width) {
             (Some("string_id"), Width::Number(_) | Width::Unset) => Ok(("u32@0.32".to_owned(), Given::OwnId)),
@@ -456,11 +459,11 @@ impl<'s> Layout<'s> {
     fn nobody(&self, l: &Leaf) -> OptionError {
         let (record, name) = (&self.record.name, &l.name);
         OptionError(format!(
-            "nobody gives the field `{record}.{name}` a value: telemetry writes this record, so it needs a `source`"
+            "the field `{record}.{name}` has no value: telemetry writes this record, so the field needs a `source`"
         ))
     }
 
-    /// A field that the program gives.
+    /// Adds a field that the program passes as an argument.
     fn argument(&mut self, dtd: &Dtd, l: &Leaf, lookup: &Lookup<'_>, names: &mut Scope) -> Result<String, OptionError> {
         if self.role != Role::Event {
             return Err(self.nobody(l));
@@ -479,7 +482,7 @@ impl<'s> Layout<'s> {
         Ok(format!("{}@{word}.{shift}", machine.in_table()))
     }
 
-    /// Finds room in a word: the first that has it.
+    /// Allocates room in the first word that has enough.
     fn place(&mut self, bits: u8, what: Bits) -> (usize, u8) {
         let fits = |taken: &u8| taken.next_multiple_of(bits).checked_add(bits).is_some_and(|end| end <= 64);
         let word = self.taken.iter().position(fits).unwrap_or_else(|| {
@@ -497,7 +500,7 @@ impl<'s> Layout<'s> {
     }
 }
 
-/// Returns the bytes whose length a leaf is.
+/// Returns the byte array whose length is stored in a leaf.
 fn measured(record: &Record, uses: &Uses, id: LeafId) -> Option<LeafId> {
     if leaf(record, id)?.constant.is_some() || !uses.any(id) {
         return None;
@@ -508,7 +511,7 @@ fn measured(record: &Record, uses: &Uses, id: LeafId) -> Option<LeafId> {
     })
 }
 
-/// Returns the name of a leaf as an argument: that of a `vfield` is its key.
+/// Returns the argument name of a leaf. For a `vfield`, this is its key.
 pub(crate) fn named(l: &Leaf) -> String {
     match l.path.split_last() {
         Some((last, above)) if last == "data" && above.last().is_some_and(|key| key.starts_with("vfield")) => {
@@ -518,7 +521,7 @@ pub(crate) fn named(l: &Leaf) -> String {
     }
 }
 
-/// Returns the type of a leaf: the DTD's, or one that holds all its values.
+/// Returns the type of a leaf: the type in the DTD, or else a type that can hold all its values.
 fn machine(record: &Record, l: &Leaf, interns: bool) -> Result<Machine, OptionError> {
     let own = match (&l.width, l.format, l.interpretation) {
         (Width::Array(bytes), _, _) => Machine::Array(u16::try_from(*bytes).unwrap_or(1024)),
@@ -539,8 +542,8 @@ fn machine(record: &Record, l: &Leaf, interns: bool) -> Result<Machine, OptionEr
     chosen.filter(|_| !matches!(own, Machine::Array(_))).ok_or_else(|| {
         let (record, name) = (&record.name, &l.name);
         OptionError(format!(
-            "the field `{record}.{name}` cannot have the type `{wanted}`: numbers take `u8` to `u64`, `i8` to `i64` and `bool`, \
-             those of format \"f64\" `f32` and `f64`, bytes of any length `string` and `bytes`"
+            "the field `{record}.{name}` cannot have the type `{wanted}`: numbers can be `u8` to `u64`, `i8` to `i64` or `bool`, \
+             numbers with the format \"f64\" can be `f32` or `f64`, and bytes of variable length can be `string` or `bytes`"
         ))
     })
 }

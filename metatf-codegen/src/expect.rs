@@ -1,16 +1,17 @@
-//! The widths that a user expects fields to have, found in the DTD.
+//! Finds the fields with widths that the user expects in the DTD.
 
 use crate::options::{OptionError, Options};
 use metatf_parser::schema::{Dtd, Leaf, Record};
 
-/// A leaf of a record, by their indices, and its width.
+/// The indices of a record and its leaf, and the width.
 pub(crate) type Expected = (u16, u8, u8);
 
-/// Returns the leaves that the options name, in the order of the DTD. Where two options name one, the later holds.
+/// Returns the leaves that the options refer to, in DTD order. If two options refer to the same leaf, the later one
+/// applies.
 pub(crate) fn expected(dtd: &Dtd, options: &Options) -> Result<Vec<Expected>, OptionError> {
     let mut found = Vec::new();
     let mut used = vec![false; options.expected_widths.len()];
-    // Records 0 to 2 are those of the language.
+    // Records 0 to 2 are predefined.
     for (index, record) in (0..).zip(&dtd.records).skip(3) {
         for (number, leaf) in
             (0..=u8::MAX).zip(&record.leaves).filter(|(id, leaf)| !(record.catch_all && *id == 0) && stores(leaf))
@@ -25,22 +26,23 @@ pub(crate) fn expected(dtd: &Dtd, options: &Options) -> Result<Vec<Expected>, Op
     match options.expected_widths.iter().zip(used).find(|((_, width), used)| *width > 8 || !used) {
         None => Ok(found),
         Some(((path, width), _)) if *width > 8 => {
-            Err(OptionError(format!("`{path}` cannot be {width} bytes wide: numbers have 0 to 8 bytes")))
+            Err(OptionError(format!("`{path}` cannot be {width} bytes wide: a number has 0 to 8 bytes")))
         }
         Some(((path, _), _)) => Err(OptionError(format!(
-            "the DTD has no field `{path}` whose width could be expected: it has to be a number that is stored as it is \
+            "the DTD has no field `{path}` with an expectable width: it must be a number stored either unchanged \
              or as an offset from a base"
         ))),
     }
 }
 
-/// Checks whether generated code can be made for a width of this leaf.
+/// Checks whether code can be generated for a width of this leaf.
 fn stores(leaf: &Leaf) -> bool {
     let is_plain = leaf.interpretation.stores() && leaf.interpretation.is_stateless();
     leaf.is_numeric() && is_plain && leaf.constant.is_none() && !leaf.is_tag()
 }
 
-/// Checks whether a path means a leaf: the field's name, or any run of the names that lead to the leaf from its record down.
+/// Checks whether a path denotes a leaf: the field's name, or any contiguous part of the path from the record down to
+/// the leaf.
 fn means(path: &str, record: &Record, leaf: &Leaf) -> bool {
     let full: Vec<&str> = std::iter::once(&record.name).chain(&leaf.path).map(String::as_str).collect();
     let parts: Vec<&str> = path.split('.').collect();

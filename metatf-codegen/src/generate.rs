@@ -12,10 +12,11 @@ use crate::options::{Lookup, OptionError, Options};
 use crate::plan::plan;
 use crate::render::render;
 
-/// Generates the code for a DTD, as tokens.
+/// Generates the code for a DTD as tokens.
 ///
 /// # Errors
-/// Options that name what the DTD does not have, or hold text that is not Rust.
+/// Returns an error if an option refers to something that the DTD does not have, or contains text that is not valid
+/// Rust.
 pub fn generate(dtd: &Dtd, options: &Options) -> Result<TokenStream, OptionError> {
     options.check()?;
     let lookup = Lookup::new(options);
@@ -28,11 +29,11 @@ pub fn generate(dtd: &Dtd, options: &Options) -> Result<TokenStream, OptionError
     emit(dtd, &model, &emitters, options)
 }
 
-/// Generates the code for a DTD's text, as formatted source. The diagnostics of a DTD with errors come as the error; warnings
-/// come beside the code.
+/// Generates the code for the text of a DTD as formatted source. If the DTD has errors, returns its diagnostics as the
+/// error; warnings are returned with the code.
 ///
 /// # Errors
-/// A DTD with errors, options that do not fit it.
+/// Returns an error if the DTD has errors, or an option does not match it.
 pub fn generate_source(text: &[u8], options: &Options) -> Result<Generated, Error> {
     let parsed = metatf_parser::parse(&options.source, text);
     let diagnostics = Diagnostics::of(&parsed, text);
@@ -41,23 +42,23 @@ pub fn generate_source(text: &[u8], options: &Options) -> Result<Generated, Erro
     Ok(Generated { source: render(&tokens, &options.source), tokens, diagnostics })
 }
 
-/// Holds what [`generate_source`] makes.
+/// The result of [`generate_source`].
 #[derive(Clone, Debug)]
 pub struct Generated {
     /// The code as text, with a header line.
     pub source: String,
     /// The code as tokens.
     pub tokens: TokenStream,
-    /// The DTD's warnings.
+    /// The warnings about the DTD.
     pub diagnostics: Diagnostics,
 }
 
-/// Holds a DTD's errors and warnings, rendered for people.
+/// The errors and warnings about a DTD, rendered for people.
 #[derive(Clone, Debug, Default)]
 pub struct Diagnostics {
-    /// One for each, with the lines of the DTD they are about.
+    /// The diagnostics, each with the lines of the DTD that it refers to.
     pub rendered: Vec<String>,
-    /// How many of them are errors.
+    /// The number of errors among them.
     pub errors: usize,
 }
 
@@ -74,16 +75,16 @@ impl fmt::Display for Diagnostics {
     }
 }
 
-/// Why no code was generated.
+/// The reason why no code was generated.
 #[non_exhaustive]
 pub enum Error {
     /// The DTD has errors.
     Dtd(Diagnostics),
-    /// The options do not fit the DTD.
+    /// The options do not match the DTD.
     Options(OptionError),
     /// A file could not be read or written.
     Io(PathBuf, std::io::Error),
-    /// There is no folder to write to.
+    /// There is no output directory.
     NoOutDir,
 }
 
@@ -106,7 +107,7 @@ impl fmt::Display for Error {
             Self::Dtd(diagnostics) => write!(f, "the DTD has errors ({})\n{diagnostics}", diagnostics.errors),
             Self::Options(error) => write!(f, "{error}"),
             Self::Io(path, error) => write!(f, "{}: {error}", path.display()),
-            Self::NoOutDir => write!(f, "OUT_DIR is not set: call this from a build script, or give a folder"),
+            Self::NoOutDir => write!(f, "OUT_DIR is not set: call this from a build script, or set a directory"),
         }
     }
 }

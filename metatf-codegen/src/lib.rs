@@ -1,6 +1,6 @@
-//! Generates Rust readers and writers of trace formats from Meta-TF DTDs.
+//! Generates Rust readers and writers for trace formats from Meta-TF DTDs.
 //!
-//! A build script of three lines makes a module of a DTD:
+//! A build script of three lines generates a module from a DTD:
 //!
 //! ```no_run
 //! // build.rs
@@ -9,7 +9,7 @@
 //! }
 //! ```
 //!
-//! and the crate includes it, depending on `metatf` to run it:
+//! The crate includes the module, and depends on `metatf` at run time:
 //!
 //! ```ignore
 //! mod hatf {
@@ -17,12 +17,13 @@
 //! }
 //! ```
 //!
-//! `metatfc gen` and the attribute `#[metatf(dtd = "..")]` give the same tokens. All of them end in [`generate`].
+//! `metatfc gen` and the attribute `#[metatf(dtd = "..")]` produce the same tokens, because all of them call
+//! [`generate`].
 //!
-//! # How the generator is cut
-//! The parser's schema becomes a model (what there will be, and how it is called), the model becomes tokens (one file
-//! for each part of the output), tokens become text. Nothing depends on time, place or hash order: the same DTD and
-//! options give the same output.
+//! # Structure of the generator
+//! The schema of the parser becomes a model (all items with their names), the model becomes tokens (with one file for
+//! each part of the output), and tokens become text. Nothing depends on time, location or hash order, so the same DTD
+//! and options produce the same output.
 #![forbid(unsafe_code)]
 
 mod bare;

@@ -1,6 +1,7 @@
-//! What will be generated, before it is tokens: structs with their fields and layout, sections, methods, all named.
+//! The items to generate, before they become tokens: structs with their fields and layout, sections and methods, all
+//! with names.
 
-/// A struct: a tagged record, a stream element, a nested record, or the item of a repeated group.
+/// A struct for a tagged record, a stream element, a nested record, or an item of a repeated group.
 #[derive(Clone, Debug)]
 pub(crate) struct Struct {
     pub(crate) name: String,
@@ -9,12 +10,12 @@ pub(crate) struct Struct {
     pub(crate) shape: Shape,
 }
 
-/// What makes two structs the same except for their names and docs.
+/// The parts in which two equivalent structs agree: everything but names and docs.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Shape {
     pub(crate) fields: Vec<Field>,
     pub(crate) pieces: Vec<Piece>,
-    /// Some field holds bytes: the struct is generic over who owns them.
+    /// Whether a field contains bytes, which makes the struct generic over their owner.
     pub(crate) bytes: bool,
 }
 
@@ -33,57 +34,57 @@ pub(crate) enum Ty {
     U64,
     I64,
     F64,
-    /// Index in [`Model::named`].
+    /// A named type, as an index into [`Model::named`].
     Named(usize),
-    /// An item that holds nothing but constants.
+    /// An item that contains only constants.
     Unit,
     /// A byte array of at most [`LARGEST_ARRAY`] bytes.
     Array(u32),
     /// Bytes, owned or borrowed.
     Bytes,
-    /// Index in [`Model::structs`].
+    /// A struct, as an index into [`Model::structs`].
     Struct(usize),
     List(Box<Ty>),
-    /// What is there or not.
+    /// An optional value.
     Optional(Box<Ty>),
 }
 
-/// The longest arrays for which std derives what generated structs need.
+/// Maximum length of arrays for which the standard library implements the traits that generated structs derive.
 pub(crate) const LARGEST_ARRAY: u32 = 32;
 
-/// One step of a layout: what the runtime's `layouts!` does with one leaf or more. Leaves are numbered from the first
-/// leaf of the struct's record; `field` is the field's name.
+/// A step of a layout: the treatment of one or more leaves in the runtime's `layouts!`. Leaves are numbered from the
+/// first leaf of the struct's record, and `field` is the name of the field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Piece {
-    /// A value of a field.
+    /// The value of a field.
     One { leaf: u8, field: String, kind: Kind },
     /// A constant.
     Constant { leaf: u8, value: u64 },
     /// The length of a field's bytes.
     Length { leaf: u8, field: String },
-    /// The number of a field's items.
+    /// The number of items in a field.
     Count { leaf: u8, field: String },
     /// A nested record.
     Nested { base: u8, field: String },
     /// A repetition.
     Each { count: u8, field: String, body: Body },
-    /// What is there if its count is 1.
+    /// A part that is present if its count is 1.
     Optional { count: u8, field: String, body: Body },
 }
 
-/// How a leaf's value looks in Rust.
+/// The Rust representation of a leaf's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Number,
     Signed,
     Float,
-    /// A number whose values or bits have names.
+    /// A number with named values or bits.
     Named,
     Bytes,
     Array,
 }
 
-/// What is repeated.
+/// The body of a repetition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Body {
     One {
@@ -94,7 +95,7 @@ pub(crate) enum Body {
         leaf: u8,
         value: u64,
     },
-    /// A `vfield`: its length's leaf, its data's leaf.
+    /// A `vfield`, as the leaves of its length and its data.
     Vfield {
         length: u8,
         data: u8,
@@ -104,41 +105,41 @@ pub(crate) enum Body {
     },
 }
 
-/// The type of a number whose values or bits have names.
+/// The type of a number with named values or bits.
 #[derive(Clone, Debug)]
 pub(crate) struct NamedType {
     pub(crate) name: String,
-    /// The field's name in the DTD.
+    /// The name of the field in the DTD.
     pub(crate) field: String,
-    /// Bits, else values.
+    /// Whether bits rather than values are named.
     pub(crate) flags: bool,
     pub(crate) docs: Vec<String>,
     pub(crate) attributes: Vec<String>,
     pub(crate) items: Vec<NamedItem>,
 }
 
-/// A value or bit with a name.
+/// A named value or bit.
 #[derive(Clone, Debug)]
 pub(crate) struct NamedItem {
     pub(crate) number: u64,
-    /// The variant, or the constant.
+    /// The variant or the constant.
     pub(crate) name: String,
     /// The name in the DTD.
     pub(crate) text: String,
     pub(crate) docs: String,
 }
 
-/// A section that holds tagged data records.
+/// A section that contains tagged data records.
 #[derive(Clone, Debug)]
 pub(crate) struct Tagged {
-    /// Index in the format's sections.
+    /// Index of the section in the format.
     pub(crate) index: usize,
-    /// The enum.
+    /// The name of the enum.
     pub(crate) name: String,
     pub(crate) docs: Vec<String>,
-    /// Variant of `Record`.
+    /// The variant of `Record`.
     pub(crate) variant: String,
-    /// Method of `Trace`.
+    /// The method of `Trace`.
     pub(crate) method: String,
     pub(crate) records: Vec<Listed>,
     pub(crate) bytes: bool,
@@ -147,12 +148,12 @@ pub(crate) struct Tagged {
 /// A record in a section.
 #[derive(Clone, Debug)]
 pub(crate) struct Listed {
-    /// Index in the format's records.
+    /// Index of the record in the format.
     pub(crate) record: usize,
     pub(crate) item: usize,
-    /// Variant of the section's enum.
+    /// The variant of the section's enum.
     pub(crate) variant: String,
-    /// Method of `Writer`.
+    /// The method of `Writer`.
     pub(crate) method: String,
 }
 
@@ -161,11 +162,12 @@ pub(crate) struct Listed {
 pub(crate) struct Stream {
     pub(crate) index: usize,
     pub(crate) item: usize,
-    /// Variant of `Element`.
+    /// The variant of `Element`.
     pub(crate) variant: String,
-    /// Method of `Trace` and, where users fill the stream, of `Writer`.
+    /// The method of `Trace` and, if users fill the stream, of `Writer`.
     pub(crate) method: String,
-    /// Some leaf strides through it, or leaves there what its model misses: the writer fills it by itself.
+    /// Whether the writer fills the stream itself, because a leaf strides through it or a model stores its misses
+    /// there.
     pub(crate) strided: bool,
     pub(crate) docs: Vec<String>,
 }
@@ -173,15 +175,15 @@ pub(crate) struct Stream {
 /// The columns of a record.
 #[derive(Clone, Debug)]
 pub(crate) struct RecordColumns {
-    /// The struct of its columns.
+    /// The name of the struct for the columns.
     pub(crate) name: String,
-    /// The struct of one record.
+    /// The name of the struct for one record.
     pub(crate) of: String,
-    /// Whether that has bytes.
+    /// Whether that struct contains bytes.
     pub(crate) bytes: bool,
-    /// Index in the format's records.
+    /// Index of the record in the format.
     pub(crate) record: usize,
-    /// For each section that lists it: the method of `Columns`, and the section's index.
+    /// For each section that lists the record: the method of `Columns`, and the index of the section.
     pub(crate) places: Vec<(String, usize)>,
     pub(crate) columns: Vec<Column>,
 }
@@ -194,7 +196,7 @@ pub(crate) struct Column {
     pub(crate) kind: ColumnKind,
 }
 
-/// What a column holds.
+/// The content of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ColumnKind {
     Unsigned,
@@ -203,7 +205,7 @@ pub(crate) enum ColumnKind {
     Arrays,
 }
 
-/// Everything, in the order of output.
+/// All items, in the order of the output.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Model {
     pub(crate) named: Vec<NamedType>,
@@ -214,7 +216,7 @@ pub(crate) struct Model {
 }
 
 impl Model {
-    /// Checks whether a type holds bytes somewhere.
+    /// Checks whether a type contains bytes at any depth.
     pub(crate) fn has_bytes(&self, ty: &Ty) -> bool {
         match ty {
             Ty::Bytes => true,

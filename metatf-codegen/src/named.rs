@@ -1,4 +1,4 @@
-//! The types of numbers whose values or bits have names: what they and their variants are called.
+//! The types of numbers with named values or bits, and the names of their variants.
 
 use heck::{ToShoutySnakeCase, ToUpperCamelCase};
 use metatf_parser::schema::{Bits, Format, Leaf, Names};
@@ -8,8 +8,8 @@ use crate::model::{Model, NamedItem, NamedType};
 use crate::names::{Scope, camel, ident, legal};
 use crate::options::Lookup;
 
-/// Finds the type of a leaf's values, or makes it: leaves of one name with the same names share a type. `owner` is the struct with
-/// the field.
+/// Returns the type of a leaf's values, creating it if necessary. Leaves with the same field name and the same list of
+/// names share a type. `owner` is the struct that contains the field.
 pub(crate) fn named(
     model: &mut Model,
     types: &mut Scope,
@@ -54,7 +54,7 @@ pub(crate) fn named(
     Some(model.named.len() - 1)
 }
 
-/// Makes a name of what may be any text: what no name holds separates its words.
+/// Converts arbitrary text to a name. Characters that a name cannot contain separate its words.
 fn item_name(text: &str, number: u64, flags: bool) -> String {
     let words: String = text.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
     if words.chars().all(|c| c == '_') {

@@ -1,14 +1,14 @@
-//! Names of the generated code: legal in every edition, and no two alike.
+//! Unique names for the generated code that are legal in every edition.
 //!
-//! A name is chosen from a list of candidates, the plainest first; the first that is free wins. Names are asked for in
-//! the order of the DTD, so the same DTD always gets the same names.
+//! Each name is chosen from a list of candidates, the simplest first, and the first one not yet in use wins. Names are
+//! requested in the order of the DTD, so the same DTD always gets the same names.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use heck::{ToSnakeCase, ToUpperCamelCase};
 use proc_macro2::{Ident, Span};
 
-/// Keywords of all editions, 2018 to 2024, and those reserved for later: a name that is one of them is written raw.
+/// Keywords of the editions 2018 to 2024, and keywords reserved for later. Such a name is written as a raw identifier.
 const KEYWORDS: &[&str] = &[
     "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "do", "dyn", "else", "enum",
     "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop", "macro", "match", "mod", "move",
@@ -16,13 +16,13 @@ const KEYWORDS: &[&str] = &[
     "unsafe", "unsized", "use", "virtual", "where", "while", "yield",
 ];
 
-/// Words that cannot even be written raw.
+/// Words that are not even allowed as raw identifiers.
 const NEVER: &[&str] = &["_", "self", "Self", "super", "crate"];
 
-/// Makes an identifier for a name that is a legal DTD name (or was made of some).
+/// Returns an identifier for a name that is legal in a DTD, or derived from such names.
 pub(crate) fn ident(name: &str) -> Ident {
     if NEVER.contains(&name) {
-        // `_` becomes `__`, `self` becomes `self_`.
+        // `_` becomes `__`, and `self` becomes `self_`.
         return Ident::new(&format!("{name}_"), Span::call_site());
     }
     if KEYWORDS.contains(&name) {
@@ -31,17 +31,17 @@ pub(crate) fn ident(name: &str) -> Ident {
     Ident::new(name, Span::call_site())
 }
 
-/// Returns the name of a type or a variant: `createHeap` is `CreateHeap`.
+/// Returns the name of a type or a variant: `createHeap` becomes `CreateHeap`.
 pub(crate) fn camel(name: &str) -> String {
     legal(name.to_upper_camel_case(), "Type", name)
 }
 
-/// Returns the name of a method: `createHeap` is `create_heap`.
+/// Returns the name of a method: `createHeap` becomes `create_heap`.
 pub(crate) fn snake(name: &str) -> String {
     legal(name.to_snake_case(), "item", name)
 }
 
-/// Makes a converted name legal: case conversion drops underscores, so what is left may be nothing, or begin with a digit.
+/// Makes a converted name legal. Case conversion drops underscores, so the result may be empty or start with a digit.
 pub(crate) fn legal(converted: String, prefix: &str, name: &str) -> String {
     match converted.chars().next() {
         None => format!("{prefix}{}", name.len()),
@@ -50,21 +50,23 @@ pub(crate) fn legal(converted: String, prefix: &str, name: &str) -> String {
     }
 }
 
-/// The names in use in one place: a module's types, an enum's variants, a struct's fields, a type's methods.
+/// The names in use in one scope: the types of a module, the variants of an enum, the fields of a struct, or the
+/// methods of a type.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scope {
     taken: BTreeSet<String>,
-    /// Of a name that was numbered: the number to try next. Those below it stay taken.
+    /// For each numbered name, the next number to try. Lower numbers remain in use.
     numbered: BTreeMap<String, u32>,
 }
 
 impl Scope {
-    /// Makes a scope in which these names are taken from the start.
+    /// Creates a scope in which these names are already in use.
     pub(crate) fn with(taken: &[&str]) -> Self {
         Self { taken: taken.iter().map(|&t| t.to_owned()).collect(), numbered: BTreeMap::new() }
     }
 
-    /// Takes the first free candidate, or else the last one with the lowest number from 2 that makes it free.
+    /// Returns the first unused candidate, or else the last candidate with the lowest number, from 2 on, that makes it
+    /// unique.
     pub(crate) fn take(&mut self, candidates: &[String]) -> String {
         let free = candidates.iter().find(|c| !self.taken.contains(*c)).cloned();
         let name = free.unwrap_or_else(|| self.numbered(candidates.last().map_or("item", String::as_str)));

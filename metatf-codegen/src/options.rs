@@ -1,37 +1,40 @@
-//! What a user may change about the generated code.
+//! The options of the generated code.
 
-/// Choices that shape the generated code, the same for build scripts, the command line and the attribute.
+/// The options of the generated code, which are the same for build scripts, the command line and the attribute.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Names the DTD in the generated code (`HATF10.dtd`).
+    /// The name of the DTD in the generated code (`HATF10.dtd`).
     pub source: String,
-    /// Path of the runtime crate, for crates that depend on `metatf` under another name. Default `::metatf`.
+    /// The path of the runtime crate, for crates that depend on `metatf` under a different name. The default is
+    /// `::metatf`.
     pub runtime: String,
-    /// Puts everything into a public module of this name, instead of where the code is included.
+    /// The name of a public module for the code, instead of the place that includes it.
     pub module: Option<String>,
-    /// Attributes for the structs of records, in the order they were given: path of the record, and attribute.
+    /// Attributes for the structs of records, in the order given, as pairs of a record path and an attribute.
     pub record_attributes: Vec<(String, String)>,
-    /// Attributes for fields: path of the field, and attribute.
+    /// Attributes for fields, as pairs of a field path and an attribute.
     pub field_attributes: Vec<(String, String)>,
-    /// Other names for sections, records (types and methods) and fields: path, and the name wanted.
+    /// New names for sections, records (types and methods) and fields, as pairs of a path and a name.
     pub renames: Vec<(String, String)>,
-    /// Widths that traces are expected to give fields, where those are not the DTD's: path of the field, and bytes. Traces
-    /// with just these widths are read and written by code that knows them; all others are read and written all the same.
+    /// Expected widths of fields in traces that differ from the DTD, as pairs of a field path and a number of bytes.
+    /// Traces with exactly these widths are read and written by specialized code. All other traces are supported as
+    /// well.
     pub expected_widths: Vec<(String, u8)>,
-    /// Path of the module that has the code, `crate::events`, if it shall have emitters for a running program: functions, and
-    /// macros, which name the module by this path. They need the crate `metatf-telemetry`.
+    /// The path of the module that contains the code, such as `crate::events`, if it should include emitters for a
+    /// running program. These are functions, and macros that refer to the module by this path. They require the crate
+    /// `metatf-telemetry`.
     pub emitters: Option<String>,
     /// Kinds of events whose emitters compile to nothing.
     pub without_kinds: Vec<String>,
-    /// True if emitters in C, and those without the standard library, may leave out records that they cannot write. Otherwise such a record
-    /// is an error.
+    /// Whether emitters in C, and those without the standard library, may omit records that they cannot write.
+    /// Otherwise such a record is an error.
     pub allow_missing: bool,
-    /// Path of the crate that emitters call. Default `::metatf_telemetry`.
+    /// The path of the crate that emitters call. The default is `::metatf_telemetry`.
     pub telemetry_runtime: String,
 }
 
 impl Options {
-    /// Returns the defaults, for a DTD of this name.
+    /// Returns the default options for a DTD with this name.
     #[must_use]
     pub fn new(source: impl Into<String>) -> Self {
         Self {
@@ -51,17 +54,17 @@ impl Options {
 }
 
 impl Options {
-    /// Checks that what must be Rust is.
+    /// Checks that the parts that must be valid Rust are.
     pub(crate) fn check(&self) -> Result<(), OptionError> {
         let letter = |c: char| c.is_ascii_alphabetic() || c == '_';
         let name = |n: &str| n.starts_with(letter) && n.chars().all(|c| letter(c) || c.is_ascii_digit());
         let names = self.renames.iter().map(|(_, name)| name).chain(&self.module);
         if let Some(wrong) = names.into_iter().find(|n| !name(n)) {
-            return Err(OptionError(format!("`{wrong}` is no name: letters, digits and `_` make one")));
+            return Err(OptionError(format!("`{wrong}` is not a valid name: expected letters, digits and `_`")));
         }
         let path = |what: &str, path: &str| match syn::parse_str::<syn::Path>(path) {
             Ok(_) => Ok(()),
-            Err(_) => Err(OptionError(format!("{what} `{path}` is no path"))),
+            Err(_) => Err(OptionError(format!("{what} `{path}` is not a path"))),
         };
         path("the runtime", &self.runtime)?;
         path("the runtime of telemetry", &self.telemetry_runtime)?;
@@ -69,7 +72,8 @@ impl Options {
     }
 }
 
-/// A mistake in the options: they name what the DTD does not have, or hold text that is not Rust.
+/// A mistake in the options: they refer to something that the DTD does not have, or contain text that is not valid
+/// Rust.
 #[derive(Clone, PartialEq, Eq)]
 pub struct OptionError(pub(crate) String);
 
@@ -88,7 +92,7 @@ impl std::fmt::Display for OptionError {
 
 impl std::error::Error for OptionError {}
 
-/// Looks up what the options say about a path, and notes which were of use: one that never is was a mistake.
+/// Looks up options by path, and tracks which of them are used. An unused option is a mistake.
 pub(crate) struct Lookup<'o> {
     options: &'o Options,
     used: std::cell::RefCell<std::collections::BTreeSet<String>>,
@@ -106,31 +110,31 @@ impl<'o> Lookup<'o> {
         })
     }
 
-    /// Returns the name wanted for what goes by any of these paths.
+    /// Returns the new name of an item with any of these paths.
     pub(crate) fn rename(&self, paths: &[String]) -> Option<String> {
         self.find(&self.options.renames, paths).last().map(str::to_owned)
     }
 
-    /// Returns attributes of a record that goes by any of these paths.
+    /// Returns the attributes of a record with any of these paths.
     pub(crate) fn record_attributes(&self, paths: &[String]) -> Vec<String> {
         self.find(&self.options.record_attributes, paths).map(str::to_owned).collect()
     }
 
-    /// Returns attributes of a field that goes by any of these paths.
+    /// Returns the attributes of a field with any of these paths.
     pub(crate) fn field_attributes(&self, paths: &[String]) -> Vec<String> {
         self.find(&self.options.field_attributes, paths).map(str::to_owned).collect()
     }
 
-    /// Returns the first path that nothing in the DTD goes by.
+    /// Returns an error for the first path that denotes nothing in the DTD.
     pub(crate) fn unused(&self) -> Option<OptionError> {
         let Options { record_attributes, field_attributes, renames, .. } = self.options;
         [record_attributes, field_attributes, renames].into_iter().find_map(|pairs| self.unused_of(pairs))
     }
 
-    /// Does the same for one option.
+    /// Returns the same error for a single option.
     pub(crate) fn unused_of(&self, pairs: &[(String, String)]) -> Option<OptionError> {
         let used = self.used.borrow();
         let (unused, _) = pairs.iter().find(|(path, _)| path.as_str() != "." && !used.contains(path))?;
-        Some(OptionError(format!("the DTD has nothing called `{unused}` that an option could apply to")))
+        Some(OptionError(format!("an option refers to `{unused}`, but the DTD has no such item")))
     }
 }

@@ -1,4 +1,4 @@
-//! Names everything a DTD has, sections first, then records, then methods, and makes a struct of each record.
+//! Names all items of a DTD, first sections, then records, then methods, and builds a struct for each record.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,9 +12,9 @@ use crate::options::Lookup;
 use crate::shape::Shaper;
 use crate::uses::Uses;
 
-/// Types that every generated module has, and the parameter of its structs.
+/// Types in every generated module, and the type parameter of its structs.
 const TYPES: &[&str] = &["Record", "Element", "Trace", "Writer", "Protocol", "Columns", "Bytes"];
-/// Methods that every `Trace` has, of its own or through the runtime's.
+/// Methods that every `Trace` has, either directly or through the runtime.
 const TRACE_METHODS: &[&str] = &[
     "open",
     "from_slice",
@@ -82,7 +82,7 @@ const COLUMNS_METHODS: &[&str] = &[
     "record_of",
 ];
 
-/// Makes the model of a DTD.
+/// Returns the model of a DTD.
 pub(crate) fn plan(dtd: &Dtd, lookup: &Lookup<'_>) -> Model {
     let mut named = BTreeMap::new();
     for record in dtd.records.iter().skip(3) {
@@ -116,7 +116,7 @@ pub(crate) fn plan(dtd: &Dtd, lookup: &Lookup<'_>) -> Model {
     planner.model
 }
 
-/// Returns the records of a section that carry data.
+/// Returns the records of a section that contain data.
 fn data_records(section: &Section) -> impl Iterator<Item = RecordId> + '_ {
     section.records.iter().copied().filter(|&id| id > METADATA)
 }
@@ -128,9 +128,9 @@ struct Planner<'s, 'd> {
     variants: Scope,
     trace: Scope,
     writer: Scope,
-    /// How many records go by a name, as the name of a type.
+    /// The number of records with the same type name.
     named: BTreeMap<String, usize>,
-    /// Numbers of the stream sections that values are taken from by striding, or by models.
+    /// The numbers of the stream sections that provide values for strides or models.
     strided: BTreeSet<u8>,
     /// The struct of each top record.
     structs: Vec<Option<usize>>,
@@ -138,7 +138,7 @@ struct Planner<'s, 'd> {
 }
 
 impl<'d> Planner<'_, 'd> {
-    /// Names a section's enum, its variant of `Record`, its method of `Trace`.
+    /// Chooses the names of a section's enum, of its variant of `Record`, and of its method of `Trace`.
     fn section_names(&mut self, section: &Section) -> (String, String, String) {
         let name = section_name(section);
         let wanted = self.lookup.rename(&[name.to_owned()]).unwrap_or_else(|| name.to_owned());
@@ -150,7 +150,7 @@ impl<'d> Planner<'_, 'd> {
         )
     }
 
-    /// Makes a struct for each tagged record and stream element. All get their names before any nested record does.
+    /// Builds a struct for each tagged record and stream element. All of them are named before any nested record.
     fn structs(&mut self) {
         let records: Vec<(usize, &'d Record)> = self.dtd.records.iter().enumerate().skip(3).collect();
         let names: Vec<String> = records.iter().map(|(_, record)| self.record_name(record)).collect();
@@ -177,14 +177,14 @@ impl<'d> Planner<'_, 'd> {
         }
     }
 
-    /// Returns the names by which options call a record: its name, and its name after its section's.
+    /// Returns the paths of a record in options: its name, and its name qualified by the section.
     fn paths(&self, record: &Record) -> Vec<String> {
         let section = record.section.and_then(|id| self.dtd.sections.get(usize::from(id.0)));
         let long = section.map(|s| format!("{}.{}", section_name(s), record.name));
         std::iter::once(record.name.clone()).chain(long).collect()
     }
 
-    /// Names a record's struct: plainly where no record of another section has the name.
+    /// Chooses the name of a record's struct: the plain name, unless another section has a record with the same name.
     fn record_name(&mut self, record: &Record) -> String {
         if let Some(wanted) = self.lookup.rename(&self.paths(record)) {
             return self.types.take(&[wanted]);
@@ -228,7 +228,8 @@ impl<'d> Planner<'_, 'd> {
         self.model.tagged.push(Tagged { index, name, docs, variant, method, records, bytes });
     }
 
-    /// Names a record's method of `Writer`. A global record goes by its own name in the global section, and with the section's name before it elsewhere.
+    /// Chooses the name of a record's method of `Writer`. A global record has its own name in the global section, and
+    /// is prefixed by the section's name in other sections.
     fn writer_method(&mut self, section: &Section, record: &Record, wanted: &str) -> String {
         let at_home = self.dtd.sections.get(usize::from(record.section.map_or(0, |s| s.0)));
         let at_home = at_home.is_some_and(|home| home.number == section.number);
@@ -244,7 +245,7 @@ impl<'d> Planner<'_, 'd> {
         let wanted = self.lookup.rename(&[name.to_owned()]).unwrap_or_else(|| name.to_owned());
         let method = snake(&wanted);
         let candidates = [method.clone(), format!("{method}_section"), format!("{method}_stream_section")];
-        // One name for both: the first that neither has.
+        // The same name for both: the first one that is unused in both.
         let method = self.trace.take(&[self.writer.take(&candidates), candidates[1].clone(), candidates[2].clone()]);
         let strided = self.strided.contains(&section.number);
         let docs = docs::or(docs::lines(section.doc.as_deref()), || format!("The elements of section `{name}`."));
@@ -252,7 +253,8 @@ impl<'d> Planner<'_, 'd> {
         self.model.streams.push(Stream { index, item, variant, method, strided, docs });
     }
 
-    /// Names the columns of the records that sections list. They are named last: columns were added to formats whose other names are in use.
+    /// Chooses the names of columns of the records that sections list. These come last, because columns were added when
+    /// the other names were already in use.
     fn columns(&mut self) {
         let mut methods = Scope::with(COLUMNS_METHODS);
         let mut places: BTreeMap<usize, Vec<(String, usize)>> = BTreeMap::new();
@@ -288,11 +290,11 @@ fn section_name(section: &Section) -> &str {
     section.name.as_deref().unwrap_or("global")
 }
 
-/// Describes a record without a doc comment.
+/// Describes a record that has no doc comment.
 fn title(dtd: &Dtd, record: &Record) -> String {
     let section = record.section.and_then(|id| dtd.sections.get(usize::from(id.0))).and_then(|s| s.name.as_deref());
     match (record.tag, section) {
-        _ if record.catch_all => format!("Record `{}`, of all tags that no other record has.", record.name),
+        _ if record.catch_all => format!("Record `{}`, which matches all tags without their own record.", record.name),
         (Some(tag), _) => format!("Record `{}`, tag {tag}.", record.name),
         (None, Some(section)) => format!("Element `{}` of section `{section}`.", record.name),
         (None, None) => format!("Element `{}`.", record.name),

@@ -1,4 +1,4 @@
-//! From a record's items to a struct: which fields it has, and how they lie in the bytes.
+//! Derives a struct from a record's items: its fields and their byte layout.
 
 use metatf_parser::schema::{Dtd, Format, Item, Leaf, LeafId, Names, Record, Repeated, Width};
 
@@ -9,7 +9,7 @@ use crate::names::{Scope, camel, ident, snake};
 use crate::options::Lookup;
 use crate::uses::{Uses, leaf, vfield};
 
-/// Makes the structs of one top record, nested ones before those that hold them.
+/// A builder of the structs of one top record. Nested structs come before the structs that contain them.
 pub(crate) struct Shaper<'s, 'd> {
     pub(crate) model: &'s mut Model,
     pub(crate) types: &'s mut Scope,
@@ -17,36 +17,36 @@ pub(crate) struct Shaper<'s, 'd> {
     pub(crate) dtd: &'d Dtd,
     pub(crate) record: &'d Record,
     pub(crate) uses: Uses,
-    /// Name of the top record's struct.
+    /// The name of the top record's struct.
     pub(crate) top: String,
-    /// Structs of nested records and groups made so far: what options call them, and their index.
+    /// The structs of nested records and groups so far, each with its paths in options and its index.
     pub(crate) nested: &'s mut Vec<(Vec<String>, usize)>,
 }
 
-/// A struct in the making.
+/// An unfinished struct.
 struct Draft {
     shape: Shape,
     names: Scope,
-    /// First leaf of the struct's record: leaves are numbered from here.
+    /// The first leaf of the struct's record, from which leaves are numbered.
     base: u8,
-    /// What options call the struct.
+    /// The paths of the struct in options.
     paths: Vec<String>,
-    /// What the names of its groups begin with.
+    /// The prefix for the names of its groups.
     owner: String,
 }
 
 impl Shaper<'_, '_> {
-    /// Makes the shape of the top record's struct.
+    /// Returns the shape of the top record's struct.
     pub(crate) fn top_shape(&mut self, paths: &[String]) -> Shape {
         let (items, owner) = (self.record.items.clone(), self.top.clone());
         self.shape(&items, 0, paths, &owner)
     }
 
-    /// Makes the shape of a struct of these items; `base` is the first leaf of the record that lists them.
+    /// Returns the shape of a struct with these items. `base` is the first leaf of the record that lists them.
     fn shape(&mut self, items: &[Item], base: u8, paths: &[String], owner: &str) -> Shape {
         let (names, owner) = (Scope::default(), owner.to_owned());
         let mut draft = Draft { shape: Shape::default(), names, base, paths: paths.to_vec(), owner };
-        // Fields are named first: a count is laid out by the name of what it counts.
+        // Fields are named first, because the layout of a count refers to the name of the counted field.
         let fields: Vec<Option<usize>> = items.iter().map(|item| self.field(&mut draft, items, item)).collect();
         for (item, field) in items.iter().zip(&fields) {
             self.lay_out(&mut draft, items, &fields, item, *field);
@@ -55,7 +55,7 @@ impl Shaper<'_, '_> {
         draft.shape
     }
 
-    /// Adds the field of an item, if it has one: constants, counts and lengths have none.
+    /// Adds the field of an item. Constants, counts and lengths have no field.
     fn field(&mut self, draft: &mut Draft, items: &[Item], item: &Item) -> Option<usize> {
         let record = self.record;
         let (key, ty, docs) = match item {
@@ -82,7 +82,7 @@ impl Shaper<'_, '_> {
                 let optional = record.is_optional(*count);
                 let (ty, mut docs) = self.repeated(draft, key, body, !optional)?;
                 if let Some(count) = leaf(record, *count).filter(|l| l.computed.is_some()) {
-                    let how = if optional { "There if this is 1" } else { "As many as this says" };
+                    let how = if optional { "Present if this is 1" } else { "Number of items" };
                     docs.push(format!("{how}: `{}`.", count.key));
                 }
                 (key, if optional { Ty::Optional(Box::new(ty)) } else { Ty::List(Box::new(ty)) }, docs)
@@ -96,7 +96,7 @@ impl Shaper<'_, '_> {
         Some(draft.shape.fields.len() - 1)
     }
 
-    /// `several`: more than one, else what is there or not.
+    /// Returns the type and docs of a repeated field, or of an optional one unless `several` is set.
     fn repeated(&mut self, draft: &Draft, key: &str, body: &Repeated, several: bool) -> Option<(Ty, Vec<String>)> {
         let record = self.record;
         Some(match body {
@@ -124,16 +124,16 @@ impl Shaper<'_, '_> {
         })
     }
 
-    /// Makes the struct of the items of a repeated group.
+    /// Builds the struct for the items of a repeated group.
     fn group(&mut self, draft: &Draft, key: &str, items: &[Item]) -> usize {
         let paths: Vec<String> = draft.paths.iter().map(|path| format!("{path}.{key}")).collect();
         let name = format!("{}{}Item", draft.owner, camel(key.strip_suffix("_items").unwrap_or(key)));
         let shape = self.shape(items, draft.base, &paths, &name);
-        let docs = vec![format!("One of the `{key}` of [`{}`].", draft.owner)];
+        let docs = vec![format!("An item of `{key}` in [`{}`].", draft.owner)];
         self.intern(&paths, &[name], docs, shape)
     }
 
-    /// Makes the struct of a nested record.
+    /// Builds the struct of a nested record.
     fn nested(&mut self, name: &str, doc: Option<&str>, items: &[Item], base: u8) -> usize {
         let paths = [name.to_owned()];
         let shape = self.shape(items, base, &paths, &camel(name));
@@ -141,7 +141,7 @@ impl Shaper<'_, '_> {
         self.intern(&paths, &[camel(name), format!("{}{}", self.top, camel(name))], docs, shape)
     }
 
-    /// Finds an earlier struct of the same paths and shape, or a new one.
+    /// Returns an existing struct with the same paths and shape, or a new one.
     fn intern(&mut self, paths: &[String], names: &[String], docs: Vec<String>, shape: Shape) -> usize {
         let same = self.nested.iter().find(|(known, index)| {
             known == paths && self.model.structs.get(*index).is_some_and(|s| s.shape.same_as(&shape))
@@ -162,13 +162,13 @@ impl Shaper<'_, '_> {
         index
     }
 
-    /// Finds a `vfield` whose length follows from its data.
+    /// Returns the leaves of a `vfield` whose length follows from its data.
     fn vfield_item(&self, name: &str, items: &[Item]) -> Option<(LeafId, LeafId)> {
         let found = vfield(self.record, &self.uses, name, items)?;
         leaf(self.record, found.0)?.constant.is_none().then_some(found)
     }
 
-    /// Returns the type of a leaf's field. A count or length is a plain number however tools print it.
+    /// Returns the type of a leaf's field. A count or length is a plain number, whatever its format.
     fn leaf_type(&mut self, draft: &Draft, id: LeafId, l: &Leaf) -> Ty {
         match self.kind(id, l) {
             Kind::Named => named(self.model, self.types, self.lookup, &draft.owner, l).map_or(Ty::U64, Ty::Named),
@@ -259,7 +259,7 @@ impl Shaper<'_, '_> {
                 Some((length, data)) => Body::Vfield { length: at(length), data: at(data) },
                 None => Body::Nested { base: first_leaf(items)?.saturating_sub(base) },
             },
-            // A group's items are numbered like the record around them.
+            // The items of a group are numbered like the surrounding record.
             Repeated::Group(_) => Body::Nested { base: 0 },
         })
     }
@@ -270,14 +270,16 @@ fn first_leaf(items: &[Item]) -> Option<u8> {
     match items.first()? {
         Item::Leaf(id) => Some(id.0),
         Item::Nested { items, .. } => first_leaf(items),
-        // A count in place stands before; an earlier one is in the same record, so this is not the first item.
+        // A count in place precedes the repetition. A count elsewhere is in the same record, so this is not the first
+        // item.
         Item::Repeat { body: Repeated::Leaf(id), .. } => Some(id.0),
         Item::Repeat { body: Repeated::Group(items) | Repeated::Record { items, .. }, .. } => first_leaf(items),
     }
 }
 
 impl Shape {
-    /// Checks for the same fields at the same places. Docs and attributes come from the record's own definition.
+    /// Checks whether both shapes have the same fields and layout. Docs and attributes come from the record's own
+    /// definition.
     fn same_as(&self, other: &Self) -> bool {
         let fields = |s: &Self| s.fields.iter().map(|f| (f.name.clone(), f.ty.clone())).collect::<Vec<_>>();
         fields(self) == fields(other) && self.pieces == other.pieces

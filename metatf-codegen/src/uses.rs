@@ -1,12 +1,12 @@
-//! Which leaves only repeat what a field holds: counts and lengths, which are not fields of their own.
+//! Finds counts and lengths: leaves that only repeat information in a field and so need no separate field.
 
 use metatf_parser::schema::{Expr, ExprOp, Item, Leaf, LeafId, Record, Repeated, Width};
 
-/// Who looks at a leaf's value, by leaf.
+/// The numbers of uses of each leaf's value.
 pub(crate) struct Uses {
     counted: Vec<u32>,
     measured: Vec<u32>,
-    /// By counts that are expressions: nothing follows from those.
+    /// Uses in counts that are expressions, from which the leaf's value cannot be derived.
     computed: Vec<u32>,
 }
 
@@ -40,7 +40,7 @@ impl Uses {
         }
     }
 
-    /// Counts repetitions. The parser bounds the depth of nesting (spec 3.5).
+    /// Counts the uses in repetitions. The parser bounds the nesting depth (spec 3.5).
     fn counts(&mut self, items: &[Item]) {
         for item in items {
             match item {
@@ -56,7 +56,7 @@ impl Uses {
         }
     }
 
-    /// Checks whether the leaf counts or measures something.
+    /// Checks whether the leaf is a count or a length.
     pub(crate) fn any(&self, id: LeafId) -> bool {
         let at = usize::from(id.0);
         self.counted.get(at) != Some(&0) || self.measured.get(at) != Some(&0)
@@ -69,19 +69,19 @@ impl Uses {
             && self.computed.get(at) == Some(&0)
     }
 
-    /// Checks whether a leaf is the length of one byte array, and nothing else.
+    /// Checks whether a leaf is only the length of one byte array.
     pub(crate) fn measures_one(&self, record: &Record, id: LeafId) -> bool {
         leaf(record, id).is_some_and(|l| l.constant.is_none()) && self.only(id, 0, 1)
     }
 
-    /// Returns the repetition among `items` whose number of items is all that this leaf holds: its position.
+    /// Returns the index of the repetition in `items` for which this leaf is only the count.
     pub(crate) fn counts_only(&self, record: &Record, items: &[Item], id: LeafId) -> Option<usize> {
         let plain = leaf(record, id)?.constant.is_none() && self.only(id, 1, 0);
         let counted = |i: &Item| matches!(i, Item::Repeat { count, .. } if *count == id);
         items.iter().position(counted).filter(|_| plain)
     }
 
-    /// Returns the byte array among `items` whose length is all that this leaf holds: its leaf.
+    /// Returns the byte array in `items` for which this leaf is only the length.
     pub(crate) fn measures_only(&self, record: &Record, items: &[Item], id: LeafId) -> Option<LeafId> {
         let plain = leaf(record, id)?.constant.is_none() && self.only(id, 0, 1);
         let measured = items.iter().find_map(|item| match item {
@@ -101,8 +101,8 @@ pub(crate) fn leaf(record: &Record, id: LeafId) -> Option<&Leaf> {
     record.leaves.get(usize::from(id.0))
 }
 
-/// Returns the leaves of a nested `vfield` that is nothing but its data (spec 8): the length follows from the data, or is
-/// constant.
+/// Returns the leaves of a nested `vfield` that can be represented by its data (spec 8): the length follows from the
+/// data or is constant.
 pub(crate) fn vfield(record: &Record, uses: &Uses, name: &str, items: &[Item]) -> Option<(LeafId, LeafId)> {
     let (&[Item::Leaf(length), Item::Leaf(data)], "vfield") = (items, name) else { return None };
     let bytes = leaf(record, data).is_some_and(|l| !l.is_numeric());

@@ -1,13 +1,14 @@
-//! A field more in every record: for tools that add one to traces of any DTD.
+//! Adds a field to every record, for tools that extend the traces of an arbitrary DTD.
 
 use crate::ast::{Count, FieldItem, Name, Record};
 use crate::diagnostic::Reporter;
 use crate::span::{Source, Span};
 use crate::{lexer, syntax, text};
 
-/// Returns the text of a DTD in which every record with a tag begins with another field, behind its tag, and `properties` stand at the
-/// end. All else stays as it is written. `None` for a text that does not follow the grammar, and for one with a record that is a
-/// repetition without parentheses. What is wrong with the new text, such as a field of this name, is for [`parse`](crate::parse) to find.
+/// Returns the text of a DTD with a field added to every tagged record, right after the tag, and with `properties`
+/// appended. All other text is unchanged. Returns `None` if the text does not follow the grammar, or if a record
+/// consists of a repetition without parentheses. This function does not check the new text: [`parse`](crate::parse)
+/// reports problems such as an existing field of the same name.
 #[must_use]
 pub fn add_field(text: &[u8], name: &str, properties: &str) -> Option<String> {
     let source = Source::new(text);
@@ -41,7 +42,7 @@ fn is_tagged(record: &Record<'_>) -> bool {
     record.block.iter().any(|setting| sets_tag(&setting.path) && setting.name.text == "value")
 }
 
-/// What is to be written where.
+/// Returns the insertions for a record, each as an offset and the text to insert.
 fn places(record: &Record<'_>, name: &str) -> Option<Vec<(usize, String)>> {
     match &record.fields {
         FieldItem::Name(tag) if tag.text == "tag" => {
@@ -57,7 +58,7 @@ fn places(record: &Record<'_>, name: &str) -> Option<Vec<(usize, String)>> {
     }
 }
 
-/// What a record's fields begin with, and whether it is the tag.
+/// Returns the location of a record's first field, and whether that field is the tag.
 fn first(item: &FieldItem<'_>) -> Option<(Span, bool)> {
     match item {
         FieldItem::Name(name) | FieldItem::Repeat { count: Count::Name(name), .. } => {

@@ -1,5 +1,5 @@
-//! The syntax tree, with places; names are borrowed from the text. Its depth is at most 32 (the lexer sees to that), so recursion
-//! over it is safe.
+//! The syntax tree, with source locations and names borrowed from the text. The lexer limits its depth to 32, so
+//! recursion over the tree is safe.
 
 use crate::codes::Code;
 use crate::diagnostic::Draft;
@@ -8,69 +8,69 @@ use crate::schema::{Comparison, InterpretationWord};
 use crate::span::Span;
 use crate::vocabulary::Property;
 
-/// A name where it stands.
+/// A name and its location.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Name<'t> {
     pub(crate) text: &'t str,
     pub(crate) span: Span,
 }
 
-/// A DTD: scope 0 is the global one, the others are the sections.
+/// A parsed DTD. Scope 0 is the global scope, and the other scopes are sections.
 #[derive(Debug, Default)]
 pub(crate) struct Ast<'t> {
     pub(crate) doc: Option<String>,
     pub(crate) scopes: Vec<Scope<'t>>,
 }
 
-/// The definitions of a section, or the global ones.
+/// The definitions of a section or of the global scope.
 #[derive(Debug, Default)]
 pub(crate) struct Scope<'t> {
-    /// Name and number; `None` for the global scope and where the head could not be parsed.
+    /// The section's name and number; `None` for the global scope, or if the head could not be parsed.
     pub(crate) head: Option<SectionHead<'t>>,
     pub(crate) doc: Option<Box<str>>,
-    /// From its first token to its last; of the global scope nothing.
+    /// The range from the first token to the last; `None` for the global scope.
     pub(crate) extent: Option<Span>,
     pub(crate) records: Vec<Record<'t>>,
     pub(crate) properties: Vec<Setting<'t>>,
 }
 
-/// `section name number`.
+/// A section head: `section name number`.
 #[derive(Debug)]
 pub(crate) struct SectionHead<'t> {
     pub(crate) name: Name<'t>,
-    /// `None` where the number is over 64 bits, which has been reported.
+    /// The section number; `None` if it does not fit in 64 bits, which has already been reported.
     pub(crate) number: Option<Int>,
 }
 
-/// A record's definition.
+/// A record definition.
 #[derive(Debug)]
 pub(crate) struct Record<'t> {
     pub(crate) name: Name<'t>,
     pub(crate) fields: FieldItem<'t>,
     pub(crate) block: Vec<Setting<'t>>,
-    /// The `{` of its block.
+    /// The `{` that opens the block.
     pub(crate) brace: Option<Span>,
-    /// From its first token to its last.
+    /// The range from the first token to the last.
     #[cfg_attr(not(feature = "index"), expect(dead_code, reason = "for the index"))]
     pub(crate) extent: Span,
     pub(crate) doc: Option<Box<str>>,
 }
 
-/// A piece of a record's field list.
+/// An item of a record's field list.
 #[derive(Debug)]
 pub(crate) enum FieldItem<'t> {
     /// A leaf or a nested record.
     Name(Name<'t>),
-    /// `count * body`; the body is a name or a group.
+    /// A repetition, `count * body`. The body is a name or a group.
     Repeat { count: Count<'t>, body: Box<FieldItem<'t>> },
-    /// A composite.
+    /// A group of items in parentheses.
     Group(Vec<FieldItem<'t>>),
 }
 
-/// What says how often something is repeated.
+/// The count of a repetition.
 #[derive(Debug)]
 pub(crate) enum Count<'t> {
-    /// A field.
+    /// A field that stores the count.
     Name(Name<'t>),
     /// An expression over earlier fields.
     Computed(Computed<'t>),
@@ -83,68 +83,68 @@ pub(crate) struct Computed<'t> {
     pub(crate) span: Span,
 }
 
-/// `path.name = value;`
+/// A property setting, `path.name = value;`.
 #[derive(Debug)]
 pub(crate) struct Setting<'t> {
-    /// The field's path, at least one name.
+    /// The path of the field: one or more names.
     pub(crate) path: Vec<Name<'t>>,
-    /// The property's name.
+    /// The property name.
     pub(crate) name: Name<'t>,
-    /// The name is in quotes: an annotation that is meant, whatever it looks like.
+    /// Whether the name is in quotes, which marks a deliberate annotation even if the name resembles a property.
     pub(crate) quoted: bool,
     /// The property; `None` for an annotation.
     pub(crate) property: Option<Property>,
     pub(crate) value: Value<'t>,
     pub(crate) value_span: Span,
-    /// Of an annotation: its value as written, comments aside, with white space as the formatter puts it.
+    /// The annotation's value as written, without comments and with the formatter's whitespace.
     pub(crate) annotation: Option<Box<str>>,
     pub(crate) doc: Option<Box<str>>,
 }
 
 impl Setting<'_> {
-    /// Returns the place of path and property name.
+    /// Returns the range of the path and the property name.
     pub(crate) fn target(&self) -> Span {
         self.path.first().map_or(self.name.span, |first| first.span.to(self.name.span))
     }
 
-    /// Returns the path as it is written, without white space.
+    /// Returns the path as written, without whitespace.
     pub(crate) fn path_text(&self) -> String {
         self.path.iter().map(|n| n.text).collect::<Vec<_>>().join(".")
     }
 
-    /// Returns the property whose name this is nearly: an annotation that is probably none.
+    /// Returns the property that this annotation probably misspells.
     pub(crate) fn misspells(&self) -> Option<Property> {
         if self.property.is_some() || self.quoted { None } else { near_property(self.name.text) }
     }
 
-    /// Reports what is missing because of the misspelt name.
+    /// Reports a property that is missing because its name is misspelled.
     pub(crate) fn misspelt(&self, code: Code, message: String) -> Draft {
         let meant = self.misspells().map_or("", Property::name);
         Draft::new(code, self.name.span, message)
-            .label(format!("`{}` is no property", self.name.text))
+            .label(format!("`{}` is not a property", self.name.text))
             .help(format!("did you mean `{meant}`?"))
             .replace(self.name.span, meant)
     }
 
-    /// Checks whether this sets a property of `field`, or would except for the property's spelling.
+    /// Checks whether this setting is `property` of `field`, possibly misspelled.
     pub(crate) fn is(&self, field: &str, property: Property) -> bool {
         (self.property == Some(property) || self.misspells() == Some(property))
             && matches!(self.path.as_slice(), [only] if only.text == field)
     }
 }
 
-/// A property's value.
+/// A property value.
 #[derive(Debug)]
 pub(crate) enum Value<'t> {
     Interpretation(Interpretation<'t>),
     Text(String),
     Word(&'t str),
     Expression(Expression<'t>),
-    /// `bytes N`: the width of a byte array.
+    /// The width of a byte array: `bytes N`.
     Bytes(Int),
-    /// `until N`: the width of bytes that end at a byte.
+    /// The width of a byte array that ends at a given byte: `until N`.
     Until(Int),
-    /// Has a mistake that has been reported.
+    /// A value with a mistake that has already been reported.
     Broken,
 }
 
@@ -152,30 +152,30 @@ pub(crate) enum Value<'t> {
 #[derive(Debug)]
 pub(crate) struct Interpretation<'t> {
     pub(crate) word: InterpretationWord,
-    /// As many as the word's [arguments](InterpretationWord::arguments), in their order.
+    /// The arguments, as listed by [`InterpretationWord::arguments`] and in the same order.
     pub(crate) arguments: Vec<Argument<'t>>,
 }
 
-/// What stands behind the word of an interpretation.
+/// An argument of an interpretation.
 #[derive(Debug)]
 pub(crate) enum Argument<'t> {
     Number(Int),
-    /// A base that is a field.
+    /// The field used as a base.
     Base(Reference<'t>),
     Model(Model<'t>),
 }
 
-/// What a leaf is predicted by.
+/// The model that predicts a leaf.
 #[derive(Debug)]
 pub(crate) struct Model<'t> {
-    /// The number of the rules that it follows.
+    /// The revision of the prediction rules.
     pub(crate) revision: Option<Int>,
-    /// At least one.
+    /// The predictors, at least one.
     pub(crate) predictors: Vec<Predictor<'t>>,
     pub(crate) span: Span,
 }
 
-/// A predictor of a model.
+/// A predictor in a model.
 #[derive(Debug)]
 pub(crate) struct Predictor<'t> {
     pub(crate) kind: PredictorKind<'t>,
@@ -183,7 +183,7 @@ pub(crate) struct Predictor<'t> {
     pub(crate) span: Span,
 }
 
-/// What a predictor goes on.
+/// The kind of a predictor.
 #[derive(Debug)]
 pub(crate) enum PredictorKind<'t> {
     LastValue(Int),
@@ -196,22 +196,22 @@ pub(crate) enum PredictorKind<'t> {
 }
 
 impl PredictorKind<'_> {
-    /// Checks whether it is the model of a heap.
+    /// Checks whether the predictor is a heap model.
     pub(crate) fn is_heap(&self) -> bool {
         matches!(self, PredictorKind::Allocated(_) | PredictorKind::Freed | PredictorKind::Used)
     }
 }
 
-/// A leaf of the same record, or a record and its leaf.
+/// A path to a leaf of the same record, or a record and its leaf.
 #[derive(Debug)]
 pub(crate) struct FieldPath<'t> {
-    /// At least one.
+    /// The names of the path, at least one.
     pub(crate) names: Vec<Name<'t>>,
     pub(crate) span: Span,
 }
 
 impl FieldPath<'_> {
-    /// Returns the path as it is written, without white space.
+    /// Returns the path as written, without whitespace.
     pub(crate) fn text(&self) -> String {
         self.names.iter().map(|n| n.text).collect::<Vec<_>>().join(".")
     }
@@ -226,25 +226,25 @@ pub(crate) struct Int {
 }
 
 impl Int {
-    /// Returns the number as 64-bit two's complement.
+    /// Returns the number in 64-bit two's complement.
     pub(crate) fn bits(self) -> u64 {
         if self.negative { self.magnitude.wrapping_neg() } else { self.magnitude }
     }
 
-    /// Returns the number, where it is not negative (`-0` is 0).
+    /// Returns the number unless it is negative (`-0` is 0).
     pub(crate) fn natural(self) -> Option<u64> {
         (!self.negative || self.magnitude == 0).then_some(self.magnitude)
     }
 }
 
-/// An expression in postfix form.
+/// An expression in postfix order.
 #[derive(Debug)]
 pub(crate) struct Expression<'t> {
     pub(crate) steps: Vec<Step<'t>>,
 }
 
 impl Expression<'_> {
-    /// Returns the integer, where the expression is just that.
+    /// Returns the integer if the expression is a single integer.
     pub(crate) fn as_int(&self) -> Option<Int> {
         match self.steps.as_slice() {
             [Step::Int(int)] => Some(*int),
@@ -253,7 +253,7 @@ impl Expression<'_> {
     }
 }
 
-/// A step of an expression.
+/// A step of an expression: an operand or an operator.
 #[derive(Debug)]
 pub(crate) enum Step<'t> {
     Int(Int),
@@ -261,7 +261,7 @@ pub(crate) enum Step<'t> {
     Operator(Operator),
 }
 
-/// `+`, `-`, `*`, `/`, `%`, or a comparison.
+/// An operator: `+`, `-`, `*`, `/`, `%` or a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operator {
     Add,
@@ -273,7 +273,7 @@ pub(crate) enum Operator {
 }
 
 impl Operator {
-    /// How tight it binds: 0 of comparisons, 1 of `+` and `-`, 2 of the others.
+    /// Returns the precedence: 0 for comparisons, 1 for `+` and `-`, 2 for `*`, `/` and `%`.
     pub(crate) fn level(self) -> u8 {
         match self {
             Operator::Compare(_) => 0,
@@ -283,7 +283,7 @@ impl Operator {
     }
 }
 
-/// `path.value`, `path.width` or `path.bit N`.
+/// A reference: `path.value`, `path.width` or `path.bit N`.
 #[derive(Debug)]
 pub(crate) struct Reference<'t> {
     pub(crate) path: Vec<Name<'t>>,
@@ -291,11 +291,11 @@ pub(crate) struct Reference<'t> {
     pub(crate) span: Span,
 }
 
-/// What a reference asks of a leaf.
+/// The aspect of a leaf that a reference reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Aspect {
     Value,
     Width,
-    /// 0 to 63, 0 the least significant.
+    /// A bit from 0 (least significant) to 63.
     Bit(u8),
 }

@@ -1,5 +1,5 @@
-//! What may stand at a place of a text that is being written. It goes by the tokens before the place, as what is being written does
-//! not parse; names come from the index of the text, which has all declarations that do.
+//! Completions for a DTD being edited. An unfinished statement does not parse, so the tokens before the cursor
+//! determine what can follow; names come from the index, which contains every declaration that parses.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -10,25 +10,25 @@ use crate::parse::lex;
 use crate::schema::{Argument, Format, InterpretationWord, MODEL_REVISION};
 use crate::vocabulary::{OTHER, OnTag, PREDICTORS, Property, ROLES, Takes};
 
-/// Something that may stand at a place.
+/// A completion for a location in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Completion {
-    /// What is shown, and what is looked for.
+    /// The label that an editor shows and filters by.
     pub label: String,
-    /// What it is.
+    /// The kind of item.
     pub kind: CompletionKind,
-    /// What it says, for people.
+    /// The documentation shown to the user.
     pub doc: String,
-    /// What is written in place of `replace`.
+    /// The text that replaces the bytes in `replace`.
     pub text: String,
-    /// The bytes of the word that has been begun.
+    /// The byte range of the partially typed word.
     pub replace: Range<usize>,
 }
 
-/// What a [`Completion`] is.
+/// The kind of a [`Completion`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CompletionKind {
-    /// A word of the language.
+    /// A keyword of the language.
     Keyword,
     /// A property.
     Property,
@@ -40,8 +40,8 @@ pub enum CompletionKind {
     Value,
 }
 
-/// Returns what may stand at an offset. `index` is the [index](crate::index()) of the text, or of one before the last edits: only names
-/// are taken from it, and the place is found in the text.
+/// Returns the completions at an offset. `index` is the [index](crate::index()) of the text; an index from before the
+/// latest edits also works, because only names are taken from it.
 #[must_use]
 pub fn complete(text: &[u8], index: &Index, offset: usize) -> Vec<Completion> {
     let Some((text, lexed)) = lex(text) else { return Vec::new() };
@@ -55,15 +55,15 @@ pub fn complete(text: &[u8], index: &Index, offset: usize) -> Vec<Completion> {
     list.out
 }
 
-/// Where something is being written.
+/// The context of the text being typed.
 struct Place<'t> {
-    /// The words of the statement before it.
+    /// The words of the statement before the cursor.
     words: Vec<&'t str>,
-    /// What has been begun.
+    /// The byte range of the partially typed word.
     replace: Range<usize>,
-    /// Whether that is a string.
+    /// Whether that word is a string.
     in_text: bool,
-    /// The names of the section and of the record whose braces are open.
+    /// The names of the enclosing section and record.
     section: Option<&'t str>,
     record: Option<&'t str>,
 }
@@ -72,7 +72,7 @@ impl<'t> Place<'t> {
     fn find(text: &'t str, lexed: &Lexed, offset: usize) -> Option<Place<'t>> {
         let word = |token: &Token| text.get(token.span.range()).unwrap_or_default();
         let end = lexed.tokens.partition_point(|token| token.span.end() < offset);
-        // A word that ends at the place, or goes on behind it, is being written; a mark is not.
+        // The word to complete is the one that contains the cursor or ends there; punctuation is not completed.
         let begun = lexed
             .tokens
             .get(end)
@@ -96,7 +96,7 @@ impl<'t> Place<'t> {
         }
         let of =
             |section: bool| open.iter().rev().find(|(is_section, _)| *is_section == section).map(|(_, name)| *name);
-        // A string may have no end: it is replaced up to the place.
+        // An unterminated string is replaced only up to the cursor.
         let closed = begun.is_some_and(|t| t.kind != Kind::Text || word(t).len() > 1 && word(t).ends_with('"'));
         let replace = begun.map_or(offset..offset, |t| t.span.start()..if closed { t.span.end() } else { offset });
         Some(Place {
@@ -109,14 +109,14 @@ impl<'t> Place<'t> {
     }
 }
 
-/// What can be named there.
+/// The names available at the cursor.
 struct Scope<'i> {
     index: &'i Index,
-    /// The section around the place.
+    /// The enclosing section.
     section: Option<&'i Declared>,
-    /// The record around the place.
+    /// The enclosing record.
     record: Option<&'i Declared>,
-    /// The records that the section sees.
+    /// The records visible in the section.
     records: Vec<&'i Declared>,
 }
 
@@ -134,7 +134,7 @@ impl<'i> Scope<'i> {
         self.records.iter().find(|record| record.name == name).copied()
     }
 
-    /// Returns the names that a record lists, and those of a predefined one.
+    /// Returns the fields that a record lists, including those of predefined records.
     fn fields_of(&self, record: &str) -> Vec<&'i str> {
         match self.record(record) {
             Some(record) => record.children.iter().map(|field| field.name.as_str()).collect(),
@@ -143,7 +143,7 @@ impl<'i> Scope<'i> {
         }
     }
 
-    /// Returns the fields of the record around the place, or of all records.
+    /// Returns the fields of the enclosing record, or of all records outside of a record.
     fn fields(&self) -> BTreeSet<&'i str> {
         let (own, all) = match self.record {
             Some(record) => (Some(record), &[][..]),
@@ -171,7 +171,7 @@ struct List {
     out: Vec<Completion>,
 }
 
-/// More than this many help nobody.
+/// Maximum number of completions; a longer list is of no use to anyone.
 const MOST: usize = 1000;
 
 impl List {
@@ -216,17 +216,17 @@ fn statement(place: &Place, scope: &Scope, list: &mut List) {
                     CompletionKind::Keyword,
                     "section",
                     "section ",
-                    "Definitions with a number: `section NAME NUMBER { ... }`.",
+                    "A numbered group of definitions: `section NAME NUMBER { ... }`.",
                 );
             }
-            list.add(CompletionKind::Field, "tag", "tag", "The number that tells records apart.");
+            list.add(CompletionKind::Field, "tag", "tag", "The number that identifies the record.");
             list.words(CompletionKind::Field, scope.fields());
         }
         ["section", ..] => {}
         [_, ":", ..] => {
             list.words(CompletionKind::Field, ["tag"]);
             list.records(scope);
-            list.add(CompletionKind::Record, "vfield", "vfield", "Bytes with their length.");
+            list.add(CompletionKind::Record, "vfield", "vfield", "A byte array preceded by its length.");
             list.words(
                 CompletionKind::Field,
                 Scope { record: None, records: scope.records.clone(), ..*scope }.fields(),
@@ -270,14 +270,24 @@ fn value(place: &Place, scope: &Scope, (path, name): (&[&str], &str), before: &[
         }
         _ if place.in_text => {}
         Takes::Sharing if first => {
-            list.add(CompletionKind::Keyword, "own", "own", "A previous value for this field alone.");
-            list.add(CompletionKind::Keyword, "shared", "shared", "One previous value for all fields of this name.");
+            list.add(CompletionKind::Keyword, "own", "own", "Keeps a previous value for this field only.");
+            list.add(
+                CompletionKind::Keyword,
+                "shared",
+                "shared",
+                "Shares one previous value between all fields of this name.",
+            );
         }
         Takes::Constant if first && path == ["tag"] => {
             let used: BTreeSet<u32> = scope.index.records.iter().filter_map(|record| record.tag).collect();
             let free = (4..).find(|tag| !used.contains(tag)).unwrap_or(4).to_string();
-            list.add(CompletionKind::Value, &free, &free, "The least tag that no record has.");
-            list.add(CompletionKind::Keyword, OTHER, OTHER, "All tags that no other record of the section has.");
+            list.add(CompletionKind::Value, &free, &free, "The lowest unused tag.");
+            list.add(
+                CompletionKind::Keyword,
+                OTHER,
+                OTHER,
+                "Matches all tags that no other record of the section has.",
+            );
         }
         Takes::Constant if first && property == Property::Section => list.sections(scope),
         Takes::Number => number(scope, before, list),
@@ -286,7 +296,7 @@ fn value(place: &Place, scope: &Scope, (path, name): (&[&str], &str), before: &[
     }
 }
 
-/// A width: a number, or an expression of fields.
+/// Completes a width: a number or an expression over fields.
 fn number(scope: &Scope, before: &[&str], list: &mut List) {
     if before.is_empty() {
         for (word, text, doc) in [
@@ -294,8 +304,8 @@ fn number(scope: &Scope, before: &[&str], list: &mut List) {
             ("2", "2", "Two bytes."),
             ("4", "4", "Four bytes."),
             ("8", "8", "Eight bytes."),
-            ("bytes", "bytes ", "An array of so many bytes."),
-            ("until", "until ", "Bytes up to this one, which is not part of them."),
+            ("bytes", "bytes ", "An array with this number of bytes."),
+            ("until", "until ", "An array that ends before this byte."),
         ] {
             list.add(CompletionKind::Value, word, text, doc);
         }
@@ -309,7 +319,12 @@ fn number(scope: &Scope, before: &[&str], list: &mut List) {
         [.., name, "."] => {
             list.add(CompletionKind::Keyword, "value", "value", "The value of the field.");
             list.add(CompletionKind::Keyword, "width", "width", "The width of the field.");
-            list.add(CompletionKind::Keyword, "bit", "bit ", "A bit of the field's value, 0 the least significant.");
+            list.add(
+                CompletionKind::Keyword,
+                "bit",
+                "bit ",
+                "A bit of the field's value; bit 0 is the least significant.",
+            );
             list.words(CompletionKind::Field, scope.fields_of(name));
         }
         _ => {}
@@ -341,12 +356,12 @@ fn interpretation(scope: &Scope, before: &[&str], list: &mut List) {
     }
 }
 
-/// Returns what is written for an argument, a space before it.
+/// Returns the text to insert for an argument, with a leading space.
 fn argument(kind: &Argument) -> &'static str {
     match kind {
         Argument::Number => " 0",
         Argument::Steps => " 1",
-        // These are asked for.
+        // The user types these arguments.
         Argument::Base | Argument::Stream | Argument::NumberStream | Argument::Model => " ",
     }
 }
@@ -362,7 +377,7 @@ fn model(scope: &Scope, before: &[&str], list: &mut List) {
         [_] | [.., "(" | ","] => list.words(CompletionKind::Keyword, PREDICTORS),
         [.., "lastValue" | "fcm" | "dfcm"] => list.words(CompletionKind::Value, ["1", "2", "3"]),
         _ => {
-            list.add(CompletionKind::Keyword, "by", "by ", "Another context for each value of a field.");
+            list.add(CompletionKind::Keyword, "by", "by ", "Keeps a separate context for each value of a field.");
             list.sections(scope);
         }
     }

@@ -1,4 +1,4 @@
-//! What is wrong in a DTD, and where (spec 3.5, 7).
+//! Diagnostics: mistakes in a DTD and their locations (spec 3.5, 7).
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -7,38 +7,39 @@ use crate::codes::{Code, Severity};
 use crate::nearest::nearest;
 use crate::span::{Source, Span};
 
-/// One mistake, or one warning.
+/// An error or a warning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// Stable code of the rule.
+    /// The stable code of the rule.
     pub code: Code,
-    /// Error or warning.
+    /// Whether this is an error or a warning.
     pub severity: Severity,
-    /// One sentence that says what is wrong.
+    /// One sentence that describes the mistake.
     pub message: String,
-    /// The place at fault.
+    /// The location of the mistake.
     pub primary: Label,
-    /// Other places that matter ("first defined here").
+    /// Related locations, such as "first defined here".
     pub secondary: Vec<Label>,
-    /// What would be right.
+    /// A hint on how to correct the mistake.
     pub help: Option<String>,
-    /// An edit after which this would not be reported, where there is one.
+    /// An edit that resolves the diagnostic, if there is one.
     pub suggestion: Option<Suggestion>,
 }
 
-/// An edit of the DTD's text: what `help` says, for tools.
+/// An edit of the DTD's text that implements `help`, for tools.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Suggestion {
-    /// The bytes that are replaced, a byte-order mark counted; empty for an insertion.
+    /// The byte range to replace, counting a byte-order mark; empty for an insertion.
     pub span: Range<usize>,
-    /// What stands there instead.
+    /// The replacement text.
     pub text: String,
-    /// Whether the text alone tells what is meant. If not, the edit has a number or a property that a person has to confirm.
+    /// Whether the edit is certain to be what the author meant. If not, it contains a number or a property that a
+    /// person must confirm.
     pub certain: bool,
 }
 
 impl Suggestion {
-    /// Returns the text with this edit; `None` if the bytes are not in it.
+    /// Returns the text with this edit applied, or `None` if the range is not within the text.
     #[must_use]
     pub fn apply(&self, text: &[u8]) -> Option<Vec<u8>> {
         let (before, after) = (text.get(..self.span.start)?, text.get(self.span.end..)?);
@@ -47,20 +48,20 @@ impl Suggestion {
     }
 }
 
-/// A place in the DTD and a remark on it.
+/// A location in the DTD with a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Label {
-    /// Bytes of the text, a byte-order mark counted.
+    /// The byte range in the text, counting a byte-order mark.
     pub span: Range<usize>,
-    /// Line, from 1.
+    /// The line, starting at 1.
     pub line: u32,
-    /// Column in Unicode code points, from 1; a byte-order mark is not counted.
+    /// The column in Unicode code points, starting at 1 and not counting a byte-order mark.
     pub column: u32,
-    /// The remark; may be empty.
+    /// The message; may be empty.
     pub text: String,
 }
 
-/// A diagnostic before its places have lines and columns.
+/// A diagnostic whose locations do not have lines and columns yet.
 pub(crate) struct Draft {
     code: Code,
     message: String,
@@ -77,13 +78,13 @@ impl Draft {
         Draft { code, message: message.into(), span, label, secondary, help: None, suggestion: None }
     }
 
-    /// Adds a remark on the place at fault.
+    /// Adds a message to the location of the mistake.
     pub(crate) fn label(mut self, text: impl Into<String>) -> Draft {
         self.label = text.into();
         self
     }
 
-    /// Adds a second place; places in predefined records are left out.
+    /// Adds a related location unless it is in a predefined record.
     pub(crate) fn also(mut self, span: Span, text: impl Into<String>) -> Draft {
         if !span.is_predefined() {
             self.secondary.push((span, text.into()));
@@ -91,13 +92,13 @@ impl Draft {
         self
     }
 
-    /// Adds what would be right.
+    /// Adds a hint on how to correct the mistake.
     pub(crate) fn help(mut self, text: impl Into<String>) -> Draft {
         self.help = Some(text.into());
         self
     }
 
-    /// Adds that `name`, which stands at `span`, is nearly one of the names that would be right.
+    /// Adds a suggestion if `name`, located at `span`, is close to one of the known names.
     pub(crate) fn did_you_mean<'a>(self, span: Span, name: &str, known: impl IntoIterator<Item = &'a str>) -> Draft {
         match nearest(name, known) {
             Some(near) => self.help(format!("did you mean `{near}`?")).replace(span, near),
@@ -105,7 +106,7 @@ impl Draft {
         }
     }
 
-    /// Adds the edit that puts `text` in place of what stands at `span`. Predefined records have no text to be edited.
+    /// Adds an edit that replaces `span` with `text`. Predefined records are not part of the text, so they get no edit.
     pub(crate) fn replace(mut self, span: Span, text: impl Into<String>) -> Draft {
         if !span.is_predefined() {
             self.suggestion = Some(Suggestion { span: span.range(), text: text.into(), certain: true });
@@ -113,7 +114,7 @@ impl Draft {
         self
     }
 
-    /// As [`propose`](Self::propose), if there is a place for it.
+    /// Calls [`propose`](Self::propose) if there is a location.
     pub(crate) fn maybe_propose(self, span: Option<Span>, text: impl FnOnce() -> String) -> Draft {
         match span {
             Some(span) => self.propose(span, text()),
@@ -121,7 +122,7 @@ impl Draft {
         }
     }
 
-    /// Adds an edit with something that a person has to confirm.
+    /// Adds an edit that a person must confirm.
     pub(crate) fn propose(self, span: Span, text: impl Into<String>) -> Draft {
         let mut draft = self.replace(span, text);
         draft.suggestion.iter_mut().for_each(|suggestion| suggestion.certain = false);
@@ -129,10 +130,11 @@ impl Draft {
     }
 }
 
-/// More diagnostics than this help nobody, and cost time on hostile input. Errors go before warnings.
+/// Maximum number of diagnostics; more would not help anyone and would cost time on hostile input. Errors take
+/// precedence over warnings.
 pub(crate) const MOST_DIAGNOSTICS: usize = 100;
 
-/// Collects diagnostics: one for each rule and place.
+/// A collector of diagnostics that keeps one for each rule and location.
 pub(crate) struct Reporter<'a> {
     pub(crate) source: &'a Source<'a>,
     list: Vec<Diagnostic>,
@@ -166,7 +168,7 @@ impl<'a> Reporter<'a> {
         });
     }
 
-    /// Counts an error that is not shown, because one like it is.
+    /// Counts an error without reporting it, because a similar error has been reported.
     pub(crate) fn add_again(&mut self) {
         self.errors += 1;
     }
@@ -176,7 +178,7 @@ impl<'a> Reporter<'a> {
         Label { span: span.range(), line, column, text }
     }
 
-    /// Checks whether one of these rules has reported a place.
+    /// Checks whether one of these rules has reported this location.
     pub(crate) fn has_reported(&self, codes: &[Code], span: Span) -> bool {
         codes.iter().any(|code| self.seen.contains(&(*code, span)))
     }
@@ -186,12 +188,13 @@ impl<'a> Reporter<'a> {
         self.errors > 0
     }
 
-    /// Checks whether there are enough errors that the rest of the text need not be looked at.
+    /// Checks whether the error limit is reached, so the rest of the text can be skipped.
     pub(crate) fn is_full(&self) -> bool {
         self.errors >= MOST_DIAGNOSTICS
     }
 
-    /// Returns the diagnostics in the order of the text. After a syntax error only those are kept that cannot be its consequence.
+    /// Returns the diagnostics in text order. After a syntax error, only diagnostics that cannot be a consequence of it
+    /// are kept.
     pub(crate) fn finish(mut self) -> Vec<Diagnostic> {
         if self.list.iter().any(|d| d.code.is_syntax()) {
             self.list.retain(|d| !d.code.needs_whole_text());

@@ -1,24 +1,26 @@
-//! Makes right what has one right form: misspelt names, missing marks, missing quotes.
+//! Applies the fixes that are certain, such as those for misspelled names, missing punctuation and missing quotes.
 
 use crate::codes::Severity;
 use crate::diagnostic::{Diagnostic, MOST_DIAGNOSTICS};
 use crate::parse::{Parsed, parse};
 use crate::text::MOST_BYTES;
 
-/// Bytes that are parsed for it, over all attempts: seconds at most. Texts in use come to an end long before.
+/// Maximum number of bytes parsed over all attempts, which takes a few seconds at most. Real DTDs need far less.
 const MOST_WORK: usize = 8 * MOST_BYTES;
 
-/// A text after [`fix`].
+/// The result of [`fix`].
 #[derive(Clone, Debug)]
 pub struct Fixed {
-    /// The text with all edits.
+    /// The text with all edits applied.
     pub text: Vec<u8>,
-    /// What was wrong, in the order in which it was made right. Its places are those of the text before its own edit, and after the others.
+    /// The fixed diagnostics, in the order in which they were fixed. Each location refers to the text just before that
+    /// fix.
     pub fixed: Vec<Diagnostic>,
 }
 
-/// Applies the [suggestions](crate::Suggestion) that are certain, one by one, as long as the text gets better by it: fewer mistakes of
-/// syntax, or as many and fewer errors, or as many and fewer warnings. The order of definitions, comments and layout stay as they are.
+/// Applies the [suggestions](crate::Suggestion) that are certain, one at a time, as long as each improves the text. The
+/// text improves if it has fewer syntax errors, as many syntax errors but fewer errors, or as many errors but fewer
+/// warnings. Comments, layout and the order of definitions are preserved.
 #[must_use]
 pub fn fix(text: &[u8]) -> Fixed {
     let (mut text, mut fixed, mut work) = (text.to_vec(), Vec::new(), 0);
@@ -29,7 +31,7 @@ pub fn fix(text: &[u8]) -> Fixed {
             let edited = suggestion.apply(&text)?;
             work += edited.len().max(1);
             let again = parse("", &edited);
-            // Of very many mistakes some are not counted.
+            // Diagnostics beyond the limit are not counted.
             let is_full = parsed.diagnostics.len() >= MOST_DIAGNOSTICS && score(&again) == score(&parsed);
             (is_full || score(&again) < score(&parsed)).then(|| (diagnostic.clone(), edited, again))
         });
@@ -40,7 +42,7 @@ pub fn fix(text: &[u8]) -> Fixed {
     Fixed { text, fixed }
 }
 
-/// How bad a text is: mistakes of syntax, which hide others, then errors, then warnings.
+/// Returns the number of syntax errors (which hide other errors), errors and warnings, in this order of weight.
 fn score(parsed: &Parsed) -> (usize, usize, usize) {
     let of = |severity| parsed.diagnostics.iter().filter(|d| d.severity == severity).count();
     let syntax = parsed.diagnostics.iter().filter(|d| d.code.is_syntax()).count();

@@ -1,4 +1,4 @@
-//! What a place of a text means, in words: for who points at it in an editor.
+//! Describes the item at a position in the text, for hovers in an editor.
 
 use std::ops::Range;
 
@@ -8,32 +8,32 @@ use crate::position::{Columns, Lines};
 use crate::schema::{Format, InterpretationWord, Leaf, Width};
 use crate::vocabulary::Property;
 
-/// What stands at a place.
+/// A description of the item at a position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hover {
-    /// The bytes that it is about.
+    /// The byte range of the item.
     pub span: Range<usize>,
-    /// What it means, as Markdown.
+    /// The description in Markdown.
     pub markdown: String,
-    /// The record and the key path of each field that is declared there, as in [`Leaf::path`].
+    /// The record and key path of each field declared at the position; see [`Leaf::path`].
     pub fields: Vec<(String, Vec<String>)>,
 }
 
-/// A short remark behind a field in a record's list.
+/// An inlay hint after a field in a record's field list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hint {
-    /// Where it goes: behind this byte.
+    /// The offset to insert the hint at.
     pub offset: usize,
-    /// The width that the field has there: `:4`.
+    /// The field's width, such as `:4`.
     pub label: String,
-    /// Interpretation, and place in the record.
+    /// The interpretation, and the field's offset in the record.
     pub tip: String,
 }
 
-/// More records than this are counted, not listed.
+/// Maximum number of records to list; if there are more, only their number is shown.
 const MOST_LISTED: usize = 8;
 
-/// Returns what stands at an offset. `index` is the [index](crate::index()) of the text.
+/// Returns a description of the item at an offset. `index` is the [index](crate::index()) of the text.
 #[must_use]
 pub fn hover(text: &[u8], index: &Index, offset: usize) -> Option<Hover> {
     let (text, lexed) = lex(text)?;
@@ -62,7 +62,7 @@ fn word_of_the_language(word: &str) -> Option<String> {
     Some(format!("format {word}\n\n{}", format.doc()))
 }
 
-/// Returns a width in words: `4 bytes`.
+/// Returns the width as text, such as `4 bytes`.
 #[must_use]
 pub fn width_text(leaf: &Leaf) -> String {
     match leaf.width {
@@ -71,7 +71,7 @@ pub fn width_text(leaf: &Leaf) -> String {
         Width::Number(1) | Width::Array(1) => "1 byte".to_owned(),
         Width::Number(bytes) => format!("{bytes} bytes"),
         Width::Array(bytes) => format!("{bytes} bytes"),
-        Width::Variable(_) => "as many bytes as are computed".to_owned(),
+        Width::Variable(_) => "computed number of bytes".to_owned(),
         Width::Until(end) => format!("bytes up to {end}"),
     }
 }
@@ -109,10 +109,10 @@ impl Describer<'_> {
         )
     }
 
-    /// A record, with its bytes.
+    /// Describes a record and its bytes.
     fn record(&self, symbol: &Symbol) -> String {
         let found = symbol.definitions.first().and_then(|place| self.index.records.iter().find(|r| r.span == *place));
-        let Some(record) = found else { return format!("record `{}`, which others nest", symbol.name) };
+        let Some(record) = found else { return format!("record `{}`, nested in other records", symbol.name) };
         let tag = record.tag.map(|tag| format!(", tag {tag}")).unwrap_or_default();
         let mut out =
             format!("record `{}`{tag}\n\n| byte | field | width | interpretation |\n|---|---|---|---|", record.name);
@@ -127,16 +127,16 @@ impl Describer<'_> {
     fn width(&self, field: &ResolvedField) -> String {
         let repeated = if field.leaf.repeated { ", repeated" } else { "" };
         match field.leaf.width {
-            _ if field.broken => "not known".to_owned(),
+            _ if field.broken => "unknown".to_owned(),
             Width::Variable(_) => match value(self.text, field, Property::Width) {
                 Some(value) => format!("`{value}`{repeated}"),
-                None => format!("as many bytes as its length{repeated}"),
+                None => format!("number of bytes given by its length{repeated}"),
             },
             _ => format!("{}{repeated}", width_text(&field.leaf)),
         }
     }
 
-    /// A field, in each of the records that have it so; those in which it is the same are put together.
+    /// Describes a field in each of its records, combining records in which the field is the same.
     fn field(&self, id: SymbolId, symbol: &Symbol) -> String {
         let mut kinds: Vec<(String, Vec<&LaidOut>)> = Vec::new();
         for (record, field) in self.index.fields(id) {
@@ -183,8 +183,8 @@ impl Describer<'_> {
     }
 }
 
-/// Returns the value of a property of a field as it is written, for a table's cell. Interpretations that the language sets
-/// are `none`.
+/// Returns a property value of a field as written, formatted for a table cell. Interpretations set by the language are
+/// shown as `none`.
 fn value(text: &str, field: &ResolvedField, property: Property) -> Option<String> {
     let value = match &field.set(property)?.value_span {
         Some(span) => text.get(span.clone())?.split_whitespace().collect::<Vec<_>>().join(" "),
@@ -194,7 +194,7 @@ fn value(text: &str, field: &ResolvedField, property: Property) -> Option<String
     Some(value.replace('|', "\\|").replace('`', "'")).filter(|value| !value.is_empty())
 }
 
-/// Returns the interpretation as it is written; that of a tag, and of a count that is computed, is not.
+/// Describes the interpretation as written. A computed count is shown as `computed`, and a tag as its fixed value.
 fn interpretation(text: &str, field: &ResolvedField) -> String {
     match value(text, field, Property::Interpretation) {
         _ if field.leaf.computed.is_some() => "computed".to_owned(),
@@ -206,7 +206,7 @@ fn interpretation(text: &str, field: &ResolvedField) -> String {
     }
 }
 
-/// Returns the width of each field behind its name in a record's list, where it is the same in all records. `index` is the
+/// Returns a hint with the width of each field in a field list, if the width is the same in all records. `index` is the
 /// [index](crate::index()) of the text.
 #[must_use]
 pub fn hints(text: &str, index: &Index) -> Vec<Hint> {
@@ -216,7 +216,7 @@ pub fn hints(text: &str, index: &Index) -> Vec<Hint> {
     fields.sort_by_key(|field| field.site.start);
     for same in fields.chunk_by(|a, b| a.site == b.site) {
         let Some((first, others)) = same.split_first() else { continue };
-        // Fields of a predefined record stand where that is nested.
+        // The fields of a predefined record are located at the places that nest it.
         let one = |other: &ResolvedField| other.leaf.width == first.leaf.width && other.leaf.name == first.leaf.name;
         if !others.iter().all(|other| one(other)) {
             continue;

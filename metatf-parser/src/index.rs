@@ -1,5 +1,5 @@
-//! What the names of a DTD's text mean, by place: the definitions and uses that an editor asks for, and where each property of a
-//! field is set. A text with mistakes has an index, too, of all declarations that could be parsed.
+//! An index of the names in a DTD, for editors: definitions, uses, and the statements that set the properties of each
+//! field. Text with mistakes has an index as well, covering all declarations that parse.
 
 use std::ops::Range;
 
@@ -7,139 +7,140 @@ use crate::diagnostic::Diagnostic;
 use crate::schema::{Leaf, Origin};
 use crate::vocabulary::Property;
 
-/// The names of a text, and the records that it lays out. [`index`](crate::index()) makes it.
+/// The names in a text and the layout of its records, as built by [`index`](crate::index()).
 #[derive(Clone, Debug, Default)]
 pub struct Index {
-    /// Errors and warnings, as [`parse`](crate::parse) gives them.
+    /// Errors and warnings, as returned by [`parse`](crate::parse).
     pub diagnostics: Vec<Diagnostic>,
-    /// What has a name or a number.
+    /// All named or numbered items.
     pub symbols: Vec<Symbol>,
-    /// Where symbols stand in the text, in its order. Places do not overlap.
+    /// The places that name a symbol, in text order. They do not overlap.
     pub uses: Vec<Use>,
-    /// The global records, then those of each section.
+    /// The global records, followed by those of each section.
     pub outline: Vec<Declared>,
-    /// Records that stand alone in a trace: tagged ones, and elements of stream sections.
+    /// Records that appear on their own in a trace: tagged records, and elements of stream sections.
     pub records: Vec<LaidOut>,
 }
 
-/// What a [`Symbol`] is.
+/// The kind of a [`Symbol`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SymbolKind {
-    /// A section, by its name.
+    /// A section, referred to by name.
     Section,
-    /// A section, by its number.
+    /// A section, referred to by number.
     SectionNumber,
     /// A record.
     Record,
-    /// A field of a record, or all fields of a name that a section or the top level sets properties for.
+    /// A field of a record, or all fields with a name that a section or the top level sets properties for.
     Field,
 }
 
-/// Index in [`Index::symbols`].
+/// Index into [`Index::symbols`].
 pub type SymbolId = usize;
 
-/// Something that is declared in one place and named in others.
+/// An item that is declared in one place and named in others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Symbol {
-    /// What it is.
+    /// The kind of item.
     pub kind: SymbolKind,
-    /// Its name, or its number as it is written.
+    /// The name, or the number as written.
     pub name: String,
     /// The comment above a section or a record.
     pub doc: Option<String>,
-    /// Where it is declared: bytes of the text. Of a field that a section or the top level names, every list that has it. Empty for
-    /// what is predefined, or is declared nowhere. In the order of the text.
+    /// The byte ranges of the declarations, in text order. For a field named by a section or at the top level, these
+    /// are all field lists that contain it. Empty for a predefined or undeclared item.
     pub definitions: Vec<Range<usize>>,
-    /// Symbols of one number have to be renamed together: fields that one property is for, records that one path may mean.
+    /// Family number. Symbols of the same family must be renamed together: fields set by the same property, or records
+    /// that the same path may mean.
     pub family: usize,
-    /// Whether the language defines it, so that it has no other name.
+    /// Whether the symbol is predefined and cannot be renamed.
     pub predefined: bool,
 }
 
-/// What stands where a symbol is named.
+/// The role of a symbol at a place in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Its declaration.
+    /// The symbol is declared here.
     Definition,
-    /// A property of it is set.
+    /// A property of the symbol is set here.
     Setting,
-    /// Something else refers to it.
+    /// The symbol is referred to in any other way.
     Reference,
 }
 
 /// A place that names a symbol.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Use {
-    /// Bytes of the text.
+    /// The byte range in the text.
     pub span: Range<usize>,
-    /// What is named.
+    /// The symbol.
     pub symbol: SymbolId,
-    /// What is done with it.
+    /// The role of the symbol at this place.
     pub role: Role,
 }
 
-/// A section or a record as it is declared, for an outline of the text.
+/// A declaration of a section or a record, for an outline of the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Declared {
-    /// A section, a record or a field.
+    /// The kind: a section, a record or a field.
     pub kind: SymbolKind,
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// The number of a section, the names of a record's fields.
+    /// The number of a section, or the field names of a record.
     pub detail: String,
-    /// Bytes of the name.
+    /// The byte range of the name.
     pub span: Range<usize>,
-    /// Bytes of the declaration, with its block. Holds `span`.
+    /// The byte range of the declaration with its block, which includes `span`.
     pub extent: Range<usize>,
-    /// The records of a section, the fields of a record.
+    /// The records of a section, or the fields of a record.
     pub children: Vec<Declared>,
 }
 
-/// A record, with every field that it has in a trace.
+/// The layout of a record: every field it has in a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LaidOut {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Where that is declared.
+    /// The byte range of the name in its declaration.
     pub span: Range<usize>,
-    /// Behind the `{` of its block, where properties of its fields go. `None`: it has no block.
+    /// The offset after the `{` of the block, where properties of its fields belong; `None` if there is no block.
     pub block: Option<usize>,
-    /// Its tag. `None`: it has none, or a wrong one.
+    /// The tag; `None` if the record has no tag or an invalid one.
     pub tag: Option<u32>,
-    /// Fields in the order of their bytes, those of nested records too.
+    /// The fields in the order of their bytes, including those of nested records.
     pub fields: Vec<ResolvedField>,
 }
 
-/// A field with the properties that it comes to have.
+/// A field with its resolved properties.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResolvedField {
-    /// Its place in the list of the record that declares it: the same for a record that several others nest.
+    /// The byte range in the field list that declares the field. Records that nest the same record share it.
     pub site: Range<usize>,
-    /// Its name, width, interpretation and all else.
+    /// The name, width, interpretation and other attributes.
     pub leaf: Leaf,
-    /// Whether something that has been reported keeps width or interpretation from being known.
+    /// Whether a reported mistake prevents resolving the width or the interpretation.
     pub broken: bool,
-    /// Bytes before it in the record. `None`: they are not the same in every record, or not known.
+    /// The offset in the record; `None` if it is unknown or differs between records.
     pub offset: Option<u64>,
-    /// The settings that give it properties, the one that counts of each.
+    /// The settings in effect for this field, one per property.
     pub settings: Vec<Set>,
 }
 
-/// Where a field gets a property from.
+/// The origin of a field's property.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Set {
     /// The property.
     pub property: Property,
-    /// Bytes of path and property. `None`: the language sets it.
+    /// The byte range of the path and the property name; `None` if the language sets the property.
     pub span: Option<Range<usize>>,
-    /// Bytes of the value. `None` where the language sets it.
+    /// The byte range of the value; `None` if the language sets the property.
     pub value_span: Option<Range<usize>>,
-    /// The scope that sets it.
+    /// The scope that sets the property.
     pub scope: Origin,
 }
 
 impl ResolvedField {
-    /// Returns where a property is set.
+    /// Returns the setting of a property.
     #[must_use]
     pub fn set(&self, property: Property) -> Option<&Set> {
         self.settings.iter().find(|set| set.property == property)
@@ -147,7 +148,7 @@ impl ResolvedField {
 }
 
 impl Index {
-    /// Returns the scope of a setting in words: ``record `free` ``.
+    /// Describes the scope of a setting, such as ``record `free` ``.
     #[must_use]
     pub fn scope(&self, set: &Set) -> String {
         match &set.scope {
@@ -162,7 +163,7 @@ impl Index {
         }
     }
 
-    /// Returns the use at an offset, which may stand right behind it.
+    /// Returns the use at an offset, which may be inside the use or right after it.
     #[must_use]
     pub fn use_at(&self, offset: usize) -> Option<&Use> {
         let behind = self.uses.partition_point(|found| found.span.start <= offset);
@@ -170,19 +171,19 @@ impl Index {
         (offset <= found.span.end).then_some(found)
     }
 
-    /// Returns the symbol that a use names.
+    /// Returns the symbol with this ID.
     #[must_use]
     pub fn symbol(&self, id: SymbolId) -> Option<&Symbol> {
         self.symbols.get(id)
     }
 
-    /// Returns the uses of a symbol, and of all that are renamed with it.
+    /// Returns the uses of a symbol and of all symbols that are renamed with it.
     pub fn references(&self, id: SymbolId) -> impl Iterator<Item = &Use> {
         let family = self.symbol(id).map(|symbol| symbol.family);
         self.uses.iter().filter(move |u| family.is_some() && self.symbol(u.symbol).map(|s| s.family) == family)
     }
 
-    /// Returns the fields that are declared at one of a symbol's places, each in the records that have it.
+    /// Returns the fields declared at one of a symbol's definitions, with each record that contains them.
     pub fn fields(&self, id: SymbolId) -> impl Iterator<Item = (&LaidOut, &ResolvedField)> {
         let sites = self.symbol(id).map(|symbol| symbol.definitions.as_slice()).unwrap_or_default();
         let all = self.records.iter().flat_map(|record| record.fields.iter().map(move |field| (record, field)));

@@ -1,15 +1,17 @@
-//! A first pass over the text: tokens and comments with their places, and
-//! the mistakes that would make parsing deep or blind (spec 2, 3.5). Linear, no recursion.
+//! First pass over the text, which finds tokens, comments and their locations. It also finds the mistakes that would
+//! make the parser nest too deeply or fail on the rest of the text (spec 2, 3.5). Runs in linear time without
+//! recursion.
 
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
 use crate::span::Span;
 
-/// Parentheses and records nest at most this deep (spec 3.5).
+/// Maximum nesting depth of parentheses and records (spec 3.5).
 pub(crate) const MOST_NESTING: usize = 32;
 
-/// Texts in use have a few hundred tokens; each takes memory many times its bytes (spec 7: hostile input costs little). pest makes
-/// about a pair for each, of two entries in a list that doubles: this many tokens in one item stay below 2^19 entries.
+/// Maximum number of tokens. Real DTDs have a few hundred, and each token takes many times its size in memory (spec 7:
+/// hostile input costs little). For each token pest creates about one pair of entries in a list that grows by doubling,
+/// so this many tokens in one item stay below 2^19 entries.
 const MOST_TOKENS: usize = 262_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +23,7 @@ pub(crate) enum Kind {
     Mark(u8),
     /// One of `== != < <= > >=`.
     Comparison,
-    /// A character that stands nowhere in the language.
+    /// A character that is not part of the language.
     Unknown,
 }
 
@@ -34,9 +36,9 @@ pub(crate) struct Token {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Comment {
     pub(crate) span: Span,
-    /// Index of the token that follows.
+    /// Index of the next token.
     before: u32,
-    /// Whether nothing but white space precedes it on its line.
+    /// Whether only whitespace precedes the comment on its line.
     pub(crate) starts_line: bool,
 }
 
@@ -45,22 +47,22 @@ pub(crate) struct Comment {
 pub(crate) struct Bad {
     /// The token at fault.
     pub(crate) token: usize,
-    /// The first token of the statement: the one after the last `;`, `{` or `}`.
+    /// The first token of the statement, right after the last `;`, `{` or `}`.
     pub(crate) statement: usize,
 }
 
-/// The result.
+/// The result of the first pass.
 #[derive(Default)]
 pub(crate) struct Lexed {
     pub(crate) tokens: Vec<Token>,
     pub(crate) comments: Vec<Comment>,
-    /// Mistakes that have been reported; the statements around them are not parsed. Ascending.
+    /// Reported mistakes, in ascending order. The statements that contain them are not parsed.
     pub(crate) bad: Vec<Bad>,
-    /// Whether a comment swallowed the end of the text.
+    /// Whether an unterminated comment extends to the end of the text.
     pub(crate) open_comment: bool,
 }
 
-/// Returns the tokens and comments; `None`, and reported, where there are too many.
+/// Returns the tokens and comments. Reports an error and returns `None` if there are too many.
 pub(crate) fn lex(text: &str, start: usize, report: &mut Reporter) -> Option<Lexed> {
     let mut lexer =
         Lexer { text, bytes: text.as_bytes(), at: start, depth: 0, statement: 0, report, out: Lexed::default() };
@@ -68,9 +70,13 @@ pub(crate) fn lex(text: &str, start: usize, report: &mut Reporter) -> Option<Lex
     if lexer.at < text.len() {
         let place = Span::at(lexer.at);
         lexer.report.add(
-            Draft::new(Code::TooLarge, place, "a DTD has too many names, numbers, strings, marks and comments")
-                .label("there are too many up to here")
-                .help(format!("at most {MOST_TOKENS}")),
+            Draft::new(
+                Code::TooLarge,
+                place,
+                "the DTD has too many names, numbers, strings, punctuation marks and comments",
+            )
+            .label("the limit is reached here")
+            .help(format!("at most {MOST_TOKENS}")),
         );
         return None;
     }
@@ -82,7 +88,7 @@ struct Lexer<'a, 'r, 's> {
     text: &'a str,
     bytes: &'a [u8],
     at: usize,
-    /// Open parentheses in this statement.
+    /// Number of open parentheses in this statement.
     depth: usize,
     /// Index of the statement's first token.
     statement: usize,
@@ -91,20 +97,20 @@ struct Lexer<'a, 'r, 's> {
 }
 
 impl Lexed {
-    /// Returns the comments between token `index` and the one before it.
+    /// Returns the comments between token `index` and the previous token.
     pub(crate) fn comments_before(&self, index: usize) -> &[Comment] {
         let start = self.comments.partition_point(|c| (c.before as usize) < index);
         let end = self.comments.partition_point(|c| c.before as usize <= index);
         self.comments.get(start..end).unwrap_or_default()
     }
 
-    /// Checks whether a comment stands behind token `first` and before token `last`.
+    /// Checks whether there is a comment after token `first` and before token `last`.
     pub(crate) fn has_comments(&self, first: usize, last: usize) -> bool {
         let start = self.comments.partition_point(|c| c.before as usize <= first);
         self.comments.get(start).is_some_and(|c| c.before as usize <= last)
     }
 
-    /// Checks whether the statement that goes on at token `index` holds a mistake there or later.
+    /// Checks whether the statement that contains token `index` has a mistake there or later.
     pub(crate) fn statement_is_bad(&self, index: usize) -> bool {
         let next = self.bad.partition_point(|bad| bad.token < index);
         self.bad.get(next).is_some_and(|bad| bad.statement <= index)
@@ -153,9 +159,9 @@ impl Lexer<'_, '_, '_> {
             self.out.open_comment = true;
             let place = Span::new(start, start + 2);
             self.report.add(
-                Draft::new(Code::OpenComment, place, "a comment is not closed")
+                Draft::new(Code::OpenComment, place, "unterminated comment")
                     .label("the comment starts here")
-                    .help("add `*/` where the comment ends"),
+                    .help("add `*/` at the end of the comment"),
             );
             self.bytes.len()
         };
@@ -211,7 +217,7 @@ impl Lexer<'_, '_, '_> {
         Kind::Mark(byte)
     }
 
-    /// Opens a parenthesis. Only the first that is too deep in a statement is reported (spec 3.5).
+    /// Opens a parenthesis. Only the first one in a statement that nests too deep is reported (spec 3.5).
     fn open(&mut self) {
         self.depth += 1;
         if self.depth == MOST_NESTING + 1 {
@@ -220,15 +226,16 @@ impl Lexer<'_, '_, '_> {
                 Draft::new(
                     Code::DeepParentheses,
                     Span::new(self.at, self.at + 1),
-                    format!("parentheses nest over {MOST_NESTING} deep"),
+                    format!("parentheses nest more than {MOST_NESTING} deep"),
                 )
                 .label(format!("this would be level {}", self.depth))
-                .help("take out parentheses that change nothing, or make a record of the inner part"),
+                .help("remove redundant parentheses, or move the inner part to a separate record"),
             );
         }
     }
 
-    /// Reads a number of characters up to the second quote on its line. The grammar says which they may be.
+    /// Reads a number written as characters, up to the second quote on the line. The grammar decides which characters
+    /// are allowed.
     fn characters(&mut self) -> Kind {
         let rest = self.bytes.get(self.at + 1..).unwrap_or_default();
         let Some(length) = rest.iter().take_while(|b| !matches!(b, b'\n' | b'\r')).position(|b| *b == b'\'') else {
@@ -239,7 +246,7 @@ impl Lexer<'_, '_, '_> {
         Kind::Int
     }
 
-    /// Reads a string: on one line, with the escapes `\n \t \r \\ \"` (spec 2).
+    /// Reads a string, which ends on the same line and may contain the escapes `\n \t \r \\ \"` (spec 2).
     fn string(&mut self) -> Kind {
         let start = self.at;
         self.at += 1;
@@ -260,9 +267,9 @@ impl Lexer<'_, '_, '_> {
         }
         self.bad();
         self.report.add(
-            Draft::new(Code::BadString, Span::new(start, start + 1), "a string is not closed on its line")
+            Draft::new(Code::BadString, Span::new(start, start + 1), "unterminated string")
                 .label("the string starts here")
-                .help("add `\"` at its end; a line break inside is written `\\n`"),
+                .help("add `\"` at the end of the string; write a line break as `\\n`"),
         );
         Kind::Text
     }
@@ -270,7 +277,7 @@ impl Lexer<'_, '_, '_> {
     fn bad_escape(&mut self) {
         self.bad();
         self.report.add(
-            Draft::new(Code::BadString, Span::new(self.at, self.at + 1), "an unknown escape in a string")
+            Draft::new(Code::BadString, Span::new(self.at, self.at + 1), "unknown escape in a string")
                 .help(r#"the escapes are `\n`, `\t`, `\r`, `\\` and `\"`"#),
         );
     }

@@ -1,4 +1,4 @@
-//! The Meta-TF language: a DTD's text to its resolved schema, with diagnostics.
+//! Compiles the text of a Meta-TF DTD to a resolved schema, with diagnostics.
 //!
 //! ```
 //! let text = b"section heap 1 { free: (tag, address) { tag.value = 4; address.width = 8; address.interpretation = none; } }";
@@ -10,8 +10,8 @@
 //! # Ok::<(), &str>(())
 //! ```
 //!
-//! A mistake has a stable code, a place, often a second place, and a line with what would be right; one run
-//! reports all of them:
+//! A diagnostic has a stable code and a location, often a second location, and a suggestion. A single run reports every
+//! mistake:
 //!
 //! ```
 //! let text = b"section heap 1 { free: (tag, address) { tag.value = 4; adress.width = 8; } }";
@@ -21,11 +21,11 @@
 //! assert!(shown.contains("heap.dtd:1:56") && shown.contains("did you mean `address`?"));
 //! ```
 //!
-//! The stages: `text` (UTF-8) -> `lexer` (tokens, comments, depth) -> `syntax` (pest, item by item, to a syntax tree) ->
-//! `resolve` (names, look-up, checks, one file for each family of rules) -> [`schema`]. Modules import downwards only, as the
-//! picture in DESIGN.md has them. [`Code`] lists the rules, with the section
-//! of the specification that each comes from. No input panics, and no step recurses deeper than the 32 levels that a
-//! DTD may nest.
+//! The stages are `text` (UTF-8), `lexer` (tokens, comments, nesting depth), `syntax` (a syntax tree, built with pest
+//! one item at a time), `resolve` (names, lookup and checks, one file for each family of rules) and [`schema`]. Modules
+//! import only from earlier stages, as shown in DESIGN.md. [`Code`] lists the rules with the section of the
+//! specification that states each of them. No input causes a panic, and no stage recurses deeper than the 32 levels
+//! that a DTD may nest.
 #![forbid(unsafe_code)]
 
 mod add_field;

@@ -1,4 +1,4 @@
-//! What is right in a DTD and could be better: the rules of `metatfc lint` that need no trace.
+//! Lints of a valid DTD: the rules of `metatfc lint` that do not need a trace.
 
 mod docs;
 mod names;
@@ -17,28 +17,28 @@ use crate::span::Source;
 
 pub use rules::Rule;
 
-/// A place in a DTD that a rule is about.
+/// A lint finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The rule.
     pub rule: Rule,
-    /// One sentence that says what could be better.
+    /// One sentence that describes the finding.
     pub message: String,
-    /// The place.
+    /// The location of the finding.
     pub primary: Label,
-    /// Other places that matter ("the other one").
+    /// Related locations, such as "the other one".
     pub secondary: Vec<Label>,
-    /// What would be better.
+    /// A hint on how to improve the DTD.
     pub help: String,
-    /// An edit that does so, where there is one.
+    /// An edit that implements the hint, if there is one.
     pub suggestion: Option<Suggestion>,
 }
 
-/// Looks for what the rules that need no trace are about, as far as they are wanted. `index` is the [index](crate::index()) of the text.
-/// A text with errors has no findings: it is to be made right first. The findings are in the order of the text.
+/// Checks the wanted rules that do not need a trace. `index` is the [index](crate::index()) of the text. Text with
+/// errors has no findings, because the errors must be fixed first. Findings are in text order.
 ///
-/// A comment `lint: allow RULE, RULE` on the line of a place keeps the rules silent there; one before the first word of the DTD does so
-/// for all of it.
+/// A comment `lint: allow RULE, RULE` suppresses the rules on its line. Such a comment before the first word of the DTD
+/// suppresses them in the entire text.
 #[must_use]
 pub fn lint(text: &[u8], index: &Index, wanted: impl Fn(Rule) -> bool) -> Vec<Finding> {
     if index.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error) {
@@ -58,15 +58,15 @@ pub fn lint(text: &[u8], index: &Index, wanted: impl Fn(Rule) -> bool) -> Vec<Fi
     findings
 }
 
-/// The comments of a DTD that keep rules silent on their lines.
+/// The comments of a DTD that suppress rules.
 #[derive(Clone, Debug, Default)]
 pub struct Allowed {
-    /// Lines, from 1, and the rule of each. `None`: for all.
+    /// Pairs of a line, starting at 1, and a rule suppressed on that line; `None` suppresses the rule on all lines.
     lines: Vec<(Option<u32>, Rule)>,
 }
 
 impl Allowed {
-    /// Finds the comments of a text.
+    /// Finds the suppression comments in a text.
     #[must_use]
     pub fn of(text: &[u8]) -> Self {
         let Some((decoded, lexed)) = lex(text) else { return Self::default() };
@@ -86,14 +86,14 @@ impl Allowed {
         Self { lines }
     }
 
-    /// Returns whether a rule is silent on a line, from 1.
+    /// Returns whether a rule is suppressed on a line, counted from 1.
     #[must_use]
     pub fn allows(&self, rule: Rule, line: u32) -> bool {
         self.lines.iter().any(|(at, allowed)| *allowed == rule && at.is_none_or(|at| at == line))
     }
 }
 
-/// What the rules look at, and what they find.
+/// The input of the rules and their findings.
 struct Linter<'l> {
     text: &'l str,
     source: &'l Source<'l>,
@@ -108,7 +108,7 @@ impl Linter<'_> {
         let (secondary, suggestion) = (Vec::new(), None);
         let at = self.findings.len();
         self.findings.push(Finding { rule, message, primary, secondary, help: help.into(), suggestion });
-        // It was just put there.
+        // The finding was pushed just above.
         #[expect(clippy::indexing_slicing, reason = "the index of what was pushed")]
         &mut self.findings[at]
     }

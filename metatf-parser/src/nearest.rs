@@ -1,8 +1,8 @@
-//! The nearest of the names that would have been right.
+//! Finds the known name closest to a misspelled one.
 
 use crate::vocabulary::Property;
 
-/// Returns the candidate nearest to `name`, if one is near.
+/// Returns the candidate closest to `name` if it is close enough.
 pub(crate) fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = (name.chars().count() + 1) / 3;
     candidates
@@ -15,7 +15,7 @@ pub(crate) fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a s
         .map(|(_, c)| c)
 }
 
-/// Returns the property whose name is at most two letters off, of a short one half of its letters.
+/// Returns the property whose name differs in at most two letters, or in at most half of the letters of a short name.
 pub(crate) fn near_property(name: &str) -> Option<Property> {
     let off = |property: Property| {
         let known = property.name();
@@ -26,7 +26,7 @@ pub(crate) fn near_property(name: &str) -> Option<Property> {
     Property::ALL.iter().filter_map(|property| off(*property)).min().map(|(_, property)| property)
 }
 
-/// Cheap reject: true if over `limit` letters of either ASCII name are not in the other one at all.
+/// Rejects a pair cheaply: returns true if more than `limit` letters of either ASCII name do not appear in the other.
 fn share_few_letters(a: &str, b: &str, limit: usize) -> bool {
     let letters = |name: &str| name.bytes().fold(0_u32, |set, byte| set | 1 << (byte & 31));
     let (of_a, of_b) = (letters(a), letters(b));
@@ -34,7 +34,8 @@ fn share_few_letters(a: &str, b: &str, limit: usize) -> bool {
     a.is_ascii() && b.is_ascii() && (lacks(of_a, of_b) || lacks(of_b, of_a))
 }
 
-/// Returns the optimal string alignment distance, case aside: insertions, deletions, replacements, swaps of neighbours.
+/// Returns the case-insensitive optimal string alignment distance, which counts insertions, deletions, replacements and
+/// swaps of adjacent letters.
 fn distance(a: &str, b: &str) -> usize {
     let lower = |name: &str| -> Vec<char> { name.chars().flat_map(char::to_lowercase).collect() };
     let (a, b) = (lower(a), lower(b));

@@ -1,4 +1,4 @@
-//! The stages in their order, from a text to its schema or its index.
+//! Runs the stages in order, from a text to its schema or its index.
 
 use crate::ast::Ast;
 use crate::codes::Severity;
@@ -11,33 +11,33 @@ use crate::schema::Dtd;
 use crate::span::Source;
 use crate::{lexer, resolve, syntax, text};
 
-/// What became of a DTD's text.
+/// The result of parsing a DTD.
 #[derive(Clone, Debug)]
 pub struct Parsed {
     /// The schema; `None` if there are errors.
     pub dtd: Option<Dtd>,
-    /// Errors and warnings, in the order of the text.
+    /// Errors and warnings, in text order.
     pub diagnostics: Vec<Diagnostic>,
-    /// What the caller calls the text: a file name.
+    /// The name that the caller gave for the text, such as a file name.
     pub name: String,
 }
 
 impl Parsed {
-    /// How many errors there are.
+    /// Returns the number of errors.
     #[must_use]
     pub fn errors(&self) -> usize {
         self.diagnostics.iter().filter(|d| d.severity == Severity::Error).count()
     }
 
-    /// How many warnings there are.
+    /// Returns the number of warnings.
     #[must_use]
     pub fn warnings(&self) -> usize {
         self.diagnostics.len() - self.errors()
     }
 }
 
-/// Parses and checks a DTD. `name` is a file name for the caller's messages. Never panics, whatever the text is, and
-/// takes time and memory in proportion to it.
+/// Parses and checks a DTD. `name` is a file name for the caller's messages. Never panics, and takes time and memory
+/// proportional to the length of the text.
 #[must_use]
 pub fn parse(name: &str, text: &[u8]) -> Parsed {
     let source = Source::new(text);
@@ -55,7 +55,7 @@ fn syntax_tree<'t>(text: &'t [u8], source: &Source, report: &mut Reporter) -> Op
     Some((text, ast))
 }
 
-/// Lexes without reporting: for what looks at a text that an index was made of.
+/// Lexes without reporting, for text that already has an index.
 #[cfg(feature = "index")]
 pub(crate) fn lex(text: &[u8]) -> Option<(&str, Lexed)> {
     let source = Source::new(text);
@@ -64,8 +64,8 @@ pub(crate) fn lex(text: &[u8]) -> Option<(&str, Lexed)> {
     Some((text, lexer::lex(text, source.start, &mut report)?))
 }
 
-/// Finds out what the names in a text mean, whatever is wrong with it: see [`Index`]. Never panics, whatever the text is, and takes
-/// time and memory in proportion to it.
+/// Resolves the names in a text, even if it contains mistakes: see [`Index`]. Never panics, and takes time and memory
+/// proportional to the length of the text.
 #[cfg(feature = "index")]
 #[must_use]
 pub fn index(text: &[u8]) -> Index {

@@ -1,16 +1,16 @@
-//! Bytes of a text to lines and columns as editors count them, and back.
+//! Converts byte offsets to the lines and columns of an editor, and back.
 
-/// What a column of an editor counts.
+/// The unit in which an editor counts columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Columns {
-    /// Bytes of UTF-8.
+    /// UTF-8 bytes.
     Utf8,
-    /// Units of UTF-16: a character beyond U+FFFF is two.
+    /// UTF-16 code units: a character above U+FFFF counts as two.
     Utf16,
 }
 
 impl Columns {
-    /// How many columns a character takes.
+    /// Returns the number of columns of a character.
     fn of(self, c: char) -> usize {
         match self {
             Columns::Utf8 => c.len_utf8(),
@@ -19,11 +19,12 @@ impl Columns {
     }
 }
 
-/// The lines of a text. A line ends with `\n`, `\r\n` or `\r`, as in editors (diagnostics count `\n` alone). Lines and columns count from 0.
+/// The lines of a text, counted from 0 like their columns. As in editors, a line ends with `\n`, `\r\n` or `\r`;
+/// diagnostics count only `\n`.
 #[derive(Clone, Debug)]
 pub struct Lines<'t> {
     text: &'t str,
-    /// Where each line starts.
+    /// The offset at which each line starts.
     starts: Vec<usize>,
     columns: Columns,
 }
@@ -42,7 +43,8 @@ impl<'t> Lines<'t> {
         Lines { text, starts, columns }
     }
 
-    /// Returns line and column of an offset. One beyond the text is its end; one inside a character is the character's start.
+    /// Returns the line and column of an offset. An offset past the end is clamped to the end; an offset inside a
+    /// character is moved to its start.
     #[must_use]
     pub fn position(&self, offset: usize) -> (u32, u32) {
         let offset = self.boundary(offset);
@@ -56,8 +58,8 @@ impl<'t> Lines<'t> {
         (u32::try_from(line).unwrap_or(u32::MAX), u32::try_from(column).unwrap_or(u32::MAX))
     }
 
-    /// Returns the offset of a position. A line beyond the text is its end, a column beyond the line the end of the line; one inside a
-    /// character is the character's start.
+    /// Returns the offset of a position. A line past the end of the text gives the end of the text, and a column past
+    /// the end of the line gives the end of the line. A position inside a character gives the start of the character.
     #[must_use]
     pub fn offset(&self, line: u32, column: u32) -> usize {
         let (line, column) = (line as usize, column as usize);
@@ -74,7 +76,7 @@ impl<'t> Lines<'t> {
         start + content.len()
     }
 
-    /// Returns the position behind the last character.
+    /// Returns the position after the last character.
     #[must_use]
     pub fn end(&self) -> (u32, u32) {
         self.position(self.text.len())

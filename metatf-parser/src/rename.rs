@@ -1,4 +1,4 @@
-//! Another name for what is declared.
+//! Renames declared items.
 
 use crate::codes::Severity;
 use crate::diagnostic::Suggestion;
@@ -6,24 +6,27 @@ use crate::index::{Index, SymbolKind};
 use crate::parse::index;
 use crate::schema::{Interpretation, InterpretationWord, Width};
 
-/// Returns the edits that give what stands at an offset another name, wherever the text names it. `index` is the [index](crate::index()) of
-/// the text. A section has a name and a number; each is changed for itself.
+/// Returns the edits that rename the item at an offset everywhere in the text. `index` is the [index](crate::index())
+/// of the text. A section has both a name and a number, and each is renamed separately.
 ///
 /// # Errors
-/// A sentence, where there is nothing that has a name there, the name cannot be one, or the text would mean something else with it.
+/// Returns a message if there is nothing to rename at the offset, the name is invalid, or the new name would change the
+/// meaning of the text.
 pub fn rename(text: &[u8], of: &Index, offset: usize, name: &str) -> Result<Vec<Suggestion>, String> {
-    let found = of.use_at(offset).ok_or("nothing that can be renamed stands here")?;
-    let symbol = of.symbol(found.symbol).ok_or("nothing that can be renamed stands here")?;
+    let found = of.use_at(offset).ok_or("there is nothing to rename here")?;
+    let symbol = of.symbol(found.symbol).ok_or("there is nothing to rename here")?;
     let predefined = of.symbols.iter().any(|other| other.family == symbol.family && other.predefined);
     if predefined {
-        return Err(format!("`{}` is a name of the language, which has no other", symbol.name));
+        return Err(format!("`{}` is predefined and cannot be renamed", symbol.name));
     }
     if symbol.kind == SymbolKind::SectionNumber {
         if !name.parse::<u8>().is_ok_and(|number| number > 0) {
-            return Err(format!("`{name}` is no number of a section: 1 to 255"));
+            return Err(format!("`{name}` is not a valid section number: expected 1 to 255"));
         }
     } else if !is_name(name) {
-        return Err(format!("`{name}` is no name: letters, digits and `_`, and no word of an interpretation"));
+        return Err(format!(
+            "`{name}` is not a valid name: expected letters, digits and `_`, and no interpretation word"
+        ));
     }
     let edits: Vec<Suggestion> = of
         .references(found.symbol)
@@ -31,7 +34,7 @@ pub fn rename(text: &[u8], of: &Index, offset: usize, name: &str) -> Result<Vec<
         .collect();
     let mut changed = text.to_vec();
     for edit in edits.iter().rev() {
-        changed = edit.apply(&changed).ok_or("the index is that of another text")?;
+        changed = edit.apply(&changed).ok_or("the index does not belong to this text")?;
     }
     let after = index(&changed);
     if shape(of) == shape(&after) {
@@ -41,7 +44,7 @@ pub fn rename(text: &[u8], of: &Index, offset: usize, name: &str) -> Result<Vec<
     let new = errors.map(|d| &d.message).find(|message| of.diagnostics.iter().all(|d| d.message != **message));
     Err(match new {
         Some(message) => format!("with the name `{name}`, {message}"),
-        None => format!("with the name `{name}` the text would mean something else"),
+        None => format!("the name `{name}` would change the meaning of the text"),
     })
 }
 
@@ -52,10 +55,11 @@ fn is_name(name: &str) -> bool {
         && InterpretationWord::named(name).is_none()
 }
 
-/// Of a field: its width, its interpretation (`None`: which section it names may have another number), where its record has it.
+/// A field's width, interpretation and offset in its record. The interpretation is `None` if it refers to a section,
+/// because the section's number may change.
 type Shape<'i> = (&'i Width, Option<Interpretation>, Option<u64>);
 
-/// Returns what does not depend on names: how many errors there are, and the fields of each record.
+/// Returns the properties that do not depend on names: the number of errors, and the fields of each record.
 fn shape(of: &Index) -> (usize, Vec<Vec<Shape<'_>>>) {
     let errors = of.diagnostics.iter().filter(|d| d.severity == Severity::Error).count();
     let interpretation = |interpretation: Interpretation| match interpretation {

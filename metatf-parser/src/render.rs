@@ -1,4 +1,4 @@
-//! A diagnostic as text: file, line and column, the line itself with the place marked, and what would be right (spec 7).
+//! Renders a diagnostic as text: file, line and column, the source line with the location marked, and a hint (spec 7).
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -8,13 +8,13 @@ use annotate_snippets::{Annotation, AnnotationKind, Element, Group, Level, Rende
 use crate::codes::Severity;
 use crate::diagnostic::{Diagnostic, Label};
 
-/// Columns that are shown; of a longer line the part around the place.
+/// Maximum number of columns to show; of a longer line, only the part around the location is shown.
 const MOST_COLUMNS: usize = 120;
-/// Lines between two places up to which they are shown in one piece.
+/// Maximum number of lines between two locations that share an excerpt.
 const MOST_LINES: u32 = 400;
 
-/// Returns the diagnostic as shown to people, without a line break at the end. `source` is the text that was parsed; `color`
-/// adds terminal escapes. The first place is given as `name:line:column`.
+/// Returns the diagnostic as text for people, without a trailing line break. `source` is the parsed text, and `color`
+/// adds terminal escapes. The first location is shown as `name:line:column`.
 #[must_use]
 pub fn render(diagnostic: &Diagnostic, name: &str, source: &[u8], color: bool) -> String {
     let renderer = if color { Renderer::styled() } else { Renderer::plain() };
@@ -39,7 +39,7 @@ struct Text<'a> {
 }
 
 impl<'a> Text<'a> {
-    /// Shows all places in one excerpt, if they are near each other and no line is long.
+    /// Shows all locations in one excerpt if they are close to each other and no line is long.
     fn one_excerpt(&self, diagnostic: &'a Diagnostic) -> Option<Element<'a>> {
         let labels = || std::iter::once(&diagnostic.primary).chain(&diagnostic.secondary);
         let (first, last) = (labels().map(|l| l.line).min()?, labels().map(|l| l.line).max()?);
@@ -53,11 +53,11 @@ impl<'a> Text<'a> {
             return None;
         }
         if excerpt.contains('\r') {
-            // Shown as a space, which keeps the places: a control picture would be no part of the line.
+            // Show `\r` as a space to keep the columns; a control picture would not be part of the line.
             excerpt = excerpt.replace('\r', " ").into();
         }
         if excerpt.is_empty() || excerpt.ends_with('\n') {
-            // An empty last line, which would not be shown: the end of the text.
+            // An empty last line would not be shown, so mark the end of the text with a space.
             excerpt.to_mut().push(' ');
         }
         let mark = |label: &'a Label, kind: AnnotationKind| {
@@ -72,7 +72,7 @@ impl<'a> Text<'a> {
         Some(snippet.into())
     }
 
-    /// Shows each place in an excerpt of its own, of which long lines show a part.
+    /// Shows each location in a separate excerpt; of a long line, only a part is shown.
     fn excerpts(&self, diagnostic: &'a Diagnostic) -> Vec<Element<'a>> {
         let primary = std::iter::once((&diagnostic.primary, AnnotationKind::Primary));
         let secondary = diagnostic.secondary.iter().map(|l| (l, AnnotationKind::Context));
@@ -84,7 +84,7 @@ impl<'a> Text<'a> {
         primary.chain(secondary).map(element).collect()
     }
 
-    /// Corrects columns: a column in a part of a line is not the column in the line.
+    /// Corrects the columns of excerpts that show only a part of a line.
     fn with_true_columns(&self, rendered: String, diagnostic: &Diagnostic) -> String {
         if self.one_excerpt(diagnostic).is_some() {
             return rendered;
@@ -104,8 +104,9 @@ impl<'a> Text<'a> {
         out + rest
     }
 
-    /// Returns the line of a place, without its end; of a long line no more on each side of the place than tells that it is long.
-    /// A line may be all of a text, which has a hundred diagnostics.
+    /// Returns the line of a location without its line ending. Of a long line, this is only as much on each side of the
+    /// location as it takes to see that the line is long. This limit matters if the entire text is one line with a
+    /// hundred diagnostics.
     fn line(&self, label: &Label) -> Range<usize> {
         let at = label.span.start.min(self.source.len());
         let least = at.saturating_sub(MOST_COLUMNS + 4);
@@ -118,7 +119,8 @@ impl<'a> Text<'a> {
         start..end
     }
 
-    /// Returns the part of the line around a place, and where the place is in it. Bytes that are not UTF-8 show as U+FFFD.
+    /// Returns the part of the line around a location, and the range of the location in it. Invalid UTF-8 is shown as
+    /// U+FFFD.
     fn cut(&self, label: &Label) -> (Cow<'a, str>, Range<usize>) {
         let line = self.line(label);
         let at = label.span.start.clamp(line.start, line.end);
@@ -134,7 +136,7 @@ impl<'a> Text<'a> {
         (format!("{head}{before}{marked}{after}{tail}").replace('\r', " ").into(), range)
     }
 
-    /// Returns the start of the character that holds a byte.
+    /// Returns the start of the character that contains a byte.
     fn boundary(&self, mut at: usize) -> usize {
         while at > 0 && self.source.get(at).is_some_and(|b| b & 0xC0 == 0x80) {
             at -= 1;

@@ -1,8 +1,8 @@
-//! Places in a DTD's text.
+//! Locations in a DTD's text.
 
 use std::ops::Range;
 
-/// A range of bytes of the text. There is one for every token, and a text is at most 4 MiB long.
+/// A byte range in the text. Every token has one, so it is small; a text is at most 4 MiB long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Span {
     start: u32,
@@ -10,7 +10,7 @@ pub(crate) struct Span {
 }
 
 impl Span {
-    /// The place of what no text defines: the predefined records (spec 3.6). Never shown; see [`Span::or`].
+    /// The span of predefined records (spec 3.6), which no text defines. It is never shown; see [`Span::or`].
     pub(crate) const PREDEFINED: Span = Span { start: u32::MAX, end: u32::MAX };
 
     pub(crate) fn new(start: usize, end: usize) -> Span {
@@ -23,17 +23,17 @@ impl Span {
         self.start as usize
     }
 
-    /// Returns the offset behind the last byte.
+    /// Returns the offset after the last byte.
     pub(crate) fn end(self) -> usize {
         self.end as usize
     }
 
-    /// Makes an empty place.
+    /// Returns an empty span.
     pub(crate) fn at(offset: usize) -> Span {
         Span::new(offset, offset)
     }
 
-    /// Returns the place from the start of this to the end of `other`.
+    /// Returns the span from the start of this span to the end of `other`.
     pub(crate) fn to(self, other: Span) -> Span {
         Span { start: self.start, end: other.end }
     }
@@ -42,7 +42,7 @@ impl Span {
         self == Span::PREDEFINED
     }
 
-    /// This place, or `other` where this is in a predefined record.
+    /// Returns this span, or `other` if this span is in a predefined record.
     pub(crate) fn or(self, other: Span) -> Span {
         if self.is_predefined() { other } else { self }
     }
@@ -52,11 +52,11 @@ impl Span {
     }
 }
 
-/// A text with the starts of its lines, to turn offsets into lines and columns.
+/// A text with the offsets of its lines, which converts offsets to lines and columns.
 pub(crate) struct Source<'a> {
     bytes: &'a [u8],
     line_starts: Vec<u32>,
-    /// Where the text starts: after the byte-order mark, if there is one (spec 2).
+    /// The start of the text, after the byte-order mark if there is one (spec 2).
     pub(crate) start: usize,
 }
 
@@ -65,7 +65,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 impl<'a> Source<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Source<'a> {
         let start = if bytes.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
-        // Line by line, as to look at each byte takes longer.
+        // Search for line breaks; a loop over all bytes would be slower.
         let mut line_starts = vec![u32::try_from(start).unwrap_or(0)];
         let mut at = 0;
         while let Some(line) = bytes.get(at..).and_then(|rest| rest.iter().position(|b| *b == b'\n')) {
@@ -75,18 +75,18 @@ impl<'a> Source<'a> {
         Source { bytes, line_starts, start }
     }
 
-    /// Returns the index of the line (from 0) that holds an offset.
+    /// Returns the index of the line that contains an offset, counted from 0.
     pub(crate) fn line_of(&self, offset: usize) -> usize {
         self.line_starts.partition_point(|start| *start as usize <= offset).saturating_sub(1)
     }
 
-    /// Returns line and column, from 1; columns count Unicode code points (spec 3.5).
+    /// Returns the line and column, counted from 1; columns are Unicode code points (spec 3.5).
     pub(crate) fn position(&self, offset: usize) -> (u32, u32) {
         let offset = offset.min(self.bytes.len());
         let line = self.line_of(offset);
         let start = self.line_starts.get(line).map_or(0, |start| *start as usize).min(offset);
         let before = self.bytes.get(start..offset).unwrap_or_default();
-        // Continuation bytes are not counted, so this is right for UTF-8 and harmless for anything else.
+        // Skipping continuation bytes is correct for UTF-8 and harmless for anything else.
         let column = before.iter().filter(|b| **b & 0xC0 != 0x80).count() + 1;
         (u32::try_from(line + 1).unwrap_or(u32::MAX), u32::try_from(column).unwrap_or(u32::MAX))
     }

@@ -1,4 +1,4 @@
-//! Words that are wrong, and what they are nearly.
+//! Reports unknown words and suggests known ones.
 
 use crate::codes::Code;
 use crate::diagnostic::Draft;
@@ -6,7 +6,7 @@ use crate::schema::InterpretationWord;
 use crate::span::Span;
 use crate::vocabulary::{PREDICTORS, ROLES};
 
-/// Reports a word that is not an interpretation; the syntax finds some, too.
+/// Reports a word that is not an interpretation. The syntax stage uses this, too.
 pub(crate) fn unknown_interpretation(at: Span, word: &str) -> Draft {
     let words = InterpretationWord::ALL.iter().map(|word| word.name());
     let listed: Vec<String> = words.clone().map(|name| format!("`{name}`")).collect();
@@ -15,25 +15,25 @@ pub(crate) fn unknown_interpretation(at: Span, word: &str) -> Draft {
         .did_you_mean(at, word, words)
 }
 
-/// Reports a word where a model has a predictor.
+/// Reports an unknown predictor in a model.
 pub(crate) fn unknown_predictor(at: Span, word: &str) -> Draft {
     Draft::new(Code::PredictorWord, at, format!("there is no predictor `{word}`"))
         .help(format!("the predictors are {}", PREDICTORS.map(|p| format!("`{p}`")).join(", ")))
         .did_you_mean(at, word, PREDICTORS)
 }
 
-/// Reports a word where a heap model says what happens to an address.
+/// Reports an unknown action on an address in a heap model.
 pub(crate) fn unknown_role(at: Span, word: &str) -> Draft {
-    Draft::new(Code::PredictorWord, at, format!("`{word}` is nothing that happens to an address"))
-        .help("an address is `allocated SIZE` (the field with its size), `freed` or `used`")
+    Draft::new(Code::PredictorWord, at, format!("`{word}` is not an action on an address"))
+        .help("the actions are `allocated SIZE` (SIZE is the field with the size), `freed` and `used`")
         .did_you_mean(at, word, ROLES)
 }
 
-/// Reports a word behind a predictor.
+/// Reports an unexpected word after a predictor.
 pub(crate) fn unknown_by(at: Span, word: &str) -> Draft {
-    Draft::new(Code::PredictorWord, at, format!("`{word}` cannot stand behind a predictor"))
+    Draft::new(Code::PredictorWord, at, format!("`{word}` cannot follow a predictor"))
         .help(
-            "a predictor may go `by` a field, like `fcm 2 by size`; a `,` or the number of a stream section follows it",
+            "a predictor may be followed by `by` and a field, as in `fcm 2 by size`, then by a `,` or the number of a stream section",
         )
         .did_you_mean(at, word, ["by"])
 }

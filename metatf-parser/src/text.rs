@@ -1,39 +1,40 @@
-//! Bytes to text (spec 2, 7).
+//! Decodes bytes to text (spec 2, 7).
 
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
 use crate::schema::changes_direction;
 use crate::span::Span;
 
-/// The longest text that is read (spec 7: hostile input costs little). The DTDs in use have a few KiB.
+/// Maximum length of a text (spec 7: hostile input costs little). Real DTDs have a few KiB.
 pub const MOST_BYTES: usize = 4 << 20;
 
-/// The longest text that readers take from a trace without being asked to: a trace of a few hundred bytes may hold megabytes
-/// of it, compressed.
+/// Maximum length of an embedded DTD that readers accept by default. A trace of a few hundred bytes can contain
+/// megabytes of compressed text.
 pub const MOST_EMBEDDED_BYTES: usize = 256 << 10;
 
-/// Warns of characters that make a text look like another one, once for each kind. Comments and strings may hold any.
+/// Warns once per kind of character that makes a text look like a different one. Comments and strings may contain any
+/// character.
 pub(crate) fn misleading(text: &str, report: &mut Reporter) {
     let misleading = |text: &str| text.char_indices().find(|(_, c)| changes_direction(*c));
     if let Some((at, c)) = Some(text).filter(|text| !text.is_ascii()).and_then(misleading) {
-        let message = format!("U+{:04X} changes the direction in which text is shown", u32::from(c));
+        let message = format!("U+{:04X} changes the text direction", u32::from(c));
         report.add(
             Draft::new(Code::MisleadingText, Span::new(at, at + c.len_utf8()), message)
-                .help("take it out: the text may read otherwise than it looks")
+                .help("remove it: the text may look different from what it means")
                 .replace(Span::new(at, at + c.len_utf8()), ""),
         );
     }
     let bare = |(at, _): &(usize, _)| !text.get(at + 1..).is_some_and(|rest| rest.starts_with('\n'));
     if let Some((at, _)) = text.match_indices('\r').find(bare) {
         report.add(
-            Draft::new(Code::MisleadingText, Span::new(at, at + 1), "a carriage return without a line feed")
-                .label("a comment goes on behind it")
+            Draft::new(Code::MisleadingText, Span::new(at, at + 1), "carriage return without a line feed")
+                .label("a comment continues after it")
                 .help("end lines with `\\n` or `\\r\\n`"),
         );
     }
 }
 
-/// Takes the bytes for text if they are UTF-8 and not too long; reports it if they are not.
+/// Returns the text if the bytes are valid UTF-8 and not too long; otherwise reports an error.
 pub(crate) fn decode<'t>(text: &'t [u8], report: &mut Reporter) -> Option<&'t str> {
     if text.len() > MOST_BYTES {
         report.add(

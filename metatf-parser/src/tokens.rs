@@ -1,4 +1,4 @@
-//! The words of a text with what they are, for colours.
+//! Classifies the tokens of a text for syntax highlighting.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use crate::parse::lex;
 use crate::schema::InterpretationWord;
 use crate::vocabulary::{OTHER, PREDICTORS, Property, ROLES};
 
-/// What a piece of a text is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenKind {
     /// A comment.
@@ -17,24 +17,24 @@ pub enum TokenKind {
     Text,
     /// A number.
     Number,
-    /// A word of the language.
+    /// A keyword of the language.
     Keyword,
-    /// The name of a section.
+    /// A section name.
     Section,
-    /// The name of a record.
+    /// A record name.
     Record,
-    /// The name of a field.
+    /// A field name.
     Field,
-    /// A property that means something.
+    /// A property defined by the language.
     Property,
-    /// A property that is an annotation.
+    /// An annotation.
     Annotation,
-    /// A sign of an expression.
+    /// An operator in an expression.
     Operator,
 }
 
-/// Returns the pieces of a text in its order, without those that have no colour: brackets, names that mean nothing. `index` is the
-/// [index](crate::index()) of the text.
+/// Returns the highlighted tokens in text order. Tokens without a highlight, such as brackets and unresolved names, are
+/// omitted. `index` is the [index](crate::index()) of the text.
 #[must_use]
 pub fn tokens(text: &[u8], index: &Index) -> Vec<(Range<usize>, TokenKind)> {
     let Some((text, lexed)) = lex(text) else { return Vec::new() };
@@ -70,7 +70,7 @@ pub fn tokens(text: &[u8], index: &Index) -> Vec<(Range<usize>, TokenKind)> {
     out
 }
 
-/// Checks for a word that the language has somewhere.
+/// Checks whether the word is a keyword anywhere in the language.
 fn is_word(word: &str) -> bool {
     const OTHERS: [&str; 10] = ["section", "bytes", "until", "value", "width", "bit", "by", "own", "shared", OTHER];
     InterpretationWord::named(word).is_some()

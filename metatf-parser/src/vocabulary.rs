@@ -1,10 +1,10 @@
-//! The words of the language that are not syntax: properties and predictors. (Interpretations and formats stand in
-//! [`schema`](crate::schema).) A new property is a row of the table and whatever makes use of its value.
+//! Words of the language that are not syntax: properties and predictors. (Interpretations and formats are in
+//! [`schema`](crate::schema).) A new property needs a row in the table and code that uses its value.
 
-/// Makes [`Property`] of the table below.
+/// Defines [`Property`] from the table below.
 macro_rules! properties {
     ($($variant:ident = $name:literal, $takes:ident, $tag:ident, $nested:literal, $example:literal, $doc:literal;)*) => {
-        /// A property that means something in a DTD; others are annotations (spec 2).
+        /// A property defined by the language; other properties are annotations (spec 2).
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
         pub enum Property {
@@ -15,7 +15,7 @@ macro_rules! properties {
             /// All properties.
             pub const ALL: &[Property] = &[$(Property::$variant),*];
 
-            /// Returns the name in a DTD.
+            /// Returns the property's name in a DTD.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
@@ -23,7 +23,7 @@ macro_rules! properties {
                 }
             }
 
-            /// What the property says, in a sentence.
+            /// Returns a sentence that describes the property.
             #[must_use]
             pub const fn doc(self) -> &'static str {
                 match self {
@@ -31,7 +31,7 @@ macro_rules! properties {
                 }
             }
 
-            /// Returns a statement that sets it.
+            /// Returns a statement that sets the property.
             #[must_use]
             pub const fn example(self) -> &'static str {
                 match self {
@@ -39,21 +39,21 @@ macro_rules! properties {
                 }
             }
 
-            /// Returns the kind of value that it takes.
+            /// Returns the kind of value that the property takes.
             pub(crate) const fn takes(self) -> Takes {
                 match self {
                     $(Property::$variant => Takes::$takes,)*
                 }
             }
 
-            /// Where it may be set for `tag`.
+            /// Returns where the property may be set for `tag`.
             pub(crate) const fn on_tag(self) -> OnTag {
                 match self {
                     $(Property::$variant => OnTag::$tag,)*
                 }
             }
 
-            /// Checks whether a nested record can have it, not only its fields.
+            /// Checks whether a nested record, and not only its fields, can have the property.
             pub(crate) const fn on_nested(self) -> bool {
                 match self {
                     $(Property::$variant => $nested,)*
@@ -63,30 +63,31 @@ macro_rules! properties {
     };
 }
 
-// Name, kind of value, where `tag` may have it, whether a nested record may, example, meaning.
+// Name, kind of value, place where it may be set for `tag`, whether it may be set for a nested record, example,
+// meaning.
 properties! {
     Width = "width", Number, TopLevel, false,
-        "size.width = 4;", "How many bytes a field stores.";
+        "size.width = 4;", "The number of bytes that a field stores.";
     Interpretation = "interpretation", Interpretation, Never, false,
-        "size.interpretation = none;", "How the stored bytes give the value.";
+        "size.interpretation = none;", "The interpretation of the stored bytes.";
     Value = "value", Constant, Block, false,
         "magic.value = 0x7f;", "The value that the field has in every record.";
     Doc = "doc", Text, Anywhere, true,
-        "size.doc = \"bytes asked for\";", "What the field is, for people.";
+        "size.doc = \"bytes asked for\";", "A description of the field for people.";
     Unit = "unit", Text, Anywhere, false,
-        "size.unit = \"bytes\";", "The unit of the value, for people.";
+        "size.unit = \"bytes\";", "The unit of the value for people.";
     Format = "format", Format, Anywhere, false,
-        "flags.format = \"hex\";", "How tools print the value.";
+        "flags.format = \"hex\";", "The format in which tools print the value.";
     Values = "values", Names, Never, false,
         "state.values = \"0 running, 1 sleeping\";", "Names of values.";
     Flags = "flags", Names, Never, false,
-        "mode.flags = \"0 read, 1 write\";", "Names of bits, numbered from the least significant one, and of several bits that are a number: `4-7 version`.";
+        "mode.flags = \"0 read, 1 write\";", "Names of bits, counted from the least significant, and of bit ranges that hold a number: `4-7 version`.";
     Was = "was", Earlier, Block, false,
-        "line.was = \"vector\";", "Earlier names of the field, of `tag` those of the record: what a trace has by such a name is read as this.";
+        "line.was = \"vector\";", "Earlier names of the field, or for `tag` of the record. Readers accept them in traces as the current name.";
     Previous = "previous", Sharing, Never, false,
         "time.previous = shared;", "Whether fields of this name share their previous value.";
     Section = "section", Constant, Never, false,
-        "options.section = 5;", "The section whose records the bytes of the field are.";
+        "options.section = 5;", "The section whose records the byte array contains.";
 }
 
 impl Property {
@@ -111,21 +112,21 @@ pub(crate) enum Takes {
 }
 
 impl Takes {
-    /// Returns the kind in words: "the value of `width` is ...".
+    /// Returns the description of the kind in a message such as "the value of `width` is ...".
     pub(crate) const fn describe(self) -> &'static str {
         match self {
             Takes::Number => "an integer, an expression, `bytes N` or `until N`",
             Takes::Constant => "an integer",
             Takes::Interpretation => "an interpretation",
             Takes::Text | Takes::Format => "a string",
-            Takes::Earlier => "a string of names, with commas between",
+            Takes::Earlier => "a string of comma-separated names",
             Takes::Names => "a string of numbers and names",
             Takes::Sharing => "the word `own` or `shared`",
         }
     }
 }
 
-/// Where a property may be set for `tag` (spec 3.2).
+/// The places where a property may be set for `tag` (spec 3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OnTag {
     /// Once, at the top level.
@@ -136,10 +137,10 @@ pub(crate) enum OnTag {
     Anywhere,
 }
 
-/// The value of a tag that makes a record of all tags that no other record has.
+/// The tag value that makes a record match all tags without their own record.
 pub(crate) const OTHER: &str = "other";
 
-/// The words that begin a predictor.
+/// The words that start a predictor.
 pub(crate) const PREDICTORS: [&str; 5] = ["lastValue", "stride", "fcm", "dfcm", "heap"];
-/// What happens to an address of a heap.
+/// The actions on an address in a heap model.
 pub(crate) const ROLES: [&str; 3] = ["allocated", "freed", "used"];

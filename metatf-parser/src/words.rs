@@ -1,16 +1,17 @@
-//! Tokens to words: what is never broken over lines, and where spaces go.
+//! Joins tokens to words that are never split over lines, and decides where spaces belong.
 
 use crate::lexer::{Kind, Lexed};
 use crate::schema::InterpretationWord;
 
-/// A piece of a statement; spaces or line breaks go between pieces.
+/// A piece of a statement. Spaces or line breaks separate the pieces.
 pub(crate) struct Word {
     pub(crate) text: String,
-    /// A `//` comment: a line ends after it.
+    /// Whether the word is a `//` comment, which ends its line.
     pub(crate) ends_line: bool,
 }
 
-/// Returns the words of the tokens `first` to `last`, comments between them included, those before the first not.
+/// Returns the words of the tokens from `first` to `last`, including comments between them but not those before
+/// `first`.
 pub(crate) fn words(text: &str, lexed: &Lexed, first: usize, last: usize) -> Vec<Word> {
     let mut out: Vec<Word> = Vec::new();
     let mut before = None;
@@ -31,7 +32,7 @@ pub(crate) fn words(text: &str, lexed: &Lexed, first: usize, last: usize) -> Vec
                 word.text += " ";
                 word.text += token_text;
             }
-            // After a comment a new word starts, whatever it is.
+            // A comment is always followed by a new word.
             Some(word) if joined && !word.ends_line && !word.text.ends_with("*/") => word.text += token_text,
             _ => out.push(Word { text: token_text.to_owned(), ends_line: false }),
         }
@@ -40,20 +41,20 @@ pub(crate) fn words(text: &str, lexed: &Lexed, first: usize, last: usize) -> Vec
     out
 }
 
-/// Returns the value of the property in the tokens `first` to `last`, its comments left out.
+/// Returns the value of the property in the tokens from `first` to `last`, without comments.
 pub(crate) fn value_text(text: &str, lexed: &Lexed, first: usize, last: usize) -> String {
     let words = words(text, lexed, first, last).into_iter().map(|word| word.text);
     let value = words.skip_while(|word| word != "=").skip(1);
     value.filter(|word| !word.starts_with("//") && !word.starts_with("/*")).collect::<Vec<_>>().join(" ")
 }
 
-/// Drops a comma before a `)`.
+/// Checks whether the token is an optional comma before `)`, which is removed.
 fn drops(lexed: &Lexed, index: usize) -> bool {
     let mark = |i: usize| lexed.tokens.get(i).map(|t| t.kind);
     mark(index) == Some(Kind::Mark(b',')) && mark(index + 1) == Some(Kind::Mark(b')'))
 }
 
-/// Returns the comments between a token and the one before it.
+/// Returns the comments between a token and the previous one.
 fn comments<'a>(text: &'a str, lexed: &'a Lexed, index: usize) -> impl Iterator<Item = Word> + 'a {
     lexed.comments_before(index).iter().map(|c| {
         let comment = comment_text(text.get(c.span.range()).unwrap_or_default());
@@ -61,24 +62,24 @@ fn comments<'a>(text: &'a str, lexed: &'a Lexed, index: usize) -> impl Iterator<
     })
 }
 
-/// Returns a comment without white space at the ends of its lines.
+/// Returns a comment without trailing whitespace on its lines.
 pub(crate) fn comment_text(comment: &str) -> String {
     comment.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
 }
 
-/// What precedes a token in its statement.
+/// The preceding token of the same statement.
 #[derive(Clone, Copy)]
 struct Before {
     kind: Kind,
     is_sign: bool,
 }
 
-/// The kind of statement: it decides about `*` and `-`.
+/// The kind of statement, which determines the meaning of `*` and `-`.
 #[derive(Clone, Copy, PartialEq)]
 enum Style {
-    /// A record's or section's head.
+    /// The head of a record or a section.
     Definition,
-    /// A property whose value is an interpretation: each `-` is a sign.
+    /// A property with an interpretation, in which each `-` is a sign.
     Interpretation,
     /// Any other property.
     Expression,
@@ -99,14 +100,14 @@ impl Style {
         }
     }
 
-    /// Checks for a sign: a `-` is one unless an operand of an expression precedes it (spec 2).
+    /// Checks whether a `-` is a sign, which it is unless an operand of an expression precedes it (spec 2).
     fn is_sign(self, lexed: &Lexed, first: usize, index: usize) -> bool {
         let kind = |i: usize| lexed.tokens.get(i).map(|t| t.kind);
         let operand = matches!(kind(index.wrapping_sub(1)), Some(Kind::Name | Kind::Int | Kind::Mark(b')')));
         kind(index) == Some(Kind::Mark(b'-')) && (self == Style::Interpretation || index == first || !operand)
     }
 
-    /// Checks whether nothing goes between a token and the one before it.
+    /// Checks whether a token follows the previous one without a space.
     fn joins(self, before: &Before, kind: Kind) -> bool {
         let tight_star = self == Style::Definition;
         match (before.kind, kind) {

@@ -1,4 +1,4 @@
-//! The clock that stamps events, and how stamps become nanoseconds.
+//! The clock that timestamps events, and the conversion of stamps to nanoseconds.
 
 #[allow(unreachable_pub, reason = "a file of the recorder's, which gives these to its users")]
 mod stamps;
@@ -8,8 +8,8 @@ use std::sync::OnceLock;
 pub(crate) use stamps::{Clock, nanoseconds as monotonic};
 
 impl Clock {
-    /// Chooses the counter of cycles where the kernel itself goes by it: it has checked that the counter has one speed and is
-    /// the same on all cores.
+    /// Chooses the cycle counter if the kernel itself uses it, because then the kernel has verified that the counter
+    /// has a constant rate and is synchronized between all cores.
     pub(crate) fn choose() -> Self {
         static CLOCK: OnceLock<Clock> = OnceLock::new();
         *CLOCK.get_or_init(|| {
@@ -24,8 +24,8 @@ impl Clock {
     }
 }
 
-/// Returns the nanoseconds since 1970 at a time of `CLOCK_MONOTONIC`, as both clocks are now. Of three tries the one that took least
-/// counts: a thread may be preempted between the two.
+/// Returns the nanoseconds since 1970 at a time of `CLOCK_MONOTONIC`, assuming the current offset between the clocks.
+/// Uses the fastest of three attempts, because the thread may be preempted between the two readings.
 pub(crate) fn wall_at(nanoseconds: u64) -> u64 {
     let mut best = (u64::MAX, 0);
     for _ in 0..3 {
@@ -44,16 +44,17 @@ fn wall() -> u64 {
     std::time::UNIX_EPOCH.elapsed().map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
 }
 
-/// A moment at which the clock of stamps and that of the system were read.
+/// A point in time, given by simultaneous readings of the stamp clock and the system clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Moment {
     pub(crate) stamp: u64,
-    /// Of `CLOCK_MONOTONIC`.
+    /// The reading of `CLOCK_MONOTONIC`.
     pub(crate) nanoseconds: u64,
 }
 
 impl Moment {
-    /// Reads both clocks. Of three tries the one that took least counts: a thread may be preempted between the two.
+    /// Reads both clocks. Uses the fastest of three attempts, because the thread may be preempted between the two
+    /// readings.
     pub(crate) fn now(clock: Clock) -> Self {
         if clock == Clock::Monotonic {
             let now = monotonic();
@@ -71,7 +72,7 @@ impl Moment {
         best.1
     }
 
-    /// Reads both clocks twice, a little apart, and returns the first moment with the line through both.
+    /// Reads both clocks twice, a short time apart, and returns the first reading with the line through both.
     pub(crate) fn calibrate(clock: Clock) -> (Self, Line) {
         let first = Self::now(clock);
         let mut second = first;
@@ -82,19 +83,19 @@ impl Moment {
     }
 }
 
-/// The line on which stamps become nanoseconds.
+/// A linear conversion from stamps to nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Line {
     from: Moment,
-    /// Nanoseconds of a step of the stamp, times 2^32.
+    /// Nanoseconds per stamp unit, times 2^32.
     rate: u64,
 }
 
 impl Line {
-    /// One nanosecond a step.
+    /// The rate of one nanosecond per unit.
     const ONE: u64 = 1 << 32;
 
-    /// Makes the line through two moments; one nanosecond a step where they are the same.
+    /// Returns the line through two points, with a rate of one nanosecond per unit if they are equal.
     pub(crate) fn through(from: Moment, to: Moment) -> Self {
         let steps = to.stamp.saturating_sub(from.stamp);
         let nanoseconds = to.nanoseconds.saturating_sub(from.nanoseconds);
@@ -102,23 +103,23 @@ impl Line {
         Self { from, rate: rate.and_then(|rate| u64::try_from(rate).ok()).unwrap_or(Self::ONE) }
     }
 
-    /// Makes the line of that rate.
+    /// Returns the line with this rate.
     pub(crate) fn of_rate(from: Moment, rate: u64) -> Self {
         Self { from, rate }
     }
 
-    /// Returns the nanoseconds of a step, times 2^32.
+    /// Returns the nanoseconds per stamp unit, times 2^32.
     pub(crate) fn rate(&self) -> u64 {
         self.rate
     }
 
-    /// Returns the steps of this many nanoseconds.
+    /// Returns the number of stamp units in this many nanoseconds.
     pub(crate) fn steps(&self, nanoseconds: u64) -> u64 {
         let steps = (u128::from(nanoseconds) << 32).checked_div(u128::from(self.rate));
         steps.and_then(|steps| u64::try_from(steps).ok()).unwrap_or(0)
     }
 
-    /// Returns the nanoseconds of a stamp.
+    /// Converts a stamp to nanoseconds.
     #[allow(
         clippy::cast_possible_truncation,
         reason = "the product is of 64 bits and 64 bits, and 32 bits less: what is over wraps"

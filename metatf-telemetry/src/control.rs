@@ -1,33 +1,33 @@
-//! Which kinds of events are wanted: a word with a bit for each.
+//! The control word, which enables kinds of events with one bit for each kind.
 
 use crate::error::Error;
 
-/// The bit of notes, which are in no DTD.
+/// The bit of notes, which are not part of any DTD.
 pub const NOTES: u64 = 1 << 63;
 
-/// Makes the word of what a user wrote: names of kinds, a number, `all` or `none`; several of them, with spaces or commas between.
-/// `kinds` are the names of the kinds, from bit 0.
+/// Parses a control word: names of kinds, a number, `all`, `none`, or several of these, separated by spaces or commas.
+/// `kinds` are the names of the kinds, starting at bit 0.
 ///
 /// # Errors
-/// A name that the DTD does not have.
+/// Returns an error for a name that the DTD does not have.
 pub fn parse(text: &str, kinds: &[&str]) -> Result<u64, Error> {
     words(text).map(|word| one(word, kinds)).try_fold(0, |all, one| Ok(all | one?))
 }
 
-/// What is to become of a control word: other kinds in place of those that are on, or single kinds more and less.
+/// A change of a control word, which either replaces all kinds or enables and disables individual kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// Bits that stay as they are.
+    /// Bits to keep unchanged.
     keep: u64,
-    /// Bits that are on then, besides.
+    /// Bits to set.
     set: u64,
 }
 
 impl Change {
-    /// Makes the change that a user wrote: as for [`parse`], or each word with `+` or `-` before it: `+Pool -Arena`.
+    /// Parses a change: either as in [`parse`], or with `+` or `-` before each word, such as `+Pool -Arena`.
     ///
     /// # Errors
-    /// A name that the DTD does not have; words with a sign beside words without.
+    /// Returns an error for a name that the DTD does not have, and if only some of the words have a sign.
     pub fn parse(text: &str, kinds: &[&str]) -> Result<Self, Error> {
         if !text.contains(['+', '-']) {
             return Ok(Self { keep: 0, set: parse(text, kinds)? });
@@ -41,8 +41,8 @@ impl Change {
                 change.keep &= !bits;
                 change.set &= !bits;
             } else {
-                let why = "give `+` or `-` to each kind, to change these alone, or to none, to have no others";
-                return Err(Error::Setting(format!("`{word}` has no sign, and others have: {why}")));
+                let why = "prefix every kind with `+` or `-` to adjust the current set, or none to replace it";
+                return Err(Error::Setting(format!("`{word}` has no sign, but other kinds do: {why}")));
             }
         }
         Ok(change)
@@ -72,13 +72,13 @@ fn one(word: &str, kinds: &[&str]) -> Result<u64, Error> {
         _ => {
             let known = kinds.join(", ");
             Err(Error::Setting(format!(
-                "there is no kind of events `{word}`: the kinds are {known}; `all`, `none`, `notes` and numbers are known, too"
+                "there is no kind of events `{word}`: expected {known}, `all`, `none`, `notes` or a number"
             )))
         }
     }
 }
 
-/// Prints a word by the names of its kinds.
+/// Formats a word with the names of its kinds.
 #[must_use]
 pub fn print(word: u64, kinds: &[&str]) -> String {
     let named = kinds.iter().enumerate().filter(|(bit, _)| word >> (bit & 63) & 1 == 1).map(|(_, name)| *name);
@@ -115,7 +115,7 @@ mod tests {
         assert_eq!(after("+Arena", 6), 7);
         assert_eq!(after("-Pool", 6), 4);
         assert_eq!(after("+arena,-0x4", 6), 3);
-        // The last counts.
+        // The last change wins.
         assert_eq!((after("+Arena -Arena", 0), after("-Arena +Arena", 0)), (0, 1));
         assert_eq!(after("+all -Pool", 0), !2);
         let error = Change::parse("+Arena Pool", &kinds).unwrap_err().to_string();

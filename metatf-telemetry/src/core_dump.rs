@@ -1,4 +1,5 @@
-//! Where buffers lie in a core dump: at a page of some segment. The kernel puts segments at pages of the file, gdb and gcore put them anywhere.
+//! Finds buffers in a core dump. Buffers start at a page of some segment. The kernel aligns segments to pages of the
+//! file, but gdb and gcore do not.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
@@ -6,19 +7,19 @@ use std::os::unix::fs::FileExt as _;
 use crate::error::Error;
 use crate::layout::MAGIC;
 
-/// Bytes of a page, the least there is: buffers begin at one.
+/// The minimum page size in bytes. Buffers start at a page.
 const PAGE: u64 = 4096;
-/// Bytes that are read at a time: whole pages.
+/// Number of bytes to read at a time, a multiple of the page size.
 const PIECE: usize = 1 << 20;
 /// The type of a segment with memory (`PT_LOAD`).
 const LOAD: u64 = 1;
-/// The number of segments that stands for one that does not fit (`PN_XNUM`).
+/// The segment count that means "too many for this field" (`PN_XNUM`).
 const MANY: u64 = 0xffff;
 
-/// Finds the place of buffers in a core dump of this machine.
+/// Finds the offset of buffers in a core dump from this machine.
 pub(crate) fn find(file: &File) -> Result<u64, Error> {
     let length = file.metadata().map_or(0, |metadata| metadata.len());
-    // Made-up segments may be the whole file each: a core has no byte twice.
+    // In a forged file, every segment may span the entire file, but no byte of a real core dump is in two segments.
     let mut left = length;
     for (from, bytes) in segments(file) {
         let bytes = bytes.min(length.saturating_sub(from)).min(left);
@@ -27,10 +28,12 @@ pub(crate) fn find(file: &File) -> Result<u64, Error> {
             return Ok(found);
         }
     }
-    Err(Error::Trace("the core dump has no telemetry buffers: METATF_TELEMETRY_MEMORY=core puts them there".to_owned()))
+    Err(Error::Trace(
+        "the core dump contains no telemetry buffers: set METATF_TELEMETRY_MEMORY=core to include them".to_owned(),
+    ))
 }
 
-/// Finds the page that begins as buffers do.
+/// Finds the page that starts like buffers.
 fn scan(file: &File, from: u64, bytes: u64) -> Option<u64> {
     let mut piece = vec![0; PIECE];
     let mut at = 0;
@@ -41,7 +44,7 @@ fn scan(file: &File, from: u64, bytes: u64) -> Option<u64> {
         if let Some(page) = pages.position(|page| page.starts_with(&MAGIC.to_ne_bytes())) {
             return Some(from + at + PAGE * page as u64);
         }
-        // A part of a page is read again; one at the end is not buffers.
+        // A partial page is read again. A partial page at the end cannot be buffers.
         let whole = read as u64 / PAGE * PAGE;
         if whole == 0 {
             return None;
@@ -51,7 +54,7 @@ fn scan(file: &File, from: u64, bytes: u64) -> Option<u64> {
     None
 }
 
-/// Returns where the segments with memory are in an ELF file of 64 bits, and their bytes; all of a file that has none.
+/// Returns the offsets and sizes of the memory segments in a 64-bit ELF file, or the entire file if there are none.
 fn segments(file: &File) -> impl Iterator<Item = (u64, u64)> {
     let mut header = [0; 64];
     let is_read = file.read_exact_at(&mut header, 0).is_ok() && header.get(4) == Some(&2);
@@ -72,13 +75,13 @@ fn segments(file: &File) -> impl Iterator<Item = (u64, u64)> {
     all.into_iter().chain(loads.map(|segment| (number(&segment, 8, 8), number(&segment, 32, 8))))
 }
 
-/// Returns the number of segments where it does not fit the header: it is in the first section's.
+/// Returns the number of segments that does not fit in the header; the first section contains it.
 fn count_in_section(file: &File, at: u64) -> u64 {
     let mut section = [0; 64];
     file.read_exact_at(&mut section, at).map_or(0, |()| number(&section, 44, 4))
 }
 
-/// Returns a number in this machine's byte order, as its own core dumps have it.
+/// Returns a number in the byte order of this machine, which its own core dumps use.
 fn number(bytes: &[u8], at: usize, count: usize) -> u64 {
     let mut word = [0; 8];
     let place = if cfg!(target_endian = "little") { 0..count } else { 8 - count..8 };

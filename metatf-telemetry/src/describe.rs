@@ -1,6 +1,7 @@
-//! Events as text, for debuggers: `print (char *)metatf_describe((long)metatf_last(0))` in a process that stopped anywhere.
+//! Formats events for debuggers: `print (char *)metatf_describe((long)metatf_last(0))` in a stopped process.
 //!
-//! Nothing here allocates, locks, or trusts the bytes of a ring. The text is in memory of its own, which the next call overwrites.
+//! This module neither allocates nor locks nor trusts the bytes of a ring. It has its own buffer for the text, which
+//! the next call overwrites.
 
 use core::cell::UnsafeCell;
 #[cfg(feature = "drain")]
@@ -25,17 +26,17 @@ use crate::sys;
 use crate::table::{Machine, Source};
 use crate::tail::{CUT, MARK};
 
-/// Bytes of a text, with the zero at its end.
+/// Maximum length of a text in bytes, including the terminating zero.
 const TEXT_BYTES: usize = 2048;
 
 struct Text(UnsafeCell<[u8; TEXT_BYTES]>);
 
-// SAFETY: callers of `describe` promise that one thread at a time uses it.
+// SAFETY: callers of `describe` promise that only one thread at a time uses it.
 unsafe impl Sync for Text {}
 
 static TEXT: Text = Text(UnsafeCell::new([0; TEXT_BYTES]));
 
-/// Text that is written in place; what is too long is cut.
+/// A text written in place and truncated if it is too long.
 struct Out<'o> {
     bytes: &'o mut [u8; TEXT_BYTES],
     length: usize,
@@ -43,7 +44,7 @@ struct Out<'o> {
 
 impl Out<'_> {
     fn push(&mut self, byte: u8) {
-        // The last byte stays zero.
+        // The last byte remains zero.
         if let Some(place) = self.bytes[..TEXT_BYTES - 1].get_mut(self.length) {
             *place = byte;
             self.length += 1;
@@ -58,26 +59,28 @@ impl fmt::Write for Out<'_> {
     }
 }
 
-/// Describes an event in a buffer of this process: its record, kind and fields. `event` is an address in a ring, as `metatf_last` returns,
-/// or the tag of a record. In a debugger: `print (char *)metatf_describe((long)metatf_last(0))`.
+/// Describes an event in a buffer of this process: its record, kind and fields. `event` is an address in a ring, as
+/// returned by `metatf_last`, or the tag of a record. In a debugger:
+/// `print (char *)metatf_describe((long)metatf_last(0))`.
 ///
 /// # Safety
-/// No other thread calls it. The text is overwritten by the next call.
+/// No other thread may call this function at the same time. The next call overwrites the text.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn metatf_describe(event: usize) -> *const c_char {
-    // SAFETY: as the caller promises.
+    // SAFETY: guaranteed by the caller.
     unsafe { describe(event, known()) }
 }
 
-/// Returns the address of the last event that the calling thread emitted, or of the one this many before; 0 where there is none. It is of the
-/// telemetry that was started last.
+/// Returns the address of an event of the calling thread: the last one for 0, the one before it for 1, and so on.
+/// Returns 0 if there is no such event. Considers only the telemetry that was started last.
 #[unsafe(no_mangle)]
 pub extern "C" fn metatf_last(back: c_uint) -> usize {
     let known = known().find_map(|known| known.mapping.map(|mapping| (known, mapping)));
     known.and_then(|(known, mapping)| last(back, &known, &mapping)).unwrap_or(0)
 }
 
-/// Describes the last events that the calling thread emitted, the newest first; at most this many. None while another thread does so.
+/// Describes the last events of the calling thread, newest first, up to `most` events. Returns an empty list while
+/// another thread does the same.
 #[cfg(feature = "drain")]
 fn last_events(most: u32) -> Vec<String> {
     static BUSY: AtomicBool = AtomicBool::new(false);
@@ -90,7 +93,8 @@ fn last_events(most: u32) -> Vec<String> {
         if event == 0 {
             break;
         }
-        // SAFETY: one thread at a time, by `BUSY`; debuggers stop all of them. The text ends with a zero.
+        // SAFETY: `BUSY` ensures that only one thread does this at a time, and debuggers stop all threads. The text
+        // ends with a zero.
         let text = unsafe { CStr::from_ptr(metatf_describe(event)) };
         texts.push(text.to_string_lossy().into_owned());
     }
@@ -98,18 +102,18 @@ fn last_events(most: u32) -> Vec<String> {
     texts
 }
 
-/// As [`install_panic_hook`](crate::install_panic_hook), and prints the last events of the thread that panics behind what the program's own hook prints: at most so
-/// many, the newest first.
+/// Works like [`install_panic_hook`](crate::install_panic_hook), and also prints the last events of the panicking
+/// thread after the output of the program's own hook: at most this many, newest first.
 #[cfg(feature = "drain")]
 pub fn install_panic_backtrace(events: u32) {
     install_panic_hook();
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
-        // Other events come by writing all of them.
+        // Writing all events would emit further events.
         let last = last_events(events);
         before(info);
         if !last.is_empty() {
-            eprintln!("last events of this thread, the newest first:");
+            eprintln!("last events of this thread, newest first:");
             last.iter().for_each(|event| eprintln!("  {event}"));
         }
     }));
@@ -119,28 +123,28 @@ fn known() -> impl Iterator<Item = Known> {
     all().map(|telemetry| Known { mapping: telemetry.mapping(), table: telemetry.table })
 }
 
-/// What debuggers call is part of every program with telemetry.
+/// Keeps the functions for debuggers in every program with telemetry.
 #[used]
 static FOR_DEBUGGERS: (unsafe extern "C" fn(usize) -> *const c_char, extern "C" fn(c_uint) -> usize) =
     (metatf_describe, metatf_last);
 
-/// What a description needs to know of a telemetry.
+/// The parts of a telemetry that a description needs.
 struct Known {
     mapping: Option<Mapping>,
     table: &'static str,
 }
 
-/// Describes an event: at an address in a ring, or by the tag of its record. `all` are the telemetries of the process, of which the one that
-/// was started last comes first.
+/// Describes an event, given its address in a ring or the tag of its record. `all` are the telemetries of the process,
+/// starting with the one that was started last.
 ///
 /// # Safety
-/// No other thread does so at the same time, and the text of the last call is no longer read.
+/// No other thread may do this at the same time, and the text of the last call must no longer be in use.
 unsafe fn describe(event: usize, all: impl Iterator<Item = Known>) -> *const c_char {
-    // SAFETY: as the caller promises.
+    // SAFETY: guaranteed by the caller.
     let bytes = unsafe { &mut *TEXT.0.get() };
     bytes.fill(0);
     let mut out = Out { bytes, length: 0 };
-    // What is too long is cut, and no error.
+    // Truncation is not an error.
     let _ = match u16::try_from(event) {
         Ok(0) => out.write_str("no event"),
         Ok(tag) => of_tag(&mut out, tag, all),
@@ -167,7 +171,7 @@ fn at_address(out: &mut Out<'_>, event: usize, all: impl Iterator<Item = Known>)
         };
         let at = (event - ring.events.addr()) as u64;
         let found = ring.word(at);
-        // The head has the place of the event, and so says whether it is one.
+        // The head contains the event's position and so shows whether this is an event.
         let position = found >> 32 << 3;
         let Some((number, count)) = of_head(found, position).filter(|_| position % ring.bytes == at) else {
             break;
@@ -175,7 +179,7 @@ fn at_address(out: &mut Out<'_>, event: usize, all: impl Iterator<Item = Known>)
         let words = |index: u64| ring.word(at + 8 + 8 * index);
         return match number {
             PAD => write!(out, "the end of a block"),
-            THREAD => write!(out, "thread {} goes on here", words(0)),
+            THREAD => write!(out, "thread {} continues here", words(0)),
             DROPPED => write!(out, "{} events were dropped here", words(0)),
             NOTE => {
                 out.write_str("note ")?;
@@ -190,10 +194,10 @@ fn at_address(out: &mut Out<'_>, event: usize, all: impl Iterator<Item = Known>)
             },
         };
     }
-    out.write_str("no event is there")
+    out.write_str("there is no event at this address")
 }
 
-/// Returns the ring that has this address.
+/// Returns the ring that contains this address.
 fn ring_of(mapping: &Mapping, address: usize) -> Option<RingPart> {
     let is_in = |ring: &RingPart| {
         let at = address.checked_sub(ring.events.addr());
@@ -202,8 +206,8 @@ fn ring_of(mapping: &Mapping, address: usize) -> Option<RingPart> {
     mapping.rings().find(is_in)
 }
 
-/// Returns the address of an event of the calling thread: of the last one, or this many before. Its two rings are in the order of their
-/// stamps; rare events have one, others without go first.
+/// Returns the address of an event of the calling thread, counted backwards from the last one. Events of its two rings
+/// are ordered by their stamps. Rare events have a stamp; other events without a stamp come first.
 fn last(back: u32, known: &Known, mapping: &Mapping) -> Option<usize> {
     let thread = sys::thread();
     let mut rings = mapping.rings().filter(|ring| ring.own.is_of(thread));
@@ -224,10 +228,10 @@ fn last(back: u32, known: &Known, mapping: &Mapping) -> Option<usize> {
     found
 }
 
-/// Returns the position of the last event of a thread in its ring, or of the one this many before.
+/// Returns the position of an event of a thread in its ring, counted backwards from the last one.
 fn last_of(ring: &RingPart, thread: u32, mut back: u64) -> Option<u64> {
     let (mut end, oldest) = (ring.whole(), ring.own.oldest.load(Relaxed));
-    // Events are found from the beginning of a block.
+    // Events can be found only from the start of a block.
     while end > oldest {
         let begin = ((end - 1) / ring.block() * ring.block()).max(oldest);
         let own = || events(ring, begin, end).filter(|event| event.thread == thread && event.is_one());
@@ -241,7 +245,7 @@ fn last_of(ring: &RingPart, thread: u32, mut back: u64) -> Option<u64> {
     None
 }
 
-/// Returns the stamp of the event at a position; that of one without is the greatest.
+/// Returns the stamp of the event at a position, or the maximum if it has none.
 fn stamp_of(table: &str, ring: &RingPart, at: u64) -> u64 {
     let word = match of_head(ring.word(at), at) {
         Some((DROPPED | NOTE, _)) => Some(1),
@@ -259,13 +263,13 @@ struct Found {
 }
 
 impl Found {
-    /// Whether it is more than what rings need themselves.
+    /// Returns whether this is a real event rather than one that only rings need.
     fn is_one(&self) -> bool {
         !matches!(self.event, PAD | THREAD)
     }
 }
 
-/// Finds the events between two positions, of which the first is the beginning of a block.
+/// Finds the events between two positions. The first position must be the start of a block.
 fn events(ring: &RingPart, from: u64, to: u64) -> impl Iterator<Item = Found> {
     let (mut at, mut thread) = (from, 0);
     core::iter::from_fn(move || {
@@ -286,7 +290,7 @@ fn thread_at(ring: &RingPart, position: u64) -> u32 {
     events(ring, begin, position + 8).last().map_or(0, |event| event.thread)
 }
 
-/// A row of the table of events, as it is written.
+/// A row of the table of events, as written.
 struct Row<'t> {
     name: &'t str,
     tag: u32,
@@ -314,7 +318,7 @@ fn kind(table: &str, bit: usize) -> &str {
 }
 
 impl Row<'_> {
-    /// Returns the names of fields, and where they come from.
+    /// Returns the names of fields and their sources.
     fn fields(&self) -> impl Iterator<Item = (&str, Option<Source>)> {
         self.fields.split(' ').map(|field| {
             let (name, source) = field.split_once(':').unwrap_or(("", field));
@@ -322,7 +326,7 @@ impl Row<'_> {
         })
     }
 
-    /// Returns the word with the stamp.
+    /// Returns the index of the word with the stamp.
     fn stamp(&self) -> Option<u16> {
         self.fields().find_map(|(_, source)| match source {
             Some(Source::Stamp { word }) => Some(word),
@@ -387,12 +391,12 @@ fn time(out: &mut Out<'_>, mapping: &Mapping, stamp: u64) -> fmt::Result {
     write!(out, "{}.{:09}s", since / 1_000_000_000, since % 1_000_000_000)
 }
 
-/// Returns the length of a part of a tail, and whether it was cut.
+/// Returns the length of a part of a tail, and whether the part was truncated.
 fn length_of(word: u64) -> (u64, bool) {
     (word & 0xffff & !CUT, word & CUT != 0)
 }
 
-/// Prints a text or bytes that begin at a word.
+/// Prints a string or bytes that start at a word.
 fn tail(
     out: &mut Out<'_>,
     words: &impl Fn(u64) -> u64,
@@ -408,7 +412,7 @@ fn tail(
             match byte {
                 b'"' | b'\\' => write!(out, "\\{}", char::from(byte))?,
                 0..b' ' | 0x7f => write!(out, "\\x{byte:02x}")?,
-                // Parts of a character come one by one.
+                // The bytes of a multi-byte character arrive separately.
                 _ => out.push(byte),
             }
         }

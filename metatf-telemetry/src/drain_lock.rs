@@ -1,4 +1,4 @@
-//! Who may drain: one thread at a time, and in a forked child nobody of its parent.
+//! The lock of the drain: one thread at a time may drain, and a forked child must not use the drain of its parent.
 
 use crate::sync::AtomicU32;
 use crate::sync::Ordering::{Acquire, Relaxed, Release};
@@ -8,16 +8,17 @@ use crate::clock::monotonic;
 use crate::drainer::Drainer;
 use crate::sys;
 
-/// The drain of a process, and the lock that one thread at a time holds. A forked child forgets both.
+/// The drain of a process, and its lock, which one thread at a time holds. A forked child discards both.
 pub(crate) struct DrainLock {
     locked: AtomicU32,
     drainer: UnsafeCell<Option<Box<Drainer>>>,
 }
 
-// SAFETY: the drainer is reached by `with` alone, while the lock is held. It may be sent: its mapping is of the process.
+// SAFETY: the drainer is accessed only in `with`, while the lock is held. It may be sent, because its mapping belongs
+// to the process.
 unsafe impl Sync for DrainLock {}
 
-/// Opens the lock, whatever happens.
+/// Releases the lock when dropped, even in a panic.
 struct Unlock<'l>(&'l AtomicU32);
 
 impl Drop for Unlock<'_> {
@@ -31,7 +32,7 @@ impl DrainLock {
         Self { locked: AtomicU32::new(0), drainer: UnsafeCell::new(None) }
     }
 
-    /// Gives the drainer to `f`. `None` if somebody else has it for longer than that.
+    /// Calls `f` with the drainer. Returns `None` if another thread holds the lock for longer than the given time.
     pub(crate) fn with<T>(&self, milliseconds: u64, f: impl FnOnce(&mut Option<Box<Drainer>>) -> T) -> Option<T> {
         let until = monotonic().saturating_add(milliseconds.saturating_mul(1_000_000));
         while self.locked.compare_exchange(0, 1, Acquire, Relaxed).is_err() {
@@ -41,18 +42,18 @@ impl DrainLock {
             sys::pause();
         }
         let unlock = Unlock(&self.locked);
-        // SAFETY: the lock is held until `unlock` goes, so nobody else has a reference.
+        // SAFETY: the lock is held until `unlock` is dropped, so there is no other reference.
         let result = f(unsafe { &mut *self.drainer.get() });
         drop(unlock);
         Some(result)
     }
 
-    /// Forgets the parent's drainer, in a forked child: another thread may have been at it.
+    /// Discards the parent's drainer in a forked child, where another thread of the parent may have been using it.
     ///
     /// # Safety
-    /// There is one thread, and it does not hold the lock.
+    /// There must be only one thread, and it must not hold the lock.
     pub(crate) unsafe fn forget(&self) {
-        // SAFETY: no other thread is there. What it was is not dropped: its file is the parent's.
+        // SAFETY: there is no other thread. The old drainer is not dropped, because its file belongs to the parent.
         unsafe { core::ptr::write(self.drainer.get(), None) };
         self.locked.store(0, Relaxed);
     }

@@ -1,7 +1,8 @@
-//! Takes events out of the rings and writes them to the trace, in batches that a kill neither loses nor doubles
+//! Moves events from the rings to the trace, in batches that a crash can neither lose nor duplicate
 //! (`docs/internals/telemetry.md`).
 //!
-//! It has over 400 lines: what a batch does to buffers, traces and sinks, and how each of them ends, are read side by side.
+//! This file exceeds 400 lines, because the effect of a batch on buffers, traces and sinks, and the end of each of
+//! them, must be read together.
 
 use crate::sync::Ordering::{Acquire, Relaxed, Release};
 use crate::sync::fence;
@@ -21,18 +22,18 @@ use crate::sys;
 use crate::table::Table;
 use crate::trace_file::{TraceSink, create, create_own};
 
-/// Nanoseconds that an event has to be old: threads that began one before may be writing it still.
+/// Minimum age of an event in nanoseconds. A thread that began an earlier event may still be writing it.
 const OLD: u64 = 1_000_000;
-/// Nanoseconds between two records of both clocks.
+/// Nanoseconds between two records that relate the clocks.
 const SYNC_EVERY: u64 = 10_000_000_000;
 
-/// Where a trace goes, and what stands at its beginning.
+/// The destination of a trace and its first content.
 #[derive(Debug)]
 pub(crate) struct Target {
     pub(crate) name: &'static str,
     pub(crate) dtd: &'static str,
     pub(crate) path: PathBuf,
-    /// Path of the buffers.
+    /// The path of the buffers.
     pub(crate) buffers: String,
 }
 
@@ -42,29 +43,29 @@ pub(crate) struct Drainer {
     table: Table,
     mapping: Mapping,
     clock: Clock,
-    /// The trace, as errors name it.
+    /// The name of the trace in error messages.
     place: String,
-    /// A sink that the program gave.
+    /// A sink provided by the program.
     sink: Option<TraceSink>,
     encoder: Option<Encoder>,
-    /// Further sinks.
+    /// Additional sinks.
     queued: Vec<QueuedSink>,
-    /// The trace is the flight recorder's, and further sinks take what is drained.
+    /// Whether the trace belongs to the flight recorder, while additional sinks receive the drained events.
     records: bool,
-    /// Of each ring.
+    /// The copied part of each ring.
     parts: Vec<Part>,
-    /// Of each ring: the thread of the last event that was drained.
+    /// The thread of the last drained event in each ring.
     threads: Vec<u32>,
     places: Vec<Place>,
     batch: u64,
-    /// Bytes of the strings that are in the trace.
+    /// Bytes of the strings written to the trace.
     strings: u64,
-    /// The last moment by which stamps became nanoseconds.
+    /// The last point in time used to convert stamps to nanoseconds.
     last: Moment,
     last_sync: u64,
-    /// The trace cannot be written: the buffers keep what they have.
+    /// Whether the trace cannot be written. The buffers keep their content.
     failed: bool,
-    /// The rings hold what is not an event.
+    /// Whether the rings contain something that is not an event.
     damaged: bool,
 }
 
@@ -100,7 +101,7 @@ impl Drainer {
         self.mapping.header()
     }
 
-    /// Opens the trace, if it is not open.
+    /// Opens the trace if it is not open.
     pub(crate) fn open(&mut self) -> Result<(), Error> {
         if self.encoder.is_none() {
             let sink = match self.sink.take() {
@@ -116,7 +117,7 @@ impl Drainer {
         Ok(())
     }
 
-    /// Adds a further sink.
+    /// Adds another sink.
     pub(crate) fn add(
         &mut self,
         name: String,
@@ -126,17 +127,17 @@ impl Drainer {
     ) -> Result<(), Error> {
         let beginning = self.beginning();
         self.queued.push(QueuedSink::new(name, policy, (beginning, sink), mute)?);
-        // Those that wait come last, when others have what is theirs.
+        // Blocking sinks come last, after the other sinks have received the batch.
         self.queued.sort_by_key(|sink| sink.policy == Policy::Block);
         Ok(())
     }
 
-    /// Has the trace of the process written at the end alone.
+    /// Makes the drain write the trace of the process only at the end.
     pub(crate) fn record(&mut self) {
         self.records = true;
     }
 
-    /// Returns what each trace begins with.
+    /// Returns the first content of each trace.
     fn beginning(&self) -> Beginning {
         let Target { name, dtd, buffers, .. } = &self.target;
         let process = sys::process();
@@ -144,10 +145,11 @@ impl Drainer {
         Beginning { name, dtd, table: self.table.clone(), process, metadata }
     }
 
-    /// Writes a batch; with `all`, also what is younger than a millisecond. Says whether there was something.
+    /// Writes a batch. With `all`, includes events younger than a millisecond. Returns whether there was anything to
+    /// write.
     ///
     /// # Errors
-    /// The trace's. It is given up then, and the buffers keep what they have.
+    /// Returns the error of the trace, which is then abandoned, while the buffers keep their content.
     pub(crate) fn batch(&mut self, all: bool) -> Result<bool, Error> {
         if self.is_over() {
             return Ok(false);
@@ -157,7 +159,7 @@ impl Drainer {
         done
     }
 
-    /// Whether it writes no more batches.
+    /// Returns whether no more batches can be written.
     pub(crate) fn is_over(&self) -> bool {
         self.damaged || (self.failed && self.queued.is_empty())
     }
@@ -168,11 +170,11 @@ impl Drainer {
         let line = Line::through(self.last, now);
         let until = if all { u64::MAX } else { now.stamp.saturating_sub(line.steps(OLD)) };
         self.collect(until, false)?;
-        // A ring that is half full of young events is not kept waiting.
+        // Do not delay a ring that is half full of young events.
         if self.places.is_empty() && !all && self.is_half_full() {
             self.collect(now.stamp, false)?;
         }
-        // Events name none that came later.
+        // Events refer only to strings that existed before them.
         let strings = self.mapping.strings_end();
         let has_new_strings = self.encoder.is_some() && all && strings > self.strings;
         if self.places.is_empty() && !has_new_strings {
@@ -187,7 +189,7 @@ impl Drainer {
         } else {
             Ok(())
         };
-        // If the trace alone was lost, others go on behind this batch.
+        // If only the trace was lost, the other sinks continue after this batch.
         if done.is_ok() || !self.queued.is_empty() {
             self.last = now;
             for ((ring, part), thread) in self.mapping.rings().zip(&self.parts).zip(&mut self.threads) {
@@ -198,7 +200,7 @@ impl Drainer {
         done.map(|()| true)
     }
 
-    /// Gives a batch to the further sinks.
+    /// Passes a batch to the additional sinks.
     fn give(&mut self, now: Moment, scene: Scene, strings_end: u64) {
         if !self.queued.iter().any(QueuedSink::is_live) {
             return;
@@ -211,7 +213,7 @@ impl Drainer {
         }
     }
 
-    /// Writes a batch to the trace of the process, in the two steps that a kill may come between.
+    /// Writes a batch to the trace of the process, in two steps that a crash may separate.
     fn write_trace(&mut self, until: u64, now: Moment, scene: Scene, strings: u64) -> Result<(), Error> {
         self.open()?;
         let (header, line) = (self.header(), scene.line);
@@ -249,31 +251,31 @@ impl Drainer {
         Ok(())
     }
 
-    /// Copies what the rings have that was not drained, or all that they have, and finds its events.
+    /// Copies the data of the rings that was not drained, or all of their data, and finds the events in it.
     fn collect(&mut self, until: u64, all: bool) -> Result<(), Error> {
         self.places.clear();
         for (index, (ring, part)) in (0..).zip(self.mapping.rings().zip(&mut self.parts)) {
-            // What was overwritten begins with a block, and so with its thread.
+            // Overwriting ends at a block, which starts with its thread.
             part.thread = if all { 0 } else { self.threads.get(index as usize).copied().unwrap_or(0) };
             copy(ring, all, part);
             find(&self.table, index, part, until, &mut self.places).map_err(|damage| {
                 let at = damage.0;
-                // Draining ends there; a dump may be tried again.
+                // Draining stops at the damage, but a dump may be tried again.
                 self.damaged |= !all;
-                Error::Trace(format!("ring {index} is damaged at {at}; `metatfc postmortem` reads what is whole"))
+                Error::Trace(format!("ring {index} is corrupt at {at}; `metatfc postmortem` recovers the intact part"))
             })?;
         }
         order(&mut self.places);
         Ok(())
     }
 
-    /// Whether a ring is half full.
+    /// Returns whether any ring is half full.
     fn is_half_full(&self) -> bool {
         let held = |ring: &RingPart| ring.whole().saturating_sub(ring.own.tail.load(Relaxed));
         self.mapping.rings().any(|ring| held(&ring) * 2 >= ring.bytes)
     }
 
-    /// Writes all that the rings have to another trace, and leaves it there.
+    /// Writes all data of the rings to another trace without removing it.
     pub(crate) fn dump(&mut self, path: &Path) -> Result<u64, Error> {
         self.collect(u64::MAX, true)?;
         let scene = self.scene();
@@ -292,19 +294,20 @@ impl Drainer {
         encoder.close()
     }
 
-    /// Hands all that further sinks were given to the system, as far as they take it in time.
+    /// Flushes the data of additional sinks to the system, unless they take too long.
     pub(crate) fn flush_queued(&mut self) {
         self.queued.iter_mut().for_each(QueuedSink::flush);
     }
 
-    /// Returns how many events were dropped that no event in the rings tells of, by thread; 0 stands for those that found no ring.
+    /// Returns the number of dropped events that no event in the rings reports, by thread. Thread 0 stands for events
+    /// that found no ring.
     fn untold(&self) -> Vec<(u32, u64)> {
         let refused = self.header().refused.load(Relaxed);
         let found_no_ring = (refused != 0).then_some((0, refused));
         self.mapping.rings().filter_map(unreported).chain(found_no_ring).collect()
     }
 
-    /// Writes all that is left, and ends the traces. Without events there is none of the process.
+    /// Writes the remaining events and ends the traces. If there are no events, no trace of the process is created.
     pub(crate) fn finish(mut self) -> Result<(), Error> {
         let drained = self.batch(true);
         let refused = self.header().refused.load(Relaxed);
@@ -342,14 +345,15 @@ impl Drainer {
         encoder.close()
     }
 
-    /// Returns what events have in common that were not drained just now: their times are on the line from the start.
+    /// Returns the common information of events outside the current batch. Their times are computed with the line from
+    /// the start.
     fn scene(&self) -> Scene {
         let header = self.header();
         let (stamp, start) = (header.start_stamp.load(Relaxed), header.start_nanoseconds.load(Relaxed));
         Scene { line: Line::through(Moment { stamp, nanoseconds: start }, Moment::now(self.clock)), start }
     }
 
-    /// Ends the further sinks. Those of a flight recorder get what is in memory.
+    /// Ends the additional sinks. Those of a flight recorder receive the events in memory.
     fn finish_queued(&mut self, dropped: Vec<(u32, u64)>) {
         let queued = core::mem::take(&mut self.queued);
         if queued.is_empty() {
@@ -374,7 +378,7 @@ impl Drainer {
     }
 }
 
-/// Copies the part of a ring that was not drained, or all that it has. It may be overwritten meanwhile.
+/// Copies the part of a ring that was not drained, or all of it. The ring may be overwritten in the meantime.
 fn copy(ring: RingPart, all: bool, part: &mut Part) {
     let oldest = ring.own.oldest.load(Acquire);
     let from = if all { oldest } else { ring.own.tail.load(Relaxed).max(oldest) };
@@ -385,13 +389,13 @@ fn copy(ring: RingPart, all: bool, part: &mut Part) {
     part.begin_at(ring.own.oldest.load(Relaxed));
 }
 
-/// Returns how many events of a ring's thread were dropped without being named, and the thread.
+/// Returns the thread of a ring and the number of its dropped events that have not been reported.
 fn unreported(ring: RingPart) -> Option<(u32, u64)> {
     let count = ring.unreported();
     (count != 0).then(|| (ring.own.named.load(Relaxed), count))
 }
 
-/// What a trace says about its process.
+/// Returns the metadata about the process at the start of a trace.
 fn first_metadata(header: &Header, process: u32, clock: Clock, buffers: &str) -> String {
     let clock = match clock {
         Clock::Cycles => "cycles",
@@ -404,12 +408,12 @@ fn first_metadata(header: &Header, process: u32, clock: Clock, buffers: &str) ->
     )
 }
 
-/// What a trace says at its end.
+/// Returns the metadata at the end of a trace.
 fn last_metadata(refused: u64, strings: u64) -> String {
     format!(r#"{{"telemetry_end":{{"refused":{refused},"strings_refused":{strings}}}}}"#)
 }
 
-/// Writes a text in JSON.
+/// Formats a text as a JSON string.
 fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {

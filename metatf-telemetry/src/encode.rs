@@ -1,4 +1,4 @@
-//! From events to the records of a trace.
+//! Converts events to the records of a trace.
 
 use std::collections::BTreeMap;
 
@@ -14,40 +14,40 @@ use crate::table::{EventRow, Source, Table};
 use crate::tail::{CUT, MARK};
 use crate::trace_file::TraceSink;
 
-/// Writes events as records.
+/// A writer of events as records.
 pub(crate) struct Encoder {
     schema: Schema,
     writer: Writer<TraceSink>,
-    /// Indices of the section and the record of each event.
+    /// The indices of the section and the record of each event.
     rows: Vec<(usize, u16)>,
     dropped: Option<(usize, u16)>,
     clock_sync: Option<(usize, u16)>,
     intern: Option<(usize, u16)>,
-    /// Which leaf of a record is a time.
+    /// The leaf of each record that is a time.
     times: BTreeMap<(usize, u16), usize>,
     pub(crate) table: Table,
     owned: OwnedRecord,
     tail: Vec<u8>,
-    /// Data records of each section so far, by number.
+    /// The number of data records in each section so far, by section number.
     records: Box<[u64; 256]>,
-    /// Of each section: how many records to leave out, because they are in the trace.
+    /// The number of records of each section to skip, because the trace already contains them.
     skip: Box<[u64; 256]>,
-    /// The last time that was written: times do not go back.
+    /// The last time written. Times must not decrease.
     last: u64,
-    /// Number of the process.
+    /// The process ID.
     process: u32,
 }
 
-/// What events have in common.
+/// The common information of a set of events.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scene {
-    /// The line on which stamps become nanoseconds.
+    /// The line that converts stamps to nanoseconds.
     pub(crate) line: Line,
-    /// The nanoseconds at which the times of the trace begin.
+    /// The time in nanoseconds at which the times of the trace start.
     pub(crate) start: u64,
 }
 
-/// What stands at the beginning of each trace of a process.
+/// The first content of each trace of a process.
 #[derive(Clone, Debug)]
 pub(crate) struct Beginning {
     pub(crate) name: &'static str,
@@ -59,7 +59,7 @@ pub(crate) struct Beginning {
 }
 
 impl Beginning {
-    /// Begins a trace.
+    /// Starts a trace.
     pub(crate) fn write(self, sink: TraceSink) -> Result<Encoder, Error> {
         let mut encoder = Encoder::new(self.name, self.dtd, self.table, self.process, sink)?;
         encoder.metadata(&self.metadata)?;
@@ -68,7 +68,7 @@ impl Beginning {
     }
 }
 
-/// Writes events in their order.
+/// Writes events in order.
 pub(crate) fn write_places(
     encoder: &mut Encoder,
     parts: &[Part],
@@ -95,7 +95,7 @@ impl Encoder {
             leaves.then_some((section, u16::try_from(id.0).ok()?))
         };
         let known = |row: &EventRow| {
-            find(row).ok_or_else(|| Error::Trace(format!("the DTD has no record like the event `{}`", row.name)))
+            find(row).ok_or_else(|| Error::Trace(format!("the DTD has no record for the event `{}`", row.name)))
         };
         let rows = table.events.iter().map(known).collect::<Result<Vec<_>, _>>()?;
         let dropped = table.dropped.as_ref().map(known).transpose()?;
@@ -103,7 +103,7 @@ impl Encoder {
         let intern = table.intern.as_ref().map(known).transpose()?;
         let all = table.events.iter().chain(&table.dropped).chain(&table.clock_sync).chain(&table.intern);
         let times = all.filter_map(|row| Some((find(row)?, row.sources.iter().position(is_stamp)?))).collect();
-        // The drain says when the trace is flushed.
+        // The drain decides when to flush the trace.
         let options = WriteOptions { dtd_url: name.to_owned(), flush: FlushEvery::NEVER, ..WriteOptions::default() };
         let writer = Writer::new(sink, &schema, &options).map_err(|error| Error::Trace(error.to_string()))?;
         Ok(Self {
@@ -128,12 +128,12 @@ impl Encoder {
         &self.schema
     }
 
-    /// Leaves out this many records at the start of each section.
+    /// Sets the number of records to skip at the start of each section.
     pub(crate) fn skip(&mut self, records: &[u64; 256]) {
         self.skip.copy_from_slice(records);
     }
 
-    /// Returns how many data records each section has.
+    /// Returns the number of data records in each section.
     pub(crate) fn records(&self) -> &[u64; 256] {
         &self.records
     }
@@ -155,7 +155,7 @@ impl Encoder {
     }
 
     fn count(&mut self, section: usize, record: u16) {
-        // The first three are not data.
+        // The first three records are not data.
         if let Some(section) = self.schema.section(section).filter(|_| record > 2) {
             self.records[usize::from(section.number)] += 1;
         }
@@ -181,7 +181,7 @@ impl Encoder {
         }
     }
 
-    /// Writes that events were dropped: words as in an event, the count and the stamp.
+    /// Writes a report of dropped events, given its words as in an event: the count and the stamp.
     pub(crate) fn dropped(&mut self, words: &[u64], thread: u32, scene: &Scene) -> Result<(), Error> {
         match self.dropped {
             Some(to) => {
@@ -195,16 +195,17 @@ impl Encoder {
         }
     }
 
-    /// Writes what the wall's clock shows at a stamp, if the DTD has a record for that.
+    /// Writes the wall-clock time at a stamp, if the DTD has a record for it.
     pub(crate) fn clock_sync(&mut self, stamp: u64, wall: u64, scene: &Scene) -> Result<(), Error> {
         let Some(to) = self.clock_sync else { return Ok(()) };
-        // Times do not go back: where that of the stamp would, the clock on the wall goes on with it.
+        // Times must not decrease. If the time of the stamp would, shift the wall-clock time by the same amount.
         let late = self.last.saturating_sub(scene.line.at(stamp).saturating_sub(scene.start));
         self.fill(Which::ClockSync, &[wall.saturating_add(late), stamp], 0, scene);
         self.put(to)
     }
 
-    /// Writes the strings of words, as a buffers file has them. Returns whether all of them are strings: what is behind is lost.
+    /// Writes strings, given the words of a buffers file. Returns whether all words are valid strings; anything after
+    /// an invalid entry is lost.
     pub(crate) fn strings(&mut self, words: &[u64], scene: &Scene) -> Result<bool, Error> {
         let Some(to) = self.intern else { return Ok(true) };
         for entry in entries(words) {
@@ -215,7 +216,7 @@ impl Encoder {
         Ok(true)
     }
 
-    /// Whether the DTD has a record of both clocks.
+    /// Returns whether the DTD has a record for both clocks.
     pub(crate) fn has_clock_sync(&self) -> bool {
         self.clock_sync.is_some()
     }
@@ -237,7 +238,7 @@ impl Encoder {
     }
 
     fn comment(&mut self, text: &[u8]) -> Result<(), Error> {
-        // In the section of the first event, where there is one: a comment elsewhere would begin a chunk.
+        // Use the section of the first event, if there is one; a comment in another section would start a chunk.
         let section = self.rows.first().map_or(0, |(section, _)| *section);
         self.writer.inner().comment(section, text).map_err(|error| self.error(&error))
     }
@@ -262,7 +263,7 @@ impl Encoder {
         for source in &row.sources {
             match *source {
                 Source::Bits { word: index, shift, machine } => owned.push_number(machine.value(word(index) >> shift)),
-                // A string has no time: it stands before the events that name it.
+                // A string has no time. It precedes the events that refer to it.
                 Source::Stamp { .. } if which == Which::Intern => owned.push_number(*last),
                 Source::Stamp { word: index } => {
                     let time = scene.line.at(word(index)).saturating_sub(scene.start);
@@ -294,7 +295,7 @@ impl Encoder {
         }
     }
 
-    /// Writes the owned record, unless it is to be left out.
+    /// Writes the owned record unless it is to be skipped.
     fn put(&mut self, (section, record): (usize, u16)) -> Result<(), Error> {
         let number = self.schema.section(section).map_or(0, |section| usize::from(section.number));
         if let Some(left) = self.skip.get_mut(number).filter(|left| **left > 0) {
@@ -306,7 +307,7 @@ impl Encoder {
         Ok(())
     }
 
-    /// Hands all that was written to the system.
+    /// Flushes all written data to the system.
     pub(crate) fn flush(&mut self) -> Result<(), Error> {
         self.writer.inner().flush().map_err(|error| self.error(&error))
     }
@@ -317,13 +318,13 @@ impl Encoder {
         self.writer.finish().map_err(|error| Error::Trace(metatf::explain(&format, &error).to_string()))
     }
 
-    /// Ends a trace and hands it to the system.
+    /// Ends the trace and flushes it to the system.
     pub(crate) fn close(self) -> Result<(), Error> {
         let mut sink = self.finish()?;
         sink.flush().map_err(|error| Error::Trace(format!("the trace could not be written: {error}")))
     }
 
-    /// Ends it as it is.
+    /// Abandons the trace as it is.
     pub(crate) fn abandon(self) {
         self.writer.abandon();
     }
@@ -345,13 +346,13 @@ enum Which {
     Intern,
 }
 
-/// Unpacks a length of the tail, and whether what was longer is cut.
+/// Decodes the length of a part of the tail, and whether the part was truncated.
 fn length_of(word: u64, shift: u8) -> (usize, bool) {
     let length = word >> shift & 0xffff;
     (usize::try_from(length & (CUT - 1)).unwrap_or(0), length & CUT != 0)
 }
 
-/// Takes the next part of a tail. What is missing, of a hostile file, is zeros.
+/// Returns the next part of a tail. Bytes missing from a hostile file are replaced by zeros.
 fn tail_part<'t>(tail: &'t mut Vec<u8>, next: &mut usize, length: usize) -> &'t [u8] {
     let from = *next;
     *next += length.next_multiple_of(8);

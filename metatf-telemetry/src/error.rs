@@ -1,26 +1,26 @@
-//! What goes wrong outside of the events themselves.
+//! Errors outside of the events themselves.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// Why telemetry did not start, stop or dump.
+/// The reason why telemetry did not start, stop or dump.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// A file: what was done with it, and what the system said.
+    /// A failed file operation, with its name, the path and the system error.
     File(&'static str, PathBuf, std::io::Error),
-    /// A setting of the environment or the program.
+    /// An invalid setting of the environment or the program.
     Setting(String),
-    /// It was started before. A process starts it once for each DTD.
+    /// Telemetry was started before. A process can start it only once for each DTD.
     Started,
-    /// It was not started, or has ended.
+    /// Telemetry was not started, or has ended.
     NotRunning,
-    /// The trace could not be written, or the buffers are not what they should be.
+    /// The trace could not be written, or the buffers are invalid.
     Trace(String),
 }
 
 impl Error {
-    /// Adds where that was, to an error of a trace.
+    /// Adds the location to an error of a trace.
     pub(crate) fn at(self, place: &str) -> Self {
         match self {
             Self::Trace(message) => Self::Trace(format!("{place}: {message}")),
@@ -34,8 +34,8 @@ impl fmt::Display for Error {
         match self {
             Self::File(what, path, error) => write!(f, "telemetry: cannot {what} {}: {error}", path.display()),
             Self::Setting(message) | Self::Trace(message) => write!(f, "telemetry: {message}"),
-            Self::Started => f.write_str("telemetry: it was started before; a process starts it once for each DTD"),
-            Self::NotRunning => f.write_str("telemetry: it is not running"),
+            Self::Started => f.write_str("telemetry: already started; a process can start it only once for each DTD"),
+            Self::NotRunning => f.write_str("telemetry: not running"),
         }
     }
 }

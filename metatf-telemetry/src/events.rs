@@ -1,32 +1,32 @@
-//! The events of a ring, as their bytes tell. They may be of another process, and hostile.
+//! The events in the bytes of a ring, which may belong to another process and be hostile.
 
 use crate::layout::{DROPPED, NOTE, PAD, THREAD, of_head};
 use crate::table::{EventRow, Source, Table};
 
-/// Where an event is, and when it happened.
+/// The position and time of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// Stamp, or that of the event before it in its ring.
+    /// The stamp, or that of the previous event in the ring.
     pub(crate) stamp: u64,
     /// Index of the ring.
     pub(crate) ring: u32,
-    /// Index of its head in the words of the ring.
+    /// Index of the event's head in the words of the ring.
     pub(crate) at: u32,
 }
 
-/// Part of a ring that was copied.
+/// A copied part of a ring.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Part {
-    /// Number of the thread whose events are at its beginning.
+    /// The ID of the thread whose events are at the start.
     pub(crate) thread: u32,
-    /// Other threads, by the index of the word from which on events are theirs.
+    /// Other threads, each with the index of the first word that belongs to its events.
     pub(crate) threads: Vec<(u32, u32)>,
     /// Position of the first word.
     pub(crate) from: u64,
-    /// Position behind the last event that counts.
+    /// Position after the last valid event.
     pub(crate) to: u64,
     pub(crate) words: Vec<u64>,
-    /// Events that were dropped and that no event in the ring tells of.
+    /// Number of dropped events that no event in the ring reports.
     pub(crate) dropped: u64,
 }
 
@@ -37,12 +37,12 @@ impl Part {
         before.checked_sub(1).and_then(|last| self.threads.get(last)).map_or(self.thread, |(_, thread)| *thread)
     }
 
-    /// Returns the thread of its last event.
+    /// Returns the thread of the last event.
     pub(crate) fn last_thread(&self) -> u32 {
         self.thread_at(u32::MAX)
     }
 
-    /// Leaves out what is before a position.
+    /// Removes everything before a position.
     pub(crate) fn begin_at(&mut self, position: u64) {
         if let Some(gone) = position.checked_sub(self.from) {
             let gone = usize::try_from(gone / 8).unwrap_or(usize::MAX).min(self.words.len());
@@ -52,11 +52,11 @@ impl Part {
     }
 }
 
-/// What is wrong with a ring: the position at which there is no event.
+/// Damage of a ring, given by the position at which there is no event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Damage(pub(crate) u64);
 
-/// Returns the event whose head has this index, and the index behind it, as far as heads tell.
+/// Returns the event whose head has this index, and the index after it, according to its head.
 pub(crate) fn after(part: &Part, at: usize) -> Option<(u16, usize)> {
     let position = part.from.wrapping_add(8 * at as u64);
     let (event, words) = of_head(*part.words.get(at)?, position)?;
@@ -64,7 +64,7 @@ pub(crate) fn after(part: &Part, at: usize) -> Option<(u16, usize)> {
     (next <= part.words.len()).then_some((event, next))
 }
 
-/// Finds the events of a part with stamps of at most `until`, up to the first later one; sets where the part ends.
+/// Finds the events of a part with stamps up to `until`, and stops at the first later one. Sets the end of the part.
 pub(crate) fn find(
     table: &Table,
     ring: u32,
@@ -120,7 +120,7 @@ fn stamp_of(table: &Table, event: u16, words: &[u64]) -> Option<u64> {
 }
 
 impl EventRow {
-    /// Returns the word with the stamp.
+    /// Returns the index of the word with the stamp.
     fn stamp(&self) -> Option<u16> {
         self.sources.iter().find_map(|source| match source {
             Source::Stamp { word } => Some(*word),
@@ -129,7 +129,7 @@ impl EventRow {
     }
 }
 
-/// Puts events of several rings in the order of their stamps. Those of one ring keep theirs.
+/// Sorts events of several rings by their stamps. Events of the same ring keep their order.
 pub(crate) fn order(places: &mut [Place]) {
     places.sort_by_key(|place| place.stamp);
 }

@@ -1,4 +1,5 @@
-//! Buffers files in a folder that others may write to, as `/dev/shm` is: those of this user, of processes that live, and that are dead.
+//! Buffers files in a directory that others may write to, such as `/dev/shm`, and the distinction between files of this
+//! user, of running processes and of dead ones.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -8,19 +9,19 @@ use std::path::{Path, PathBuf};
 use crate::layout::{MAGIC, MAGIC_CHUNKS, VERSION};
 use crate::sys;
 
-/// Files of dead processes that stay, for `metatfc postmortem`.
+/// Number of files of dead processes to keep for `metatfc postmortem`.
 const KEPT: usize = 4;
 
-/// A file that is named as buffers are.
+/// A file with a name like that of buffers.
 #[derive(Debug)]
 pub(crate) struct Named {
     pub(crate) process: u32,
-    /// When it was made.
+    /// The creation time.
     pub(crate) made: u64,
     pub(crate) path: PathBuf,
 }
 
-/// Returns the files of a folder that are named as buffers are, the newest of a process first.
+/// Returns the files of a directory with names like those of buffers, the newest of each process first.
 pub(crate) fn files(folder: &Path) -> io::Result<Vec<Named>> {
     let named = |entry: fs::DirEntry| {
         let name = entry.file_name();
@@ -32,19 +33,19 @@ pub(crate) fn files(folder: &Path) -> io::Result<Vec<Named>> {
     Ok(files)
 }
 
-/// Opens a regular file, to write as well where that is allowed. A pipe is not waited for.
+/// Opens a regular file, for writing too if that is allowed. Does not wait for a pipe.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
     open_with(path, 0)
 }
 
-/// Opens a regular file of this user, and no link to one.
+/// Opens a regular file of this user. Symbolic links are not followed.
 pub(crate) fn open_own(path: &Path) -> io::Result<File> {
     let file = open_with(path, libc::O_NOFOLLOW)?;
     let owner = file.metadata()?.uid();
     if owner == sys::user() {
         return Ok(file);
     }
-    let message = format!("it belongs to user {owner}; who trusts it names the file");
+    let message = format!("it belongs to user {owner}; if you trust it, specify the file itself");
     Err(io::Error::new(io::ErrorKind::PermissionDenied, message))
 }
 
@@ -54,11 +55,11 @@ fn open_with(path: &Path, flags: libc::c_int) -> io::Result<File> {
     if file.metadata()?.is_file() {
         Ok(file)
     } else {
-        Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"))
+        Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"))
     }
 }
 
-/// Whether no process has these buffers mapped: each that does holds a lock of the file.
+/// Returns whether no process has mapped these buffers. Every process that has mapped them holds a lock on the file.
 pub(crate) fn is_abandoned(file: &File) -> bool {
     let is_free = sys::lock(file, libc::LOCK_SH);
     if is_free {
@@ -67,7 +68,8 @@ pub(crate) fn is_abandoned(file: &File) -> bool {
     is_free
 }
 
-/// Removes the buffers of dead processes of this user, except the newest. What is not known to be such stays.
+/// Removes the buffers of dead processes of this user, except the newest ones. Files that may be anything else are
+/// kept.
 pub(crate) fn sweep(folder: &Path) {
     let Ok(files) = files(folder) else { return };
     let made = |path: &Path| {
@@ -82,7 +84,7 @@ pub(crate) fn sweep(folder: &Path) {
     dead.sort();
     let gone = dead.len().saturating_sub(KEPT);
     for (_, path) in dead.into_iter().take(gone) {
-        // Another process may have done so.
+        // Another process may have removed the file.
         let _ = fs::remove_file(path);
     }
 }

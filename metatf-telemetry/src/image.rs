@@ -1,4 +1,4 @@
-//! A buffers file as bytes: of a process that was killed, or that runs. Nothing in it is believed.
+//! The untrusted bytes of a buffers file from a killed or running process.
 
 use core::mem::offset_of;
 use std::collections::BTreeMap;
@@ -15,12 +15,12 @@ use crate::layout::{
     RINGS_MOST, RingHead, STRINGS_BYTES, TEXTS_AT, TEXTS_MOST, THREAD, VERSION, of_head, ring_at,
 };
 
-/// Bytes of a ring that are read at a time.
+/// Number of bytes of a ring to read at a time.
 const PIECE: u64 = 16 << 10;
-/// How often a ring is read that a process overwrites meanwhile.
+/// Number of attempts to read a ring that a process overwrites in the meantime.
 const TRIES: usize = 8;
 
-/// The bytes of a file from some place on: a buffers file from its beginning, one in a core dump from where it lies.
+/// The bytes of a file from an offset on: 0 for a buffers file, or the offset of the buffers in a core dump.
 pub(crate) struct Image {
     file: File,
     from: u64,
@@ -28,26 +28,26 @@ pub(crate) struct Image {
     pub(crate) texts: ImageTexts,
     ring_bytes: u64,
     rings_at: u64,
-    /// How many have `ring_bytes`; small ones stand behind them.
+    /// Number of rings with `ring_bytes`. Small rings follow them.
     long_rings: u32,
-    /// How many there are in all.
+    /// Total number of rings.
     pub(crate) rings: u32,
     pub(crate) clock: Clock,
     /// Whether the rings are buffers of the header for C, each with a chunk.
     pub(crate) has_chunks: bool,
 }
 
-/// The texts of a buffers file.
+/// The strings in a buffers file.
 #[derive(Debug, Default)]
 pub(crate) struct ImageTexts {
     pub(crate) dtd: String,
     pub(crate) table: String,
     pub(crate) name: String,
-    /// Path of the trace, as the system has it.
+    /// The path of the trace, as bytes of the system.
     pub(crate) trace: Vec<u8>,
 }
 
-/// A ring, as its head says.
+/// A ring, as described by its head.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ImageRing {
     pub(crate) thread: u32,
@@ -58,20 +58,20 @@ pub(crate) struct ImageRing {
     ends: [u64; 2],
 }
 
-/// What is known of a batch.
+/// The information about a batch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ImageBatch {
     pub(crate) moment: Moment,
     pub(crate) sync: (u64, u64),
     pub(crate) records: [u64; 256],
-    /// Bytes of the strings that are in the trace with it.
+    /// Bytes of the strings written to the trace up to this batch.
     pub(crate) strings: u64,
 }
 
 /// Bytes of a chunk before its records.
 const CHUNK_HEADER: u32 = 48;
 
-/// A chunk of the trace that was not written.
+/// A chunk that was not written to the trace.
 pub(crate) struct ImageChunk {
     pub(crate) thread: u32,
     pub(crate) section: u8,
@@ -80,19 +80,19 @@ pub(crate) struct ImageChunk {
 }
 
 fn damaged(what: &str) -> Error {
-    Error::Trace(format!("these are no telemetry buffers, or they are damaged: {what}"))
+    Error::Trace(format!("these are not telemetry buffers, or they are corrupt: {what}"))
 }
 
 fn unreadable(error: io::Error) -> Error {
-    Error::Trace(format!("the buffers cannot be read: {error}"))
+    Error::Trace(format!("cannot read the buffers: {error}"))
 }
 
 impl Image {
-    /// Reads the head of buffers that begin there in a file.
+    /// Reads the header of buffers at an offset in a file.
     pub(crate) fn open(file: File, from: u64) -> Result<Self, Error> {
         let mut head = vec![0; size_of::<Header>()];
         file.read_exact_at(&mut head, from).map_err(|error| match error.kind() {
-            io::ErrorKind::UnexpectedEof => damaged("they are too short"),
+            io::ErrorKind::UnexpectedEof => damaged("the file is too short"),
             _ => unreadable(error),
         })?;
         let mut image = Self {
@@ -113,7 +113,7 @@ impl Image {
         }
         if image.u32(offset_of!(Header, byte_order)) != BYTE_ORDER {
             return Err(Error::Trace(
-                "the buffers are of a machine with another byte order; read them there".to_owned(),
+                "the buffers are from a machine with a different byte order; read them on that machine".to_owned(),
             ));
         }
         match image.u32(offset_of!(Header, version)) {
@@ -127,17 +127,17 @@ impl Image {
         image.long_rings = image.u32(offset_of!(Header, rings));
         let rare = image.u32(offset_of!(Header, rare_rings));
         image.rings = image.long_rings.saturating_add(rare);
-        image.clock = Clock::from_number(image.u32(offset_of!(Header, clock)))
-            .ok_or_else(|| damaged("there is no such clock"))?;
+        image.clock =
+            Clock::from_number(image.u32(offset_of!(Header, clock))).ok_or_else(|| damaged("unknown clock"))?;
         let is_length = match image.has_chunks {
             true => image.ring_bytes <= RING_MOST,
             false => image.ring_bytes.is_power_of_two() && (RING_LEAST..=RING_MOST).contains(&image.ring_bytes),
         };
         if !is_length {
-            return Err(damaged("the length of rings cannot be"));
+            return Err(damaged("invalid ring length"));
         }
         if image.long_rings.max(rare) > RINGS_MOST {
-            return Err(damaged("there are too many rings"));
+            return Err(damaged("too many rings"));
         }
         image.texts()?;
         Ok(image)
@@ -153,7 +153,7 @@ impl Image {
         let lengths = fields.map(|field| u64::from(self.u32(field)));
         let all: u64 = lengths.iter().sum();
         if all > TEXTS_MOST || self.rings_at < TEXTS_AT + all {
-            return Err(damaged("the texts are longer than their place"));
+            return Err(damaged("the strings exceed their area"));
         }
         let mut bytes = vec![0; usize::try_from(all).unwrap_or(0)];
         self.file.read_exact_at(&mut bytes, self.from.saturating_add(TEXTS_AT)).map_err(unreadable)?;
@@ -163,25 +163,26 @@ impl Image {
             rest = left;
             text.to_vec()
         });
-        let text =
-            |bytes: &mut Vec<u8>| String::from_utf8(std::mem::take(bytes)).map_err(|_| damaged("a text is not UTF-8"));
+        let text = |bytes: &mut Vec<u8>| {
+            String::from_utf8(std::mem::take(bytes)).map_err(|_| damaged("a string is not valid UTF-8"))
+        };
         let [dtd, table, name, trace] = &mut texts;
         self.texts =
             ImageTexts { dtd: text(dtd)?, table: text(table)?, name: text(name)?, trace: std::mem::take(trace) };
         Ok(())
     }
 
-    /// Whether a process has the buffers mapped.
+    /// Returns whether a process has mapped the buffers.
     pub(crate) fn is_live(&self) -> bool {
         self.from == 0 && !folder::is_abandoned(&self.file)
     }
 
-    /// Writes bytes of the header, for the process.
+    /// Writes bytes of the header, which the process will read.
     pub(crate) fn put(&self, at: usize, bytes: &[u8]) -> io::Result<()> {
         self.file.write_all_at(bytes, at as u64)
     }
 
-    /// Reads the control word as it is by now.
+    /// Reads the current control word.
     pub(crate) fn control_now(&self) -> io::Result<u64> {
         let mut bytes = [0; 8];
         self.file.read_exact_at(&mut bytes, offset_of!(Header, control) as u64)?;
@@ -220,12 +221,12 @@ impl Image {
         self.u64(offset_of!(Header, control))
     }
 
-    /// Returns the number of the last batch in the trace, and of the one that was being written.
+    /// Returns the number of the last batch in the trace, and that of the batch being written.
     pub(crate) fn batches(&self) -> (u64, u64) {
         (self.u64(offset_of!(Header, batch)), self.u64(offset_of!(Header, preparing)))
     }
 
-    /// Returns what is known of the batch of that side.
+    /// Returns the information about the batch on this side.
     pub(crate) fn batch(&self, side: usize) -> ImageBatch {
         let at = offset_of!(Header, batches) + side * size_of::<Batch>();
         let field = |field: usize| self.u64(at + field);
@@ -241,12 +242,12 @@ impl Image {
         }
     }
 
-    /// Returns how many strings found no room.
+    /// Returns the number of strings that found no room.
     pub(crate) fn strings_refused(&self) -> u64 {
         self.u64(offset_of!(Header, strings_refused))
     }
 
-    /// Reads the words of strings, from a place on; up to `to`, or to their end.
+    /// Reads the words of strings from an offset up to `to`, or up to their end.
     pub(crate) fn strings(&self, from: u64, to: Option<u64>) -> Result<Vec<u64>, Error> {
         let (at, end) = (self.u64(offset_of!(Header, strings_at)), self.u64(offset_of!(Header, strings)));
         let (from, end) = (from & !7, to.map_or(end, |to| to.min(end)));
@@ -254,19 +255,19 @@ impl Image {
             return Ok(Vec::new());
         }
         if end > STRINGS_BYTES {
-            return Err(Error::Trace("the strings are damaged: they are longer than their place".to_owned()));
+            return Err(Error::Trace("the interned strings are corrupt: they exceed their area".to_owned()));
         }
         let mut content = vec![0; usize::try_from((end - from) & !7).unwrap_or(0)];
         self.file.read_exact_at(&mut content, self.from.saturating_add(at).saturating_add(from)).map_err(unreadable)?;
         Ok(content.chunks_exact(8).map(|bytes| word(bytes, 0)).collect())
     }
 
-    /// Returns where a ring begins, and the bytes of its events.
+    /// Returns the offset of a ring and the size of its events in bytes.
     fn ring_at(&self, index: u32) -> (u64, u64) {
         ring_at(self.rings_at, self.ring_bytes, self.long_rings, index)
     }
 
-    /// Reads the head of a ring; `None` if it was never used.
+    /// Reads the head of a ring. Returns `None` if the ring was never used.
     pub(crate) fn ring(&self, index: u32) -> io::Result<Option<ImageRing>> {
         let mut bytes = [0; size_of::<RingHead>()];
         let at = self.from.saturating_add(self.ring_at(index).0);
@@ -274,7 +275,7 @@ impl Image {
         let (first, second) = (offset_of!(RingHead, name), offset_of!(RingHead, ends));
         let dropped = word(&bytes, offset_of!(RingHead, dropped));
         let ring = ImageRing {
-            // The low half, wherever that lies.
+            // The lower half, whatever its position.
             thread: bytes
                 .get(offset_of!(RingHead, thread)..)
                 .and_then(|at| at.first_chunk())
@@ -288,8 +289,8 @@ impl Image {
         Ok((ring.thread != 0).then_some(ring))
     }
 
-    /// Reads what a ring has, from the end of the batch of `side` on, and adds the names of its threads to `names`. Of a process that
-    /// runs, it may be overwritten meanwhile.
+    /// Reads the data of a ring from the end of the batch on `side`, and adds the names of its threads to `names`. If
+    /// the process is running, the data may be overwritten in the meantime.
     pub(crate) fn part(
         &self,
         index: u32,
@@ -298,17 +299,17 @@ impl Image {
         names: &mut BTreeMap<u32, String>,
     ) -> Result<Part, Error> {
         let from = self.end(ring, side).max(ring.oldest) & !7;
-        // A block begins with its thread.
+        // A block starts with its thread.
         let ring_bytes = self.ring_at(index).1;
         let block = from - from % (ring_bytes / BLOCKS);
         let begin = if block < ring.oldest { from } else { block };
         let bytes = ring.head.saturating_sub(begin);
         if bytes > ring_bytes {
-            return Err(Error::Trace(format!("ring {index} is damaged: it has more events than room")));
+            return Err(Error::Trace(format!("ring {index} is corrupt: its events exceed its size")));
         }
         let mut part = Part { dropped: ring.dropped, ..Part::default() };
         let mut begin = begin;
-        // What a process overwrites meanwhile is read again from where it has got to.
+        // Data overwritten in the meantime is read again from the new start.
         for _ in 0..TRIES {
             part.from = begin;
             self.read(index, &mut part, ring.head, from, names)?;
@@ -322,7 +323,8 @@ impl Image {
         Ok(part)
     }
 
-    /// Reads the words of a part up to a position, or to the first that is of no event: of a made-up file what follows may be much.
+    /// Reads the words of a part up to a position, or up to the first word that belongs to no event, because a forged
+    /// file may contain a large amount of data after it.
     fn read(
         &self,
         index: u32,
@@ -334,7 +336,7 @@ impl Image {
         part.words.clear();
         part.thread = 0;
         let mut at = 0;
-        // An event may go on behind what was read.
+        // An event may extend beyond the data read so far.
         while part.words.get(at).is_none_or(|head| of_head(*head, part.from.wrapping_add(8 * at as u64)).is_some()) {
             let position = part.from.wrapping_add(8 * part.words.len() as u64);
             let count = to.saturating_sub(position).min(PIECE) / 8;
@@ -365,7 +367,7 @@ impl Image {
         let (events, ring_bytes) = self.ring_at(index);
         let events = events.saturating_add(RING_HEAD_BYTES);
         let mut content = vec![0; count * 8];
-        // Up to the ring's end, and from its beginning on.
+        // Up to the end of the ring, and then from its start.
         let at = from & (ring_bytes - 1);
         let first = usize::try_from(ring_bytes - at).unwrap_or(usize::MAX).min(content.len());
         let (one, two) = content.split_at_mut(first);
@@ -375,8 +377,9 @@ impl Image {
         Ok(content.chunks_exact(8).map(|bytes| word(bytes, 0)).collect())
     }
 
-    /// Reads the chunk that a buffer of the header for C holds: the emitter's number, the section, the bytes of its records, and how long the
-    /// trace is once it has them, or 0. `None` where there is nothing. Of a process that runs, the chunk may be written meanwhile.
+    /// Reads the chunk in a buffer of the header for C: the number of the emitter, the section, the bytes of its
+    /// records, and the length of the trace with this chunk, or 0. Returns `None` if there is no chunk. If the process
+    /// is running, the chunk may be written in the meantime.
     pub(crate) fn chunk(&self, index: u32) -> Result<Option<ImageChunk>, Error> {
         let at = self.from.saturating_add(self.ring_at(index).0);
         let mut content = Vec::new();
@@ -389,7 +392,7 @@ impl Image {
                 return Ok(None);
             }
             if u64::from(end) > self.ring_bytes || end < CHUNK_HEADER || section > 255 {
-                return Err(Error::Trace(format!("buffer {index} is damaged: it has more events than room")));
+                return Err(Error::Trace(format!("buffer {index} is corrupt: its events exceed its size")));
             }
             content.resize(usize::try_from(end - CHUNK_HEADER).unwrap_or(0), 0);
             let place = at.saturating_add(RING_HEAD_BYTES).saturating_add(u64::from(CHUNK_HEADER));
@@ -403,16 +406,16 @@ impl Image {
                 return Ok(Some(ImageChunk { thread, section, sent, content }));
             }
         }
-        Err(Error::Trace(format!("buffer {index} is written faster than it is read: its events are left out")))
+        Err(Error::Trace(format!("buffer {index} is written faster than it can be read: its events are omitted")))
     }
 
-    /// Returns where the batch of `side` ends in a ring.
+    /// Returns the end of the batch on `side` in a ring.
     pub(crate) fn end(&self, ring: &ImageRing, side: usize) -> u64 {
         ring.ends.get(side).copied().unwrap_or(0)
     }
 }
 
-/// Returns the name of a thread from its words, which end with zeros.
+/// Returns the name of a thread from its words, which are padded with zeros.
 pub(crate) fn name_of(words: [u64; 2]) -> String {
     let bytes = words.map(u64::to_ne_bytes);
     let name = bytes.as_flattened().split(|byte| *byte == 0).next().unwrap_or_default();

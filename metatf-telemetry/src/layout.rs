@@ -1,44 +1,47 @@
-//! The bytes of a buffers file: what every process that maps it sees (`docs/internals/telemetry.md`).
+//! The bytes of a buffers file, which are shared by every process that maps it (`docs/internals/telemetry.md`).
 
 use crate::sync::{AtomicU32, AtomicU64};
 
-/// `MTFTELE1`, which is written last: a file that has it has a whole header.
+/// `MTFTELE1`, which is written last, so a file that contains it has a complete header.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"MTFTELE1");
-/// `MTFTELC1`: the header stands before buffers of the header for C, which hold chunks of the trace ([`ChunkHead`]).
+/// `MTFTELC1`: the header is followed by buffers of the header for C, which contain chunks of the trace
+/// ([`ChunkHead`]).
 pub const MAGIC_CHUNKS: u64 = u64::from_le_bytes(*b"MTFTELC1");
 /// Version of the layout.
 pub const VERSION: u32 = 3;
-/// What tells the byte order.
+/// A number that identifies the byte order.
 pub const BYTE_ORDER: u32 = 0x0102_0304;
-/// Where the texts begin: the DTD, the table, the DTD's name, the trace's path.
+/// Offset of the strings: the DTD, the table, the name of the DTD, and the path of the trace.
 pub const TEXTS_AT: u64 = 8192;
 /// Bytes of a ring before its events.
 pub const RING_HEAD_BYTES: u64 = 4096;
-/// Blocks of a ring. No event crosses the end of one.
+/// Number of blocks in a ring. No event crosses the end of a block.
 pub const BLOCKS: u64 = 16;
-/// Least bytes of a ring's events.
+/// Minimum size of a ring's events in bytes.
 pub const RING_LEAST: u64 = 64 << 10;
-/// Most bytes of a ring's events: a block's length in words fits the head of an event.
+/// Maximum size of a ring's events in bytes, at which the length of a block in words still fits in the head of an
+/// event.
 pub const RING_MOST: u64 = 8 << 20;
-/// Bytes of the events of a small ring, which has the rare events of a thread.
+/// Size in bytes of the events of a small ring, which stores the rare events of a thread.
 pub const RARE_BYTES: u64 = RING_LEAST;
-/// Most rings of each length.
+/// Maximum number of rings of each size.
 pub const RINGS_MOST: u32 = 4096;
-/// Bytes of the strings that events name by numbers.
+/// Size in bytes of the interned strings.
 pub const STRINGS_BYTES: u64 = 256 << 10;
-/// Most bytes of all texts.
+/// Maximum total size of the strings in bytes.
 pub const TEXTS_MOST: u64 = 16 << 20;
 
-/// The number of an event that fills a block's end.
+/// The number of an event that fills the end of a block.
 pub const PAD: u16 = 0xffff;
-/// The number of an event that says how many were dropped: two words, the count and a stamp.
+/// The number of an event that reports dropped events. It has two words: the count and a stamp.
 pub const DROPPED: u16 = 0xfffe;
-/// The number of an event outside of the DTD: a word with the lengths of its name and its bytes, and a stamp.
+/// The number of an event that is not in the DTD. It has a word with the lengths of its name and its bytes, and a
+/// stamp.
 pub const NOTE: u16 = 0xfffd;
-/// The number of an event that says whose the events behind it are: three words, the thread's number and its name. Each block begins with
-/// one, and so does each thread in the ring of one that has ended.
+/// The number of an event that identifies the thread of the following events. It has three words: the thread ID and the
+/// name. Every block starts with one, and so does each thread that takes over the ring of an ended thread.
 pub const THREAD: u16 = 0xfffc;
-/// Most events of a DTD.
+/// Maximum number of events in a DTD.
 pub const EVENTS_MOST: usize = 0xff00;
 
 /// The first pages of a buffers file.
@@ -50,116 +53,118 @@ pub struct Header {
     pub version: AtomicU32,
     /// [`BYTE_ORDER`].
     pub byte_order: AtomicU32,
-    /// Bytes of the file.
+    /// Size of the file in bytes.
     pub bytes: AtomicU64,
-    /// Where the rings begin.
+    /// Offset of the rings.
     pub rings_at: AtomicU64,
-    /// Bytes of a ring's events, a power of two.
+    /// Size of a ring's events in bytes, a power of two.
     pub ring_bytes: AtomicU64,
-    /// How many rings there are.
+    /// Number of rings.
     pub rings: AtomicU32,
-    /// Number of the clock of stamps.
+    /// Number of the clock used for stamps.
     pub clock: AtomicU32,
-    /// Bytes of the DTD.
+    /// Size of the DTD in bytes.
     pub dtd_bytes: AtomicU32,
-    /// Bytes of the table.
+    /// Size of the table in bytes.
     pub table_bytes: AtomicU32,
-    /// Bytes of the DTD's name.
+    /// Size of the DTD's name in bytes.
     pub name_bytes: AtomicU32,
-    /// Bytes of the trace's path.
+    /// Size of the trace's path in bytes.
     pub trace_bytes: AtomicU32,
-    /// The process.
+    /// The process ID.
     pub process: AtomicU32,
     /// Number of the policy.
     pub policy: AtomicU32,
-    /// The control word that another process asks for.
+    /// The control word requested by another process.
     pub wanted: AtomicU64,
-    /// How often it did.
+    /// Number of such requests.
     pub wanted_count: AtomicU32,
-    /// How many small rings stand behind the others.
+    /// Number of small rings, which follow the others.
     pub rare_rings: AtomicU32,
-    /// The control word as it is.
+    /// The current control word.
     pub control: AtomicU64,
     /// Stamp of the start.
     pub start_stamp: AtomicU64,
-    /// `CLOCK_MONOTONIC` of the start.
+    /// `CLOCK_MONOTONIC` at the start.
     pub start_nanoseconds: AtomicU64,
-    /// Nanoseconds since 1970, of the start.
+    /// Nanoseconds since 1970 at the start.
     pub start_wall: AtomicU64,
-    /// Nanoseconds of a step of the clock, times 2^32.
+    /// Nanoseconds per unit of the clock, times 2^32.
     pub rate: AtomicU64,
-    /// Events that found no ring.
+    /// Number of events that found no ring.
     pub refused: AtomicU64,
-    /// Number of the last batch that is in the trace.
+    /// Number of the last batch in the trace.
     pub batch: AtomicU64,
-    /// Number of the batch that is being written, once its ends are set.
+    /// Number of the batch being written, set after the ends of the batch.
     pub preparing: AtomicU64,
-    /// Of this batch and the next, by their numbers' last bit.
+    /// This batch and the next, indexed by the last bit of their numbers.
     pub batches: [Batch; 2],
-    /// Where the strings are that events name by numbers; 0: there are none.
+    /// Offset of the interned strings; 0 if there are none.
     pub strings_at: AtomicU64,
-    /// Bytes of the strings: whole entries.
+    /// Size of the strings in bytes, up to the last complete entry.
     pub strings: AtomicU64,
-    /// Strings that found no room.
+    /// Number of strings that found no room.
     pub strings_refused: AtomicU64,
-    /// Bytes of the strings that are in the trace with this batch and with the next, by their numbers' last bit.
+    /// Bytes of the strings in the trace after this batch and after the next, indexed by the last bit of their numbers.
     pub batch_strings: [AtomicU64; 2],
 }
 
-/// What the header knows of a batch, except where it ends in each ring.
+/// The information about a batch in the header. Its end in each ring is stored in the ring.
 #[repr(C)]
 pub struct Batch {
-    /// Stamp of the moment by which its stamps become nanoseconds.
+    /// Stamp of the point in time used to convert the stamps of the batch to nanoseconds.
     pub stamp: AtomicU64,
-    /// `CLOCK_MONOTONIC` of that moment.
+    /// `CLOCK_MONOTONIC` at that time.
     pub nanoseconds: AtomicU64,
-    /// The stamp and the nanoseconds since 1970 of the record of both clocks with which the batch ends; 0 where it has none.
+    /// The stamp in the clock record at the end of the batch, which relates it to `sync_wall`; 0 if there is no such
+    /// record.
     pub sync_stamp: AtomicU64,
-    /// See `sync_stamp`.
+    /// The nanoseconds since 1970 in the clock record; see `sync_stamp`.
     pub sync_wall: AtomicU64,
-    /// Data records of each section in the trace, with this batch.
+    /// Number of data records of each section in the trace, including this batch.
     pub records: [AtomicU64; 256],
 }
 
-/// The first page of a ring. The process itself believes no more of it than the head, within the block that its thread is in.
+/// The first page of a ring. Of this page, the process itself trusts only the head, and only within the current block
+/// of its thread.
 #[repr(C)]
 pub struct RingHead {
-    /// Where the next event goes. All before is whole.
+    /// Position of the next event. All events before it are complete.
     pub head: AtomicU64,
-    /// Before this, events are overwritten.
+    /// Position before which events are overwritten.
     pub oldest: AtomicU64,
-    /// Events dropped so far.
+    /// Number of events dropped so far.
     pub dropped: AtomicU64,
-    /// How many of these an event in the ring, or a record, has named.
+    /// Number of these drops that an event in the ring or a record has reported.
     pub reported: AtomicU64,
-    /// The number of the thread that has it, or had it last.
+    /// ID of the thread that owns the ring or owned it last.
     pub thread: AtomicU32,
-    /// Keeps the next fields aligned.
+    /// Padding that aligns the next fields.
     pub reserved: AtomicU32,
     /// The thread's name.
     pub name: [AtomicU64; 2],
-    /// Where the last batch that is in the trace and the next one end, by their numbers' last bit.
+    /// The ends of the last batch in the trace and of the next one, indexed by the last bit of their numbers.
     pub ends: [AtomicU64; 2],
 }
 
-/// The first page of a buffer of the header for C; its chunk begins behind it. That header has the same.
+/// The first page of a buffer of the header for C, followed by its chunk. The header declares the same structure.
 #[repr(C)]
 pub struct ChunkHead {
-    /// The number of its emitter; 0: nobody has it.
+    /// Number of the emitter; 0 if the buffer is free.
     pub thread: AtomicU32,
-    /// Number of the section that the chunk is of.
+    /// Number of the chunk's section.
     pub section: AtomicU32,
-    /// Where the events of the chunk end; 0: there are none.
+    /// End of the events in the chunk; 0 if there are none.
     pub end: AtomicU32,
-    /// How many chunks were begun.
+    /// Number of chunks started.
     pub chunks: AtomicU32,
-    /// While the chunk is written: bytes of the trace, once it is in there.
+    /// While the chunk is being written: the length of the trace with the chunk.
     pub sent: AtomicU64,
 }
 
 const _: () = assert!(size_of::<Header>() <= 8192 && size_of::<RingHead>() <= 4096);
 
-/// Packs the head of an event: its number, the number of its words, its place.
+/// Encodes the head of an event: its number, its length in words, and its position.
 #[inline(always)]
 #[allow(clippy::cast_possible_truncation, reason = "the place is the low half")]
 #[must_use]
@@ -167,14 +172,15 @@ pub const fn head_of(event: u16, words: u16, position: u64) -> u64 {
     event as u64 | (words as u64) << 16 | ((position >> 3) as u32 as u64) << 32
 }
 
-/// Unpacks the head of an event: its number and the number of its words, if it is of this place.
+/// Decodes the head of an event. Returns its number and its length in words if the head belongs to this position.
 #[allow(clippy::cast_possible_truncation, reason = "these are parts of it")]
 pub(crate) const fn of_head(head: u64, position: u64) -> Option<(u16, u16)> {
     let (event, words) = (head as u16, (head >> 16) as u16);
     if head_of(event, words, position) == head { Some((event, words)) } else { None }
 }
 
-/// Returns where a ring begins, and the bytes of its events: behind `rings` rings of `ring_bytes` come the small ones.
+/// Returns the offset of a ring and the size of its events in bytes. The small rings follow `rings` rings of
+/// `ring_bytes`.
 pub(crate) fn ring_at(rings_at: u64, ring_bytes: u64, rings: u32, index: u32) -> (u64, u64) {
     let small = index.saturating_sub(rings);
     let all = |bytes: u64, count: u32| RING_HEAD_BYTES.saturating_add(bytes).saturating_mul(u64::from(count));

@@ -1,24 +1,25 @@
-//! Events from a running program, at nanoseconds each, into Meta-TF traces that survive its death.
+//! Records events of a running program in Meta-TF traces that survive a crash, at a cost of nanoseconds per event.
 //!
-//! A DTD declares the events. `metatf-codegen` (in a build script), `metatfc gen` or the attribute of `metatf-derive` generates a
-//! function and a macro for each, and `TELEMETRY`, a [`Telemetry`]. The book's page "Telemetry" shows how to begin, and
-//! `examples/telemetry` is a program that does it all.
+//! A DTD declares the events. `metatf-codegen` (in a build script), `metatfc gen` or the attribute of `metatf-derive`
+//! generates a function and a macro for each event, and `TELEMETRY`, a [`Telemetry`]. To get started, see the page
+//! "Telemetry" in the book; `examples/telemetry` is a complete program.
 //!
-//! | item | what it is for |
+//! | item | purpose |
 //! | --- | --- |
-//! | [`Telemetry`] | start, stop, switch kinds on and off, flush, dump |
-//! | [`Settings`] | where the trace goes, how large buffers are, what happens when they are full |
-//! | [`postmortem`] | the events of a process that was killed, or that runs |
-//! | [`metatf_describe`] | events as text, in a debugger |
+//! | [`Telemetry`] | starting, stopping, enabling and disabling kinds, flushing, dumping |
+//! | [`Settings`] | the location of the trace, the size of buffers, and the policy when they are full |
+//! | [`postmortem`] | the events of a killed or running process |
+//! | [`metatf_describe`] | events as text in a debugger |
 //! | [`layout`] | the bytes of a buffers file |
 //!
-//! The crate depends on `libc` alone: a program emits into buffers, and `metatfc postmortem` makes a trace of them. With the feature
-//! `drain` the program writes its trace itself, which brings the runtime, the parser and zstd. With the feature `off` emitters compile to nothing.
+//! The crate depends only on `libc`: a program writes events to buffers, and `metatfc postmortem` creates a trace from
+//! them. With the feature `drain`, the program writes its trace itself, which adds the runtime, the parser and zstd as
+//! dependencies. With the feature `off`, emitters compile to nothing.
 
 #![cfg_attr(not(feature = "drain"), allow(dead_code, unused_imports, reason = "the drain uses the rest"))]
 
 #[cfg(not(target_os = "linux"))]
-compile_error!("metatf-telemetry is for Linux: it maps buffers, and waits, by its system calls");
+compile_error!("metatf-telemetry requires Linux: it uses Linux system calls to map buffers and to wait");
 
 mod clock;
 pub mod control;
@@ -72,7 +73,7 @@ pub use telemetry::Telemetry;
 #[cfg(feature = "drain")]
 pub use trace_file::TraceSink;
 
-/// What generated code calls, and nobody else.
+/// Items for generated code only.
 #[doc(hidden)]
 pub mod private {
     pub use crate::running::intern;

@@ -1,4 +1,4 @@
-//! The buffers of this process, mapped.
+//! The mapped buffers of this process.
 
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::{Acquire, Relaxed, Release};
@@ -11,21 +11,22 @@ use crate::strings::STRINGS;
 use crate::sys;
 use crate::table::Table;
 
-/// The shape of the buffers. It is known here, and never taken from the mapping, which other processes may write.
+/// The shape of the buffers. It is stored here and never read from the mapping, because other processes may write to
+/// the mapping.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
     pub(crate) rings: u32,
-    /// How many small rings stand behind them; 0: no event is rare.
+    /// Number of small rings, which follow the others; 0 if no event is rare.
     pub(crate) rare_rings: u32,
     pub(crate) ring_bytes: u64,
     pub(crate) rings_at: u64,
-    /// Where the strings are, up to where the rings begin; 0: there are none.
+    /// Offset of the interned strings, which extend up to the rings; 0 if there are none.
     pub(crate) strings_at: u64,
     pub(crate) policy: Policy,
 }
 
 impl Shape {
-    /// Makes the shape of buffers for the events of a table, with this many bytes of texts.
+    /// Returns the shape of buffers for the events of a table, with this total size of the texts.
     pub(crate) fn new(rings: u32, ring_bytes: u64, texts: u64, table: &Table, policy: Policy) -> Self {
         let behind = (TEXTS_AT + texts).next_multiple_of(4096);
         let (strings_at, strings_bytes) = if table.intern.is_some() { (behind, STRINGS_BYTES) } else { (0, 0) };
@@ -33,23 +34,23 @@ impl Shape {
         Self { rings, rare_rings, ring_bytes, rings_at: behind + strings_bytes, strings_at, policy }
     }
 
-    /// Returns the bytes of a file of this shape.
+    /// Returns the size of a file of this shape.
     pub(crate) fn bytes(&self) -> u64 {
         self.ring_at(self.all_rings()).0
     }
 
-    /// Returns how many rings there are, small ones and others.
+    /// Returns the number of rings, including small ones.
     pub(crate) fn all_rings(&self) -> u32 {
         self.rings + self.rare_rings
     }
 
-    /// Returns where a ring begins, and the bytes of its events.
+    /// Returns the offset of a ring and the size of its events in bytes.
     fn ring_at(&self, index: u32) -> (u64, u64) {
         ring_at(self.rings_at, self.ring_bytes, self.rings, index)
     }
 }
 
-/// The texts of a buffers file, in their order.
+/// The strings in a buffers file, in order.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Texts<'t> {
     pub(crate) dtd: &'t [u8],
@@ -58,7 +59,7 @@ pub(crate) struct Texts<'t> {
     pub(crate) trace: &'t [u8],
 }
 
-/// Mapped buffers. They stay mapped as long as the process lives.
+/// Mapped buffers, which stay mapped until the process ends.
 #[derive(Clone, Copy)]
 pub(crate) struct Mapping {
     pub(crate) base: *mut u8,
@@ -67,33 +68,34 @@ pub(crate) struct Mapping {
 }
 
 impl Mapping {
-    /// Takes a mapping.
+    /// Creates an instance for an existing mapping.
     ///
     /// # Safety
-    /// `base` is the beginning of a mapping with at least the bytes of the shape, which begins at a page and stays for ever. `own` are as
-    /// many rings as the shape has, which stay, too.
+    /// `base` must be the start of a permanent mapping that is page-aligned and has at least the size of the shape.
+    /// `own` must point to as many rings as the shape has, which must be permanent, too.
     pub(crate) unsafe fn new(base: *mut u8, own: *mut OwnRing, shape: Shape) -> Self {
         Self { base, own, shape }
     }
 
     pub(crate) fn header(&self) -> &'static Header {
-        // SAFETY: the mapping begins with a header, at a page, and stays. It is of atomic integers, for which all bytes are valid.
+        // SAFETY: the mapping is permanent and starts with a header at a page boundary. The header consists of atomic
+        // integers, for which all bit patterns are valid.
         unsafe { &*self.base.cast::<Header>() }
     }
 
-    /// Whether an address is in it.
+    /// Returns whether an address is in the mapping.
     pub(crate) fn has(&self, address: usize) -> bool {
         address.checked_sub(self.base.addr()).is_some_and(|at| (at as u64) < self.shape.bytes())
     }
 
-    /// Returns the ring of that index, if there is one.
+    /// Returns the ring with this index, if it exists.
     pub(crate) fn ring(&self, index: u32) -> Option<RingPart> {
         if index >= self.shape.all_rings() {
             return None;
         }
         let (at, bytes) = self.shape.ring_at(index);
         let at = usize::try_from(at).ok()?;
-        // SAFETY: the shape has this ring, so its bytes are in the mapping; rings begin at multiples of 4,096.
+        // SAFETY: the shape has this ring, so its bytes are in the mapping. Rings start at multiples of 4,096.
         unsafe {
             let head = &*self.base.add(at).cast::<RingHead>();
             let own = &*self.own.add(usize::try_from(index).ok()?);
@@ -101,25 +103,25 @@ impl Mapping {
         }
     }
 
-    /// Returns the rings.
+    /// Returns all rings.
     pub(crate) fn rings(&self) -> impl Iterator<Item = RingPart> + '_ {
         (0..self.shape.all_rings()).filter_map(|index| self.ring(index))
     }
 
-    /// Returns the small rings, or the others.
+    /// Returns either the small rings or the others.
     fn rings_of(&self, is_rare: bool) -> impl Iterator<Item = RingPart> + '_ {
         let all = self.shape.all_rings();
         let range = if is_rare { self.shape.rings..all } else { 0..self.shape.rings };
         range.filter_map(|index| self.ring(index))
     }
 
-    /// Fills a new mapping, which is all zeros. The magic number comes last.
+    /// Initializes a new mapping, which consists of zeros. The magic number is written last.
     pub(crate) fn fill(&self, texts: &Texts<'_>, clock: Clock, start: Moment, wall: u64, line: &Line) {
         let header = self.header();
         let mut at = usize::try_from(TEXTS_AT).unwrap_or(0);
         let length = |text: &[u8]| u32::try_from(text.len()).unwrap_or(0);
         for text in [texts.dtd, texts.table, texts.name, texts.trace] {
-            // SAFETY: the rings begin behind the texts, by the shape. Nobody else knows the mapping yet.
+            // SAFETY: according to the shape, the rings start after the texts. No other code knows the mapping yet.
             unsafe { self.base.add(at).copy_from_nonoverlapping(text.as_ptr(), text.len()) };
             at += text.len();
         }
@@ -148,46 +150,47 @@ impl Mapping {
         header.magic.store(MAGIC, Release);
     }
 
-    /// Copies the strings of the process that are not there yet.
+    /// Copies the strings of the process that the mapping does not contain yet.
     pub(crate) fn copy_strings(&self) {
         let Some(at) = usize::try_from(self.shape.strings_at).ok().filter(|at| *at != 0) else { return };
         let header = self.header();
         let known = header.strings.load(Relaxed).min(STRINGS_BYTES);
-        // SAFETY: the shape has this place, with room for all.
+        // SAFETY: the shape has this area, with room for all strings.
         let end = unsafe { STRINGS.copy(self.base.add(at), known) };
         header.strings_refused.store(STRINGS.refused(), Relaxed);
         header.strings.fetch_max(end, Release);
     }
 
-    /// Returns where the strings end.
+    /// Returns the end of the strings.
     pub(crate) fn strings_end(&self) -> u64 {
         if self.shape.strings_at == 0 { 0 } else { self.header().strings.load(Acquire).min(STRINGS_BYTES) }
     }
 
-    /// Returns the words of the strings in a range of bytes.
+    /// Returns the words of the strings in a byte range.
     pub(crate) fn strings(&self, from: u64, to: u64) -> Vec<u64> {
         let places = (from & !7..to.min(self.strings_end())).step_by(8);
         let places = places.filter_map(|at| usize::try_from(self.shape.strings_at + at).ok());
-        // SAFETY: the end is in the place that the shape has for strings.
+        // SAFETY: the end is within the area for strings in the shape.
         places.map(|at| unsafe { AtomicU64::from_ptr(self.base.add(at).cast()) }.load(Relaxed)).collect()
     }
 
-    /// Returns how many events were dropped so far. Other processes can write to these counts.
+    /// Returns the number of events dropped so far. Other processes can write to these counts.
     #[cfg(feature = "drain")]
     pub(crate) fn dropped(&self) -> u64 {
         let refused = self.header().refused.load(Relaxed);
         self.rings().fold(refused, |all, ring| all.saturating_add(ring.head.dropped.load(Relaxed)))
     }
 
-    /// Finds the rings whose threads have ended without a word; says whether there is one.
+    /// Releases the rings of threads that ended without releasing them. Returns whether there were any.
     pub(crate) fn find_left(&self) -> bool {
         self.rings().filter(|ring| ring.own.is_deserted() && ring.own.leave()).count() > 0
     }
 
-    /// Takes a ring for this thread: one of a thread that has ended, behind whose events those of this one stand, or one that was never
-    /// used, if there is memory for it. A flight recorder begins with the latter, and goes on where a thread ended the longest ago.
+    /// Acquires a ring for this thread, either that of an ended thread, whose events are followed by those of this
+    /// thread, or an unused one, if there is memory for it. A flight recorder prefers an unused ring, and then the ring
+    /// that was released the longest ago.
     pub(crate) fn take(&self, thread: u32, is_rare: bool) -> Option<RingPart> {
-        // A thread of this number that has a ring has ended: the number was given again.
+        // A thread with this ID that still has a ring must have ended, because its ID was reused.
         for ring in self.rings_of(is_rare).filter(|ring| ring.own.is_of(thread)) {
             ring.own.leave();
         }
@@ -208,7 +211,8 @@ impl Mapping {
         Some(ring)
     }
 
-    /// Looking who is there is a system call for each ring: that is done at most a twentieth of the time.
+    /// Returns whether the thread may search for ended threads. The search needs a system call for each ring, so it may
+    /// take at most 5% of the time.
     fn may_look(&self) -> bool {
         static LAST: AtomicU64 = AtomicU64::new(0);
         let (now, last) = (monotonic(), LAST.load(Relaxed));
@@ -216,7 +220,7 @@ impl Mapping {
         is_time && LAST.compare_exchange(last, now, Relaxed, Relaxed).is_ok()
     }
 
-    /// Takes the ring of a thread that has ended, of those that fit the one for which `order` is least.
+    /// Acquires the matching ring of an ended thread with the lowest `order`.
     fn take_left(
         &self,
         thread: u32,
@@ -233,11 +237,11 @@ impl Mapping {
         }
     }
 
-    /// Takes a ring that was never used, and reserves its memory.
+    /// Acquires an unused ring and reserves its memory.
     fn take_new(&self, thread: u32, is_rare: bool) -> Option<RingPart> {
         let ring = self.rings_of(is_rare).find(|ring| ring.own.take(FREE, thread))?;
         let bytes = usize::try_from(ring.bytes).unwrap_or(0);
-        // SAFETY: the events of a ring of this mapping, which begin at a page.
+        // SAFETY: these are the events of a ring in this mapping, which start at a page boundary.
         if ring.own.reserved.load(Relaxed) == 0 && !unsafe { sys::populate(ring.events, bytes) } {
             ring.own.give_back();
             return None;

@@ -1,6 +1,7 @@
-//! The events of a process that was killed, or that runs: its unfinished trace and its buffers together.
+//! The events of a killed or running process, from its unfinished trace and its buffers.
 //!
-//! It has over 400 lines: where buffers are found, what of a trace is theirs, and what they have besides, is one answer.
+//! This file exceeds 400 lines, because finding the buffers, the parts of the trace that come from them, and their
+//! remaining events belong together.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -29,43 +30,43 @@ use crate::table::{Source, Table};
 use crate::trace_file::{TraceSink, numbered};
 use crate::unwritten::Unwritten;
 
-/// Buffers that a process has, or has left.
+/// The buffers of a process that is running or has ended.
 pub struct Buffers {
     image: Image,
     table: Table,
     path: PathBuf,
 }
 
-/// What was found.
+/// The result of a recovery.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Found {
-    /// Records of the unfinished trace.
+    /// The number of records in the unfinished trace.
     pub in_trace: u64,
-    /// Events that only the buffers had.
+    /// The number of events found only in the buffers.
     pub in_buffers: u64,
-    /// Threads: number and name.
+    /// The threads, as pairs of ID and name.
     pub threads: Vec<(u32, String)>,
-    /// Events of threads that found no ring.
+    /// The number of events of threads that found no ring.
     pub refused: u64,
-    /// What is not as it should be, in sentences.
+    /// Warnings about inconsistencies.
     pub warnings: Vec<String>,
-    /// The recorded events that the result lacks, in sentences: events of its trace, if that is not there or is damaged, and parts
-    /// of the buffers that cannot be read.
+    /// Descriptions of recorded events that are missing from the result: events of a trace that is missing or corrupt,
+    /// and unreadable parts of the buffers.
     pub lost: Vec<String>,
 }
 
 /// The trace of a process.
 enum Unfinished {
     Found(PathBuf),
-    /// No result could be written, for this reason.
+    /// A trace that is missing for the given reason, so its events are lost.
     Missing(PathBuf, &'static str),
 }
 
-/// Finds buffers by what a user names: a buffers file, a core dump, the trace of the process, or the process's number.
+/// Finds buffers, given a buffers file, a core dump, the trace of a process, or a process ID.
 ///
 /// # Errors
-/// There are none.
+/// Returns an error if there are no buffers.
 pub fn locate(name: &str) -> Result<Buffers, Error> {
     match name.parse::<u32>() {
         Ok(process) if !Path::new(name).exists() => of_process(process),
@@ -73,12 +74,12 @@ pub fn locate(name: &str) -> Result<Buffers, Error> {
     }
 }
 
-/// Finds the newest buffers of a process in the folder where they are by default, or that `METATF_TELEMETRY_FOLDER` names. In a folder that
-/// others may write to, those of another user are not the process's.
+/// Finds the newest buffers of a process in the default directory, or in the one set by `METATF_TELEMETRY_FOLDER`. In a
+/// directory that others may write to, only files of this user are trusted.
 fn of_process(process: u32) -> Result<Buffers, Error> {
     let set = sys::environment("METATF_TELEMETRY_FOLDER").filter(|folder| !folder.is_empty());
     let folder = set.map_or_else(|| PathBuf::from("/dev/shm"), PathBuf::from);
-    let files = folder::files(&folder).map_err(|error| Error::File("read the folder", folder.clone(), error))?;
+    let files = folder::files(&folder).map_err(|error| Error::File("read the directory", folder.clone(), error))?;
     let mut refused = None;
     for path in files.into_iter().filter(|file| file.process == process).map(|file| file.path) {
         match folder::open_own(&path) {
@@ -96,10 +97,10 @@ fn of_process(process: u32) -> Result<Buffers, Error> {
 }
 
 impl Buffers {
-    /// Opens a buffers file, the one that a trace names, or the one in a core dump.
+    /// Opens a buffers file, the buffers file that a trace refers to, or the buffers in a core dump.
     ///
     /// # Errors
-    /// The file cannot be read, or has no buffers.
+    /// Returns an error if the file cannot be read or contains no buffers.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let failed = |path: &Path, error| Error::File("open", path.to_owned(), error);
         let file = folder::open(path).map_err(|error| failed(path, error))?;
@@ -114,12 +115,12 @@ impl Buffers {
         }
         if first.starts_with(b"\x7fMTF") {
             let buffers = named_by(path)?;
-            // A made-up trace may name anything.
+            // A forged trace may refer to any file.
             let file = folder::open_own(&buffers).map_err(|error| failed(&buffers, error))?;
             return Self::of(file, 0, &buffers);
         }
         let path = path.display();
-        Err(Error::Trace(format!("{path} is neither telemetry buffers, nor a trace with telemetry, nor a core dump")))
+        Err(Error::Trace(format!("{path} is not telemetry buffers, a telemetry trace or a core dump")))
     }
 
     fn of(file: File, from: u64, path: &Path) -> Result<Self, Error> {
@@ -128,25 +129,26 @@ impl Buffers {
         Ok(Self { image, table, path: path.to_owned() })
     }
 
-    /// Returns the file that the buffers are in.
+    /// Returns the file that contains the buffers.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Returns the process that the buffers are of.
+    /// Returns the ID of the process that owns the buffers.
     #[must_use]
     pub fn process(&self) -> u32 {
         self.image.process()
     }
 
-    /// Returns the names of the kinds, from bit 0.
+    /// Returns the names of the kinds, starting at bit 0.
     #[must_use]
     pub fn kinds(&self) -> Vec<&str> {
         self.table.kinds()
     }
 
-    /// Returns the kind of an event, by the number of its section and its tag, and which leaf behind the tag has its thread.
+    /// Returns the kind of an event, given the number of its section and its tag, and the index of the leaf (not
+    /// counting the tag) that contains its thread.
     #[must_use]
     pub fn kind_of(&self, section: u8, tag: u32) -> Option<(&str, Option<usize>)> {
         let event = self.table.events.iter().find(|event| event.section == section && event.tag == tag)?;
@@ -154,22 +156,23 @@ impl Buffers {
         Some((self.table.kinds.get(usize::from(event.kind))?, thread))
     }
 
-    /// Returns the kinds that are on.
+    /// Returns the enabled kinds.
     #[must_use]
     pub fn control(&self) -> u64 {
         self.image.control()
     }
 
-    /// Asks the process for other kinds, `+Pool -Arena`: for a change of these alone, from those that are on now. It obeys within a tenth of
-    /// a second, if it drains by itself. Returns the control word that it is to have.
+    /// Requests a change of the enabled kinds from the process. With signs, as in `+Pool -Arena`, only these kinds
+    /// change. A process that drains its buffers applies the request within 100 ms. Returns the requested control word.
     ///
     /// # Errors
-    /// A name that the DTD does not have; the process has ended; the file cannot be written.
+    /// Returns an error if the DTD does not have one of the kinds, the process has ended, or the file cannot be
+    /// written.
     pub fn set_kinds(&self, kinds: &str) -> Result<u64, Error> {
         let change = Change::parse(kinds, &self.kinds())?;
         if !self.image.is_live() {
             let (path, process) = (self.path.display(), self.process());
-            return Err(Error::Trace(format!("process {process} of {path} has ended: nobody obeys")));
+            return Err(Error::Trace(format!("process {process} of {path} has ended and cannot be controlled")));
         }
         let word = self.image.control_now().map_err(|error| Error::File("read", self.path.clone(), error))?;
         let word = change.of(word);
@@ -177,18 +180,18 @@ impl Buffers {
             self.image.put(at, bytes).map_err(|error| Error::File("write", self.path.clone(), error))
         };
         put(core::mem::offset_of!(Header, wanted), &word.to_ne_bytes())?;
-        // Any other number than before.
+        // Any number that differs from the previous one.
         let count = crate::clock::monotonic() & 0xffff_ffff;
         put(core::mem::offset_of!(Header, wanted_count), &(u32::try_from(count).unwrap_or(0) | 1).to_ne_bytes())?;
         Ok(word)
     }
 
-    /// Writes the trace of the process: what its unfinished trace has, and what only the buffers have. [`Found::lost`] says what is
-    /// missing; where the number of events is known, the trace counts them as dropped.
+    /// Writes the trace of the process: the records of its unfinished trace and the events found only in the buffers.
+    /// [`Found::lost`] describes missing events. If their number is known, the trace reports them as dropped events.
     ///
     /// # Errors
-    /// The trace that is written; an unfinished trace that is there and cannot be read; buffers that make no sense. What is damaged in part
-    /// is read up to there.
+    /// Returns an error if the trace cannot be written, an existing unfinished trace cannot be read, or the buffers are
+    /// inconsistent. Data that is corrupt in part is read up to the corruption.
     pub fn recover(&self, sink: TraceSink) -> Result<(Found, TraceSink), Error> {
         let Image { texts, .. } = &self.image;
         let mut found = Found { refused: self.image.refused(), ..Found::default() };
@@ -218,8 +221,8 @@ impl Buffers {
         }
     }
 
-    /// Finds the trace of the process: at the path that the buffers name, or at that path with the number of the process, as a forked child
-    /// has it, and a process that found the name taken.
+    /// Finds the trace of the process: at the path stored in the buffers, or at that path with the process ID, as used
+    /// by a forked child and by a process that found the name in use.
     fn find_trace(&self) -> Result<Unfinished, Error> {
         let trace = PathBuf::from(OsStr::from_bytes(&self.image.texts.trace));
         let own = numbered(&trace, self.image.process());
@@ -234,7 +237,7 @@ impl Buffers {
         Ok(Unfinished::Missing(trace, reason))
     }
 
-    /// Returns how many records of the trace the result lacks, by what the last batch says was in it.
+    /// Returns the number of trace records missing from the result, according to the last batch.
     fn missing(&self, trace: &Unfinished, encoder: &Encoder, found: &mut Found) -> u64 {
         let (batch, _) = self.image.batches();
         let done = self.image.batch(usize::from(batch & 1 == 1)).records;
@@ -258,7 +261,7 @@ impl Buffers {
         missing
     }
 
-    /// Copies the unfinished trace, as far as it is whole.
+    /// Copies the unfinished trace, up to its end or the first corruption.
     fn copy_trace(&self, path: &Path, encoder: &mut Encoder, found: &mut Found) -> Result<(), Error> {
         let reader = Reader::salvage(path).and_then(|reader| Trace::new(encoder.schema().clone(), reader));
         let mut trace = reader.map_err(|error| unreadable(path, &error))?;
@@ -287,22 +290,22 @@ impl Buffers {
         Ok(())
     }
 
-    /// Returns whether a trace belongs to this process; `None` if there is no file.
+    /// Returns whether a trace belongs to this process, or `None` if there is no file.
     fn is_mine(&self, path: &Path) -> Result<Option<bool>, Error> {
         let failed = |error| Error::File("open", path.to_owned(), error);
         match path.metadata() {
             Ok(about) if about.is_file() => {}
-            // Nothing can be read again from a pipe.
+            // A pipe cannot be read again.
             Ok(_) => return Ok(None),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(failed(error)),
         }
-        // The system says it in its own words.
+        // For the error message of the system.
         File::open(path).map_err(failed)?;
         let reader = match Reader::salvage(path) {
             Ok(reader) => reader,
             Err(error) if matches!(error.kind, ErrorKind::Io(_)) => return Err(unreadable(path, &error)),
-            // It has not even a header.
+            // The file does not even have a header.
             Err(_) => return Ok(Some(false)),
         };
         let Ok(mut trace) = Trace::embedded(reader) else { return Ok(Some(false)) };
@@ -320,7 +323,7 @@ impl Buffers {
         Ok(Some(same_dtd && container.user_metadata().iter().any(named)))
     }
 
-    /// Adds what only the buffers have, and before it how many records are missing.
+    /// Adds the events found only in the buffers, preceded by the number of missing records.
     fn add_buffers(&self, missing: u64, encoder: &mut Encoder, found: &mut Found) -> Result<(), Error> {
         let (batch, preparing) = self.image.batches();
         let (side, other) = (usize::from(batch & 1 == 1), usize::from(batch & 1 == 0));
@@ -342,12 +345,12 @@ impl Buffers {
             encoder.dropped(&[missing, last.stamp], 0, &Scene { line: self.line(last), start })?;
         }
         let before: u64 = encoder.records().iter().sum();
-        // A trace that is not there, or lost a part, may lack strings that events name.
+        // If the trace is missing or lost a part, it may lack strings that events refer to.
         let mut strings = if missing > 0 { 0 } else { done.strings };
         if preparing == batch + 1 {
             let next = self.image.batch(other);
             let scene = Scene { line: Line::through(last, next.moment), start };
-            // Records of this batch that are in the trace already.
+            // Records of this batch that are already in the trace.
             let known = *encoder.records();
             let skip = std::array::from_fn(|section| known[section].saturating_sub(done.records[section]));
             encoder.skip(&skip);
@@ -382,13 +385,13 @@ impl Buffers {
         }
         let strings_refused = self.image.strings_refused();
         if strings_refused != 0 {
-            found.warnings.push(format!("{strings_refused} strings found no room, and have no number"));
+            found.warnings.push(format!("{strings_refused} strings found no room and have no ID"));
         }
         found.in_buffers = encoder.records().iter().sum::<u64>() - before;
         Ok(())
     }
 
-    /// Returns the rings that were used, with their numbers.
+    /// Returns the used rings with their indices.
     fn rings(&self, found: &mut Found) -> Vec<(u32, ImageRing)> {
         let mut rings = Vec::new();
         for index in 0..self.image.rings {
@@ -397,7 +400,7 @@ impl Buffers {
                 Ok(None) => {}
                 Err(error) => {
                     let (all, path) = (self.image.rings, self.path.display());
-                    found.lost.push(format!("{path}: rings from {index} on, of {all}, cannot be read: {error}"));
+                    found.lost.push(format!("{path}: cannot read the rings from {index} on, of {all}: {error}"));
                     break;
                 }
             }
@@ -405,7 +408,7 @@ impl Buffers {
         rings
     }
 
-    /// Adds the chunks that a program with the header for C did not write.
+    /// Adds the chunks that a program with the header for C did not write to its trace.
     fn add_chunks(&self, trace: &Unfinished, encoder: &mut Encoder, found: &mut Found) -> Result<(), Error> {
         let path = match trace {
             Unfinished::Found(path) => Some(path.as_path()),
@@ -423,12 +426,12 @@ impl Buffers {
         Ok(())
     }
 
-    /// Returns the line on which the stamps behind the last batch become nanoseconds.
+    /// Returns the line that converts stamps after the last batch to nanoseconds.
     fn line(&self, last: Moment) -> Line {
         Line::of_rate(last, self.image.rate())
     }
 
-    /// Writes strings that the trace has not.
+    /// Writes the strings that are missing from the trace.
     fn write_strings(
         &self,
         encoder: &mut Encoder,
@@ -438,7 +441,7 @@ impl Buffers {
     ) -> Result<(), Error> {
         match self.image.strings(range.0, range.1) {
             Ok(words) if encoder.strings(&words, scene)? => {}
-            Ok(_) => found.lost.push("the strings are damaged: some numbers have none".to_owned()),
+            Ok(_) => found.lost.push("the interned strings are corrupt: some IDs have no string".to_owned()),
             Err(error) => found.lost.push(error.to_string()),
         }
         Ok(())
@@ -450,7 +453,7 @@ impl Buffers {
         for (index, part) in (0..).zip(parts.iter_mut()) {
             if let Err(damage) = find(&self.table, index, part, u64::MAX, &mut places) {
                 let (thread, at) = (part.thread, damage.0);
-                found.lost.push(format!("the ring of thread {thread} is damaged at {at}: what follows is lost"));
+                found.lost.push(format!("the ring of thread {thread} is corrupt at {at}: later events are lost"));
             }
         }
         order(&mut places);
@@ -458,33 +461,33 @@ impl Buffers {
     }
 }
 
-/// Converts an error of the trace of a process.
+/// Converts an error in the trace of a process.
 fn unreadable(path: &Path, error: &metatf::Error) -> Error {
     Error::Trace(format!("cannot read the trace {}: {error}", path.display()))
 }
 
-/// Returns the user metadata with which a trace begins.
+/// Returns the user metadata at the start of a trace.
 fn metadata(path: &Path) -> Result<Vec<String>, String> {
     let reader = Reader::salvage(path).map_err(|error| error.to_string())?;
     let mut trace = Trace::embedded(reader).map_err(|error| error.to_string())?;
     trace.reader_mut().set_salvage(true);
-    // It stands before the first record.
+    // The metadata precedes the first record.
     let _ = trace.next_entry();
     let all = trace.reader().container().user_metadata();
     Ok(all.iter().map(|json| String::from_utf8_lossy(json).into_owned()).collect())
 }
 
-/// Finds the path of the buffers in the metadata of a trace.
+/// Returns the path of the buffers stored in the metadata of a trace.
 fn named_by(path: &Path) -> Result<PathBuf, Error> {
     let fail = |message: String| Error::Trace(format!("{}: {message}", path.display()));
     let named = metadata(path).map_err(fail)?.iter().find_map(|json| {
         let (_, rest) = json.split_once("\"buffers\":\"")?;
         rest.split('"').next().map(PathBuf::from)
     });
-    let buffers = named.ok_or_else(|| fail("it names no telemetry buffers".to_owned()))?;
+    let buffers = named.ok_or_else(|| fail("it does not refer to telemetry buffers".to_owned()))?;
     if buffers.exists() {
         Ok(buffers)
     } else {
-        Err(fail(format!("its buffers {} are gone: it was finished", buffers.display())))
+        Err(fail(format!("its buffers {} no longer exist, because the trace is complete", buffers.display())))
     }
 }

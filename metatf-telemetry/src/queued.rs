@@ -1,5 +1,5 @@
-//! Further sinks: each has a trace of its own, a thread that writes it, and a queue of batches, so that one that is slow or dead holds
-//! nothing else back.
+//! Additional sinks. Each has its own trace, a thread that writes it, and a queue of batches, so that a slow or dead
+//! sink does not delay anything else.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 use core::sync::atomic::{AtomicBool, AtomicU64};
@@ -24,30 +24,31 @@ use crate::settings::{Policy, SinkPlace};
 use crate::sys;
 use crate::trace_file::{TraceSink, create_own};
 
-/// Bytes of events that wait for a sink. One batch more than that may, so that any batch can be taken.
+/// Maximum number of bytes of events in a sink's queue. One more batch is accepted, so that any batch fits.
 const QUEUE_BYTES: u64 = 16 << 20;
-/// How long `block` waits for room, and how long the end waits for a sink of each policy that takes nothing more.
+/// Maximum time that `block` waits for room, and maximum time at the end to wait for a sink of each policy without
+/// progress.
 const WAIT: Duration = Duration::from_secs(1);
 const END_WAIT: Duration = Duration::from_secs(10);
-/// How long a connection may take.
+/// Maximum time for a connection.
 const CONNECT: Duration = Duration::from_secs(5);
-/// Bytes that are written to a socket at once.
+/// Number of bytes to write to a socket at a time.
 const BUFFER: usize = 1 << 16;
-/// Events by which progress is counted.
+/// Number of events per unit of progress.
 const STEP: usize = 1024;
-/// Nanoseconds between two records of both clocks.
+/// Nanoseconds between two records that relate the clocks.
 const SYNC_EVERY: u64 = 10_000_000_000;
 
-/// What the drain took at a time.
+/// The events that the drain collected at one time.
 pub(crate) struct Batch {
     pub(crate) parts: Vec<Part>,
     pub(crate) places: Vec<Place>,
     pub(crate) scene: Scene,
-    /// When it was taken.
+    /// The time of collection.
     pub(crate) now: Moment,
-    /// Where the strings end that its events may name.
+    /// The end of the strings that its events may refer to.
     pub(crate) strings_end: u64,
-    /// Events that were dropped behind these, by thread.
+    /// The number of events dropped after these events, by thread.
     pub(crate) dropped: Vec<(u32, u64)>,
 }
 
@@ -61,7 +62,7 @@ impl Batch {
         (8 * words + size_of::<Place>() * self.places.len()) as u64
     }
 
-    /// Returns the threads of events, and how many each is: 1, or as many as it says were dropped.
+    /// Returns the thread of each event with a count: 1, or the number of dropped events that the event reports.
     fn counts(&self) -> impl Iterator<Item = (u32, u64)> {
         let events = self.places.iter().filter_map(|place| {
             let part = self.parts.get(place.ring as usize)?;
@@ -72,30 +73,30 @@ impl Batch {
         events.chain(self.dropped.iter().copied())
     }
 
-    /// Returns the stamp of its first event.
+    /// Returns the stamp of the first event.
     fn stamp(&self) -> u64 {
         self.places.first().map_or(self.now.stamp, |place| place.stamp)
     }
 }
 
-/// What goes to a sink.
+/// A message to a sink.
 struct Message {
     batch: Arc<Batch>,
-    /// Strings that its trace has not.
+    /// Strings missing from the sink's trace.
     strings: Vec<u64>,
-    /// Events that were dropped before this, by thread.
+    /// The number of events dropped before this batch, by thread.
     dropped: BTreeMap<u32, u64>,
     bytes: u64,
 }
 
-/// What the sink's thread and the drain share.
+/// The state shared between the sink's thread and the drain.
 #[derive(Default)]
 struct Shared {
-    /// Bytes of events that wait.
+    /// Bytes of queued events.
     held: AtomicU64,
-    /// Moves as long as it takes something.
+    /// Counter that advances while the sink accepts data.
     progress: AtomicU64,
-    /// It could not be written.
+    /// Whether the sink could not be written.
     dead: AtomicBool,
 }
 
@@ -103,22 +104,22 @@ struct Shared {
 pub(crate) struct QueuedSink {
     pub(crate) name: String,
     pub(crate) policy: Policy,
-    /// `None`: the flight recorder's, which is written at the end.
+    /// `None` for a sink of the flight recorder, which is written at the end.
     queue: Option<(Sender<Message>, JoinHandle<()>)>,
     kept: Option<(Beginning, TraceSink)>,
     shared: Arc<Shared>,
-    /// Bytes of strings that were given to it.
+    /// Bytes of strings passed to the sink.
     strings: u64,
-    /// Events dropped since the last batch that it took.
+    /// The number of events dropped since the last batch that the sink accepted, by thread.
     dropped: BTreeMap<u32, u64>,
-    /// It had no room in time, and none since.
+    /// Whether the sink had no room in time and has not had room since then.
     gave_up: bool,
-    /// Where its progress stood when a flush had waited in vain.
+    /// The progress at which a flush waited in vain.
     stuck: Option<u64>,
 }
 
 impl QueuedSink {
-    /// Starts a sink. Its thread calls `mute` first: what it emits itself is nobody's.
+    /// Starts a sink. Its thread first calls `mute`, so that its own events are not recorded.
     pub(crate) fn new(
         name: String,
         policy: Policy,
@@ -153,13 +154,13 @@ impl QueuedSink {
         })
     }
 
-    /// Whether it takes events as they come.
+    /// Returns whether the sink accepts events as they occur.
     pub(crate) fn is_live(&self) -> bool {
         self.policy != Policy::Overwrite
     }
 
-    /// Gives it a batch, if it has room; else the batch's events count as dropped. `strings` returns the words from there on, up to
-    /// where those of the batch end.
+    /// Passes a batch to the sink if it has room; otherwise counts the batch's events as dropped. `strings` returns the
+    /// words from an offset up to the end of the strings of the batch.
     pub(crate) fn give(&mut self, batch: &Arc<Batch>, strings: impl Fn(u64) -> Vec<u64>) {
         let Some((sender, _)) = self.queue.as_ref().filter(|_| !self.shared.dead.load(Acquire)) else {
             return self.drop_batch(batch);
@@ -192,7 +193,8 @@ impl QueuedSink {
         }
     }
 
-    /// Waits until it has taken all that it was given, as long as it takes some in time. One that took nothing is not waited for again.
+    /// Waits until the sink has accepted all data, as long as it makes progress in time. A sink that made no progress
+    /// is not waited for again.
     pub(crate) fn flush(&mut self) {
         if self.stuck != Some(self.progress()) && !self.wait(WAIT, |sink| sink.shared.held.load(Acquire) == 0) {
             self.stuck = Some(self.progress());
@@ -217,7 +219,8 @@ impl QueuedSink {
         true
     }
 
-    /// Ends it: `last` is a batch with what was dropped at the end, or for the flight recorder with all that is in memory.
+    /// Ends the sink. `last` is a batch with the events dropped at the end or, for the flight recorder, with all events
+    /// in memory.
     pub(crate) fn finish(mut self, last: &Arc<Batch>, strings: impl Fn(u64) -> Vec<u64>) {
         if let Some((beginning, sink)) = self.kept.take() {
             let message = Message { batch: Arc::clone(last), strings: strings(0), dropped: BTreeMap::new(), bytes: 0 };
@@ -236,20 +239,20 @@ impl QueuedSink {
         let patience = if self.policy == Policy::Block { END_WAIT } else { WAIT };
         let left = self.dropped.values().fold(0_u64, |all, count| all.saturating_add(*count));
         if let Some((sender, thread)) = self.queue.take() {
-            // The thread ends when it has written all.
+            // The thread ends after writing everything.
             drop(sender);
             if !self.wait(patience, |_| thread.is_finished()) && !self.shared.dead.load(Acquire) {
-                eprintln!("telemetry: {} does not take its events: its trace has no end", self.name);
+                eprintln!("telemetry: {} accepts no more events: its trace is incomplete", self.name);
                 return;
             }
         }
         if left != 0 {
-            eprintln!("telemetry: {}: {left} events were dropped at its end", self.name);
+            eprintln!("telemetry: {}: {left} events were dropped at the end", self.name);
         }
     }
 }
 
-/// A sink's trace, in its thread.
+/// The trace of a sink, used by its thread.
 struct Trace {
     encoder: Encoder,
     last_sync: Option<u64>,
@@ -283,7 +286,7 @@ impl Trace {
     }
 }
 
-/// Writes what comes, up to the end of the queue.
+/// Writes incoming batches until the queue ends.
 fn run((beginning, sink): (Beginning, TraceSink), queue: &Receiver<Message>, shared: &Shared, name: &str) {
     sys::block_signals();
     let written = Trace::begin(beginning, sink).and_then(|mut trace| {
@@ -305,10 +308,10 @@ fn run((beginning, sink): (Beginning, TraceSink), queue: &Receiver<Message>, sha
 }
 
 fn report(name: &str, error: &Error) {
-    eprintln!("{error}; {name} gets no more events, the other sinks go on");
+    eprintln!("{error}; {name} receives no more events, but the other sinks continue");
 }
 
-/// A connection. Who reads it sees its end even if a forked child has it, too.
+/// A connection. Its reader sees the end of the connection even if a forked child has also inherited it.
 struct Connection<S: Write> {
     stream: S,
     end: fn(&S),

@@ -1,6 +1,6 @@
-//! Starts telemetry, ends it, and keeps it going in between: the drain's thread, control by other processes, forks, panics.
+//! Starts, runs and ends telemetry: the drain's thread, control by other processes, forks and panics.
 //!
-//! It has over 400 lines: a start, an end and a fork undo each other's work, and are read side by side.
+//! This file exceeds 400 lines, because a start, an end and a fork undo each other's work and must be read together.
 
 use crate::sync::Ordering::{AcqRel, Acquire, Relaxed};
 use crate::sync::{AtomicPtr, AtomicU64};
@@ -27,27 +27,27 @@ use crate::queued;
 #[cfg(feature = "drain")]
 use crate::trace_file::{TraceSink, numbered};
 
-/// Milliseconds after which the drain looks again whether there is something to do.
+/// Interval in milliseconds at which the drain checks for work.
 const TICK: u32 = 100;
-/// Nanoseconds after which events are written at the latest.
+/// Maximum time in nanoseconds before events are written.
 const FLUSH_EVERY: u64 = 1_000_000_000;
-/// Milliseconds that somebody waits for the drain who wants to write or end the trace.
+/// Maximum time in milliseconds to wait for the drain when writing or ending the trace.
 #[cfg(feature = "drain")]
 const PATIENCE: u64 = 30_000;
 
-/// Sinks that the program gives.
+/// Sinks provided by the program.
 #[cfg(feature = "drain")]
 #[derive(Default)]
 struct Sinks {
-    /// In place of the file.
+    /// The sink that replaces the file.
     own: Option<TraceSink>,
     further: Vec<(Policy, TraceSink)>,
 }
 
-/// The first telemetry that was started; the others follow by `next`.
+/// The head of the list of started telemetries, which are linked by `next`.
 static FIRST: AtomicPtr<Telemetry> = AtomicPtr::new(core::ptr::null_mut());
 
-/// Ends telemetry when it is dropped.
+/// A guard that ends telemetry when dropped.
 #[must_use = "telemetry ends when this is dropped"]
 #[derive(Debug)]
 pub struct Guard(&'static Telemetry);
@@ -56,7 +56,7 @@ impl Guard {
     /// Writes all events and ends the trace.
     ///
     /// # Errors
-    /// The trace's.
+    /// Returns the error of the trace.
     pub fn finish(self) -> Result<(), Error> {
         let telemetry = self.0;
         core::mem::forget(self);
@@ -79,12 +79,13 @@ impl core::fmt::Debug for Telemetry {
 }
 
 impl Telemetry {
-    /// Starts telemetry as the environment says: see [`Settings::with_environment`]. Without `METATF_TELEMETRY_CONTROL` all kinds are
-    /// off, and there is no trace until one is switched on and has an event. A program that names the trace itself, by
-    /// [`Settings::filename`] or [`start_to`](Self::start_to), has all kinds on without it.
+    /// Starts telemetry with the settings in the environment: see [`Settings::with_environment`]. Without
+    /// `METATF_TELEMETRY_CONTROL`, all kinds are off, and there is no trace until a kind is enabled and emits an event.
+    /// If the program itself sets the trace, with [`Settings::filename`] or [`start_to`](Self::start_to), all kinds are
+    /// enabled by default.
     ///
     /// # Errors
-    /// It was started before; a variable has a value that it cannot have; a file cannot be made.
+    /// Returns an error if telemetry was started before, a variable has an invalid value, or a file cannot be created.
     pub fn start(&'static self) -> Result<Guard, Error> {
         self.start_with(Settings::default().with_environment()?)
     }
@@ -92,7 +93,7 @@ impl Telemetry {
     /// Starts telemetry with settings of the program.
     ///
     /// # Errors
-    /// As [`start`](Self::start).
+    /// Returns the same errors as [`start`](Self::start).
     pub fn start_with(&'static self, settings: Settings) -> Result<Guard, Error> {
         self.run(
             settings,
@@ -101,11 +102,11 @@ impl Telemetry {
         )
     }
 
-    /// Starts telemetry that writes further traces of the same events to sinks of the program, each with its policy: see
-    /// [`Settings::sinks`].
+    /// Starts telemetry with additional traces of the same events, written to sinks of the program. Each has its own
+    /// policy: see [`Settings::sinks`].
     ///
     /// # Errors
-    /// As [`start`](Self::start).
+    /// Returns the same errors as [`start`](Self::start).
     #[cfg(feature = "drain")]
     pub fn start_with_sinks(
         &'static self,
@@ -115,11 +116,12 @@ impl Telemetry {
         self.run(settings, Sinks { own: None, further: sinks })
     }
 
-    /// Starts telemetry that writes its trace to a sink: a socket, a pipe, memory ([`Forward`](metatf::container::Forward) makes a sink
-    /// of any writer). Forked children write files. The drain writes it by itself: a sink that may be slow is better a further one.
+    /// Starts telemetry with a sink for the trace, such as a socket, a pipe or memory
+    /// ([`Forward`](metatf::container::Forward) converts any writer to a sink). Forked children write to files. The
+    /// drain writes to the sink directly, so a sink that may be slow should rather be an additional sink.
     ///
     /// # Errors
-    /// As [`start`](Self::start).
+    /// Returns the same errors as [`start`](Self::start).
     #[cfg(feature = "drain")]
     pub fn start_to(&'static self, settings: Settings, sink: TraceSink) -> Result<Guard, Error> {
         self.run(settings, Sinks { own: Some(sink), further: Vec::new() })
@@ -169,7 +171,7 @@ impl Telemetry {
         let given = std::iter::empty();
         #[cfg(not(feature = "drain"))]
         if !settings.sinks.is_empty() {
-            return Err(Error::Setting("further sinks need the feature `drain` of metatf-telemetry".to_owned()));
+            return Err(Error::Setting("additional sinks require the feature `drain` of metatf-telemetry".to_owned()));
         }
         let policies: Vec<_> = settings.sinks.iter().map(|(policy, _)| *policy).chain(given).collect();
         let policy = settings.ring_policy(&policies);
@@ -181,7 +183,7 @@ impl Telemetry {
         }
         self.make(shape, chosen, Clock::choose()).map_err(|number| {
             let path = self.buffers_path(chosen).map_or_else(PathBuf::new, |path| path_of_bytes(path.bytes()));
-            Error::File("make the buffers", path, unmade(number, shape.bytes()))
+            Error::File("create the buffers", path, unmade(number, shape.bytes()))
         })?;
         #[cfg(feature = "drain")]
         let opened = self.open_drain(table, sinks.own, word != 0);
@@ -194,7 +196,7 @@ impl Telemetry {
         self.register();
         self.state.store(RUNNING, crate::sync::Ordering::Release);
         self.count_lost();
-        // Those of other threads that came since the buffers were made.
+        // Strings that other threads have added since the buffers were created.
         self.copy_strings();
         #[cfg(feature = "drain")]
         if drains {
@@ -204,23 +206,23 @@ impl Telemetry {
         Ok(())
     }
 
-    /// Sets the kinds by their names, as the environment does; `+Pool -Arena` changes these alone.
+    /// Sets the kinds by name, as in the environment. With signs, as in `+Pool -Arena`, only these kinds change.
     ///
     /// # Errors
-    /// A name that the DTD does not have; names with a sign beside names without.
+    /// Returns an error for a name that the DTD does not have, and if only some of the names have a sign.
     pub fn set_kinds(&self, kinds: &str) -> Result<(), Error> {
         let table = Table::parse(self.table)?;
         self.change_control(Change::parse(kinds, &table.kinds())?);
         Ok(())
     }
 
-    /// Returns the path of the trace, before numbers of children are put in.
+    /// Returns the path of the trace, before the process IDs of children are inserted.
     fn trace_path(&self, settings: &Settings) -> PathBuf {
         let stem = Path::new(self.name).file_stem().unwrap_or_default().to_string_lossy();
         self.path_of(&settings.filename.clone().unwrap_or_else(|| format!("{stem}.%p.mtf").into()))
     }
 
-    /// Puts the number of the process and the name of the DTD into a path.
+    /// Inserts the process ID and the name of the DTD into a path.
     fn path_of(&self, path: &Path) -> PathBuf {
         let stem = Path::new(self.name).file_stem().unwrap_or_default().to_string_lossy();
         let path = match path.to_str() {
@@ -230,7 +232,7 @@ impl Telemetry {
         std::path::absolute(&path).unwrap_or(path)
     }
 
-    /// Returns the path of this process's buffers, if they are in a file and it is there.
+    /// Returns the path of this process's buffers, if they are in a file that exists.
     #[must_use]
     pub fn buffers(&self) -> Option<PathBuf> {
         self.mapping()?;
@@ -243,7 +245,7 @@ impl Telemetry {
         }
     }
 
-    /// Calls `f` while this thread emits nothing.
+    /// Calls `f` with the events of this thread disabled.
     #[cfg(feature = "drain")]
     fn muted<T>(&self, f: impl FnOnce() -> T) -> T {
         let mut before = [0; 2];
@@ -260,14 +262,14 @@ impl Telemetry {
         result
     }
 
-    /// Counts the events that came before anybody could get a ring.
+    /// Counts the events emitted before rings were available.
     fn count_lost(&self) {
         if let Some(mapping) = self.mapping() {
             mapping.header().refused.fetch_add(self.lost.swap(0, Relaxed), Relaxed);
         }
     }
 
-    /// Adds it to the list for forks and the end of the process.
+    /// Adds the telemetry to the list for forks and the end of the process.
     fn register(&'static self) {
         let this = core::ptr::from_ref(self).cast_mut();
         let mut first = FIRST.load(Relaxed);
@@ -285,7 +287,7 @@ impl Telemetry {
             sys::stay_loaded((thread_ends as *const ()).cast());
             sys::at_thread_end(thread_ends);
             guard::install(is_in_buffers);
-            // SAFETY: functions of the program that take no arguments and do not unwind.
+            // SAFETY: these functions of the program have no arguments and do not unwind.
             unsafe {
                 libc::pthread_atfork(Some(before_fork), Some(in_parent), Some(in_child));
                 libc::atexit(at_exit);
@@ -299,7 +301,7 @@ impl Telemetry {
         }
     }
 
-    /// Looks whether another process asks for other kinds.
+    /// Checks whether another process requests a change of the enabled kinds.
     fn obey(&self, seen: &mut u32) {
         if let Some(mapping) = self.mapping() {
             let header = mapping.header();
@@ -314,7 +316,7 @@ impl Telemetry {
 
 #[cfg(feature = "drain")]
 impl Telemetry {
-    /// Makes the drain of this process.
+    /// Creates the drain of this process.
     fn open_drain(&self, table: Table, sink: Option<TraceSink>, at_once: bool) -> Result<(), Error> {
         let (Some(mapping), Some(chosen)) = (self.mapping(), self.chosen()) else { return Err(Error::NotRunning) };
         let buffers = self.buffers().unwrap_or_default().display().to_string();
@@ -332,7 +334,7 @@ impl Telemetry {
         Ok(())
     }
 
-    /// Opens the further sinks.
+    /// Opens the additional sinks.
     fn add_sinks(&self, settings: &Settings, given: Vec<(Policy, TraceSink)>, ring: Policy) -> Result<(), Error> {
         let places = settings.sinks.iter().map(|(policy, place)| {
             let (name, sink) = queued::open(place, |path| self.path_of(path))?;
@@ -352,7 +354,7 @@ impl Telemetry {
         self.drain.with(PATIENCE, add).unwrap_or(Err(Error::NotRunning))
     }
 
-    /// Gives the drainer to `f`. A forked child makes its own first, if it has buffers.
+    /// Calls `f` with the drainer. A forked child with buffers first creates its own drainer.
     fn with_drainer<T>(
         &self,
         patience: u64,
@@ -367,10 +369,10 @@ impl Telemetry {
         })
     }
 
-    /// Writes all events up to now to the trace, and hands that to the system. With [`Policy::Overwrite`] nothing happens.
+    /// Writes all events so far to the trace and flushes it to the system. With [`Policy::Overwrite`], does nothing.
     ///
     /// # Errors
-    /// The trace's.
+    /// Returns the error of the trace.
     pub fn flush(&self) -> Result<(), Error> {
         self.flush_within(PATIENCE)
     }
@@ -393,11 +395,11 @@ impl Telemetry {
         })
     }
 
-    /// Writes the events that the buffers hold to a trace of its own, and leaves them there: what led up to this moment. Returns how
-    /// many there are.
+    /// Writes the events in the buffers to a separate trace, without removing them from the buffers. This records the
+    /// events that led to the current state. Returns the number of events.
     ///
     /// # Errors
-    /// It is not running; the trace's.
+    /// Returns an error if telemetry is not running, or the trace cannot be written.
     pub fn dump(&self, path: impl AsRef<Path>) -> Result<u64, Error> {
         self.with_drainer(PATIENCE, |drainer| match drainer {
             Some(drainer) => drainer.dump(path.as_ref()),
@@ -405,10 +407,10 @@ impl Telemetry {
         })
     }
 
-    /// Writes all events and ends the trace. No event is emitted afterwards. The second time nothing happens.
+    /// Writes all events and ends the trace. Events are no longer emitted afterwards. A second call does nothing.
     ///
     /// # Errors
-    /// The trace's. The buffers stay then, for `metatfc postmortem`.
+    /// Returns the error of the trace, in which case the buffers are kept for `metatfc postmortem`.
     pub fn stop(&self) -> Result<(), Error> {
         if self.state.compare_exchange(RUNNING, ENDED, AcqRel, Relaxed).is_err() {
             return Ok(());
@@ -424,14 +426,14 @@ impl Telemetry {
             Ok(()) => self.remove_buffers(),
             Err(_) => {
                 if let Some(path) = self.buffers() {
-                    eprintln!("telemetry: events are left in {}", path.display());
+                    eprintln!("telemetry: some events remain in {}", path.display());
                 }
             }
         }
         finished
     }
 
-    /// Says how many events were dropped, unless the program asked for silence.
+    /// Prints the number of dropped events, unless the program asked for silence.
     fn tell_dropped(&self) {
         let dropped = self.mapping().map_or(0, |mapping| mapping.dropped());
         if dropped != 0 && self.chosen().is_some_and(|chosen| !chosen.quiet) {
@@ -458,13 +460,14 @@ impl Telemetry {
     fn spawn(&'static self) {
         let thread = std::thread::Builder::new().name("telemetry".to_owned());
         if let Err(error) = thread.spawn(|| self.work()) {
-            eprintln!("telemetry: no thread for the drain: {error}; events are written at the end");
+            eprintln!("telemetry: cannot start the drain thread: {error}; events are written at the end");
         }
     }
 
     /// Drains until the end.
     fn work(&self) {
-        // Handlers of signals emit elsewhere, and what this thread emits itself is nobody's: it would never be done.
+        // Signal handlers should run in other threads. The events of this thread itself are disabled, because draining
+        // them would never end.
         sys::block_signals();
         mute(self.slots);
         let (mut seen, mut is_over) = (0, false);
@@ -488,7 +491,7 @@ impl Telemetry {
         }
     }
 
-    /// Drains once. Says whether it drains no more: the trace is lost, or the rings are damaged.
+    /// Drains once. Returns whether draining has ended, because the trace is lost or the rings are corrupt.
     fn work_once(&self) -> Result<bool, Error> {
         let Some(mapping) = self.mapping() else { return Ok(false) };
         self.with_drainer(PATIENCE, |drainer| {
@@ -502,14 +505,14 @@ impl Telemetry {
             if drainer.batch(false)? {
                 self.moved_on();
             } else if !drainer.is_over() {
-                // All there is, is young.
+                // All remaining events are too young.
                 sys::pause();
             }
             Ok(drainer.is_over())
         })
     }
 
-    /// Whether a ring is a quarter full.
+    /// Returns whether any ring is a quarter full.
     fn is_filling(&self) -> bool {
         let Some(mapping) = self.mapping() else { return false };
         mapping.shape.policy != Policy::Overwrite && mapping.rings().any(|ring| ring.own.held() >= ring.bytes / 4)
@@ -518,10 +521,10 @@ impl Telemetry {
 
 #[cfg(not(feature = "drain"))]
 impl Telemetry {
-    /// Ends telemetry. The buffers stay, for `metatfc postmortem`.
+    /// Ends telemetry. The buffers are kept for `metatfc postmortem`.
     ///
     /// # Errors
-    /// None.
+    /// Never returns an error.
     pub fn stop(&self) -> Result<(), Error> {
         if self.state.compare_exchange(RUNNING, ENDED, AcqRel, Relaxed).is_ok() {
             self.set_control(0);
@@ -530,7 +533,7 @@ impl Telemetry {
     }
 }
 
-/// Returns why buffers could not be made, and what helps.
+/// Returns the reason why buffers could not be created, and a remedy.
 fn unmade(number: i32, bytes: u64) -> std::io::Error {
     let error = std::io::Error::from_raw_os_error(number);
     match number {
@@ -545,7 +548,7 @@ fn unmade(number: i32, bytes: u64) -> std::io::Error {
     }
 }
 
-/// Has what this thread emits itself neither written nor counted.
+/// Disables the events of this thread, which are neither written nor counted.
 fn mute(slots: Slots) {
     slots(&mut |slots| slots.iter().for_each(|slot| slot.busy.store(MUTED, Relaxed)));
 }
@@ -555,18 +558,18 @@ fn path_of_bytes(bytes: &[u8]) -> PathBuf {
     PathBuf::from(std::ffi::OsStr::from_bytes(bytes))
 }
 
-/// Returns each telemetry that was started, the last one first.
+/// Returns all started telemetries, the last one first.
 pub(crate) fn all() -> impl Iterator<Item = &'static Telemetry> {
     let mut next = FIRST.load(Acquire);
     core::iter::from_fn(move || {
-        // SAFETY: only references of static telemetry are in the list, and none is taken out.
+        // SAFETY: the list contains only references to static telemetries, and entries are never removed.
         let telemetry = unsafe { next.as_ref() }?;
         next = telemetry.next.load(Relaxed);
         Some(telemetry)
     })
 }
 
-/// Calls `f` for each telemetry that was started.
+/// Calls `f` for each started telemetry.
 fn each(f: impl FnMut(&'static Telemetry)) {
     all().for_each(f);
 }
@@ -576,7 +579,7 @@ fn each_slot(f: fn(&Slot)) {
     each(|telemetry| (telemetry.slots)(&mut |slots| slots.iter().for_each(f)));
 }
 
-/// Whether an address is in mapped buffers.
+/// Returns whether an address is in mapped buffers.
 fn is_in_buffers(address: usize) -> bool {
     all().filter_map(|telemetry| telemetry.mapping()).any(|mapping| mapping.has(address))
 }
@@ -593,12 +596,13 @@ extern "C" fn in_parent() {
     each_slot(|slot| slot.busy.store(slot.busy.load(Relaxed) & !FORKING, Relaxed));
 }
 
-/// Leaves the parent's buffers. The child's first event makes its own.
+/// Detaches the child from the parent's buffers. The first event of the child creates new buffers.
 extern "C" fn in_child() {
     STRINGS.forget_lock();
     each(|telemetry| {
         telemetry.forget();
-        // SAFETY: a forked child has one thread, and that thread was not draining: it was muted by itself, and has forked.
+        // SAFETY: a forked child has a single thread. That thread was not draining, because it is muted while draining,
+        // but it has forked.
         #[cfg(feature = "drain")]
         unsafe {
             telemetry.drain.forget();
@@ -616,7 +620,7 @@ extern "C" fn in_child() {
     });
 }
 
-/// The bit of a slot whose thread forks.
+/// The bit of a slot whose thread is forking.
 const FORKING: u32 = 4;
 
 extern "C" fn at_exit() {
@@ -627,21 +631,21 @@ extern "C" fn at_exit() {
     });
 }
 
-/// Has a panic write all events to the trace before the program's own hook is called; with [`Policy::Overwrite`] they go to the
-/// trace's path when the program ends.
+/// Installs a panic hook that writes all events to the trace before it calls the program's own hook. With
+/// [`Policy::Overwrite`], the events are written to the trace's path when the program ends.
 #[cfg(feature = "drain")]
 pub fn install_panic_hook() {
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
         each(|telemetry| {
-            // The panic may be of the thread that drains.
+            // The panicking thread may be the one that drains.
             let _ = telemetry.flush_within(2000);
         });
         before(info);
     }));
 }
 
-/// Returns the number of a string; all telemetry of the process learns of one that is new. For generated code.
+/// Returns the ID of a string. All telemetry of the process is notified of a new string. For generated code.
 #[must_use]
 pub fn intern(text: &str) -> StringId {
     if cfg!(feature = "off") {
@@ -650,7 +654,8 @@ pub fn intern(text: &str) -> StringId {
     STRINGS.intern(text, || each(Telemetry::copy_strings))
 }
 
-/// Sets the kinds of all telemetry of the process: names, a number, `all` or `none`. Names that a DTD does not have mean nothing to it.
+/// Sets the kinds of all telemetry of the process: names, a number, `all` or `none`. Each telemetry ignores names that
+/// its DTD does not have.
 pub fn set_all(kinds: &str) {
     each(|telemetry| {
         let Ok(table) = Table::parse(telemetry.table) else { return };
@@ -659,6 +664,7 @@ pub fn set_all(kinds: &str) {
     });
 }
 
-/// The control word of the telemetry that was started last: `print *(unsigned long *)metatf_telemetry_control = 3` in a debugger.
+/// The control word of the telemetry that was started last. In a debugger:
+/// `print *(unsigned long *)metatf_telemetry_control = 3`.
 #[unsafe(export_name = "metatf_telemetry_control")]
 static CONTROL: AtomicPtr<AtomicU64> = AtomicPtr::new(core::ptr::null_mut());

@@ -1,4 +1,4 @@
-//! What a user may choose: in the program, and by the environment, which has the last word.
+//! Settings that users can change in the program and in the environment, which takes precedence.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -8,16 +8,17 @@ use crate::error::Error;
 use crate::layout::{RING_LEAST, RING_MOST, RINGS_MOST};
 use crate::sys;
 
-/// What a thread does that finds its ring full. Without the feature `drain` it overwrites.
+/// The behavior of a thread with a full ring. Without the feature `drain`, it always overwrites.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[repr(u32)]
 pub enum Policy {
-    /// Drops the event, and counts it.
+    /// Drops the event and counts it.
     #[default]
     Drop = 0,
     /// Waits for the drain, and drops the event if the drain makes no progress for [`Settings::patience`].
     Block = 1,
-    /// Overwrites its oldest events: the flight recorder. Nothing goes to the trace until a dump or the end.
+    /// Overwrites the oldest events, as a flight recorder does. Nothing is written to the trace until a dump or the
+    /// end.
     Overwrite = 2,
 }
 
@@ -31,29 +32,29 @@ impl Policy {
         }
     }
 
-    /// Returns the policy of that number, if there is one.
+    /// Returns the policy with this number, if there is one.
     #[must_use]
     pub fn from_number(number: u32) -> Option<Self> {
         [Self::Drop, Self::Block, Self::Overwrite].into_iter().find(|policy| *policy as u32 == number)
     }
 }
 
-/// Where the buffers are.
+/// The location of the buffers.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub enum Place {
-    /// In `/dev/shm`; in the folder of temporary files where that is missing.
+    /// In `/dev/shm`, or in the directory for temporary files if `/dev/shm` is missing.
     #[default]
     SharedMemory,
-    /// In a folder, as a file.
+    /// In a file in this directory.
     Folder(PathBuf),
-    /// In memory of the process alone, which a core dump has.
+    /// In private memory of the process, which is part of its core dumps.
     Core,
 }
 
-/// Where a further sink's trace goes.
+/// The destination of an additional trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SinkPlace {
-    /// A file. `%p` becomes the number of the process, `%n` the name of the DTD.
+    /// A file. `%p` is replaced by the process ID, and `%n` by the name of the DTD.
     File(PathBuf),
     /// A TCP connection to HOST:PORT.
     Tcp(String),
@@ -71,35 +72,40 @@ impl fmt::Display for SinkPlace {
     }
 }
 
-/// The word for no kinds.
+/// The word that disables all kinds.
 const NONE: &str = "none";
 
-/// How telemetry runs.
+/// The settings of telemetry.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The trace. `%p` becomes the number of the process, `%n` the name of the DTD. Default: the name of the DTD, the number of the process, `.mtf`.
+    /// The path of the trace. `%p` is replaced by the process ID, and `%n` by the name of the DTD. The default is the
+    /// name of the DTD, the process ID and `.mtf`.
     pub filename: Option<PathBuf>,
-    /// The kinds that are on at the start, as [`control::parse`](crate::control::parse) takes them. Empty, the default: all if the program
-    /// says where the trace goes, by [`filename`](Self::filename) or a sink, and none otherwise.
+    /// The kinds that are enabled at the start, in the format of [`control::parse`](crate::control::parse). If empty,
+    /// as by default, all kinds are enabled if the program sets the destination of the trace, by
+    /// [`filename`](Self::filename) or with a sink; otherwise none are.
     pub control: String,
-    /// What a thread does that finds its ring full.
+    /// The behavior of a thread with a full ring.
     pub policy: Policy,
-    /// Bytes of each thread's ring: a power of two, 64 KiB to 8 MiB. Default: 1 MiB.
+    /// The size of each thread's ring in bytes: a power of two from 64 KiB to 8 MiB. The default is 1 MiB.
     pub ring_bytes: u64,
-    /// How many threads may have rings at a time, at most 4,096. Default: 128.
+    /// The maximum number of threads with rings at the same time, up to 4,096. The default is 128.
     pub threads: u32,
-    /// Where the buffers are.
+    /// The location of the buffers.
     pub place: Place,
-    /// Further sinks of the same events, each with a trace of its own. Default: none.
+    /// Additional sinks of the same events, each with a separate trace. The default is none.
     ///
-    /// Each has a queue of 16 MiB and a thread. With [`Policy::Drop`] one without room loses what comes, with [`Policy::Block`] the
-    /// drain waits for it, up to a second, and so threads do. With [`Policy::Overwrite`] it gets what is in the buffers at the end.
+    /// Each sink has a thread and a queue of 16 MiB. If the queue is full, events are dropped with [`Policy::Drop`].
+    /// With [`Policy::Block`], the drain waits for up to a second, and so do the threads. With [`Policy::Overwrite`],
+    /// the sink receives the content of the buffers at the end.
     pub sinks: Vec<(Policy, SinkPlace)>,
-    /// True to print nothing at the end about dropped events; the trace contains their number in any case.
+    /// Whether to print nothing at the end about dropped events. The trace contains their number in any case.
     pub quiet: bool,
-    /// The longest time that a thread with [`Policy::Block`] waits for a drain that makes no progress, or for a ring. Default: one second.
+    /// The maximum time that a thread with [`Policy::Block`] waits for a ring, or for a drain that makes no progress.
+    /// The default is one second.
     pub patience: Duration,
-    /// Whether a thread of the program drains the rings. Without one, [`flush`](crate::Telemetry::flush) and the end do.
+    /// Whether a thread of the program drains the rings. Otherwise, they are drained by
+    /// [`flush`](crate::Telemetry::flush) and at the end.
     pub drain: bool,
 }
 
@@ -121,12 +127,13 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Replaces what the environment sets: `METATF_TELEMETRY_CONTROL`, `_FILENAME`, `_POLICY` (`drop`, `block`, `overwrite`), `_RING`
-    /// (bytes), `_THREADS`, `_PATIENCE` (seconds), `_FOLDER` (of the buffers), `_MEMORY` (`core`) and `_SINKS` (further sinks). A program that runs with the
-    /// rights of another user than its caller (set-user-ID, file capabilities) ignores them.
+    /// Applies settings from the environment: `METATF_TELEMETRY_CONTROL`, `_FILENAME`, `_POLICY` (`drop`, `block`,
+    /// `overwrite`), `_RING` (bytes), `_THREADS`, `_PATIENCE` (seconds), `_FOLDER` (of the buffers), `_MEMORY` (`core`)
+    /// and `_SINKS` (additional sinks). A program that runs with the privileges of a different user from its caller
+    /// (set-user-ID, file capabilities) ignores them.
     ///
     /// # Errors
-    /// A variable with a value that it cannot have.
+    /// Returns an error if a variable has an invalid value.
     pub fn with_environment(self) -> Result<Self, Error> {
         self.with(sys::environment)
     }
@@ -134,12 +141,12 @@ impl Settings {
     fn with(mut self, get: impl Fn(&str) -> Option<std::ffi::OsString>) -> Result<Self, Error> {
         let text = |name: &str| get(name).map(|value| value.to_string_lossy().into_owned());
         let wrong =
-            |name: &str, value: &str, want: &str| Error::Setting(format!("{name} is `{value}`: it has to be {want}"));
+            |name: &str, value: &str, want: &str| Error::Setting(format!("{name} is `{value}`: expected {want}"));
         if let Some(control) = text("METATF_TELEMETRY_CONTROL") {
             self.control = if control.is_empty() { NONE.to_owned() } else { control };
         }
         if let Some(filename) = get("METATF_TELEMETRY_FILENAME").filter(|name| !name.is_empty()) {
-            // The environment names a trace for a time when kinds are turned on: by itself that turns none on.
+            // The name in the environment is for a trace after kinds are enabled; it does not enable any kinds itself.
             if self.kinds(false).is_empty() {
                 self.control = NONE.to_owned();
             }
@@ -175,13 +182,14 @@ impl Settings {
         if let Some(sinks) = text("METATF_TELEMETRY_SINKS") {
             let items = sinks.split(';').map(str::trim).filter(|item| !item.is_empty());
             let parsed = items.map(|item| sink(item).ok_or(item)).collect::<Result<_, _>>();
-            let want = "items `POLICY PLACE` with `;` between, of `drop`, `block` or `overwrite` and tcp://HOST:PORT, unix://PATH or the path of a file";
+            let want = "items `POLICY PLACE` separated by `;`, with a policy `drop`, `block` or `overwrite` and a place tcp://HOST:PORT, unix://PATH or a file path";
             self.sinks = parsed.map_err(|item| wrong("METATF_TELEMETRY_SINKS", item, want))?;
         }
         Ok(self)
     }
 
-    /// Returns the kinds that are on at the start; `has_sink`: the program gives a sink for the trace.
+    /// Returns the kinds that are enabled at the start. `has_sink` tells whether the program provides a sink for the
+    /// trace.
     pub(crate) fn kinds(&self, has_sink: bool) -> &str {
         match self.control.as_str() {
             "" if has_sink || self.filename.is_some() => "all",
@@ -189,8 +197,8 @@ impl Settings {
         }
     }
 
-    /// Returns what a thread does that finds its ring full: what the strictest of all sinks asks for. Where nothing can drain, the
-    /// newest events are kept.
+    /// Returns the policy of a full ring, which is the strictest of all sinks. If nothing can drain, the newest events
+    /// are kept.
     pub(crate) fn ring_policy(&self, further: &[Policy]) -> Policy {
         if cfg!(not(feature = "drain")) {
             return Policy::Overwrite;
@@ -211,18 +219,18 @@ impl Settings {
         let bytes = self.ring_bytes;
         if !bytes.is_power_of_two() || !(RING_LEAST..=RING_MOST).contains(&bytes) {
             return Err(Error::Setting(format!(
-                "a ring has {bytes} bytes: a power of two from 65536 to 8388608 is possible"
+                "the ring size is {bytes} bytes: expected a power of two from 65536 to 8388608"
             )));
         }
         if !(1..=RINGS_MOST).contains(&self.threads) {
             let threads = self.threads;
-            return Err(Error::Setting(format!("there are {threads} threads: 1 to {RINGS_MOST} are possible")));
+            return Err(Error::Setting(format!("the number of threads is {threads}: expected 1 to {RINGS_MOST}")));
         }
         Ok(())
     }
 }
 
-/// Parses a further sink.
+/// Parses an additional sink.
 fn sink(item: &str) -> Option<(Policy, SinkPlace)> {
     let (policy, place) = item.split_once(' ')?;
     let place = place.trim();

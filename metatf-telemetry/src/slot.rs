@@ -1,4 +1,4 @@
-//! What a thread has of its own: its place in its ring.
+//! The private state of a thread: its position in its ring.
 
 use crate::sync::Ordering::{Relaxed, Release};
 use crate::sync::{AtomicPtr, AtomicU32, AtomicU64, compiler_fence};
@@ -8,33 +8,34 @@ use core::ptr;
 use crate::layout::{RingHead, head_of};
 use crate::ring::{OwnRing, RingPart};
 
-/// A thread's place in its ring. Generated code has one for each thread; it is a thread's own, and so neither `Send` nor `Sync`.
+/// The position of a thread in its ring. Generated code has one for each thread. A slot belongs to a single thread, so
+/// it is neither `Send` nor `Sync`.
 ///
-/// All of it is atomic for the thread's signal handlers alone: each access is a plain instruction.
+/// The fields are atomic only because of the thread's signal handlers, and each access is a plain instruction.
 #[derive(Debug)]
 pub struct Slot {
-    /// Not 0 while the thread emits, or must not.
+    /// Nonzero while the thread emits an event, or must not emit one.
     pub(crate) busy: AtomicU32,
-    /// Where the next event goes.
+    /// The position of the next event.
     pub(crate) position: AtomicU64,
-    /// Up to here the thread may write.
+    /// The position up to which the thread may write.
     pub(crate) limit: AtomicU64,
-    /// Bytes of the ring, less one.
+    /// The size of the ring in bytes, minus one.
     pub(crate) mask: AtomicU64,
     pub(crate) events: AtomicPtr<u8>,
     pub(crate) ring: AtomicPtr<RingHead>,
     own: AtomicPtr<OwnRing>,
-    /// The telemetry that the ring is of. Never followed.
+    /// The telemetry that owns the ring. This pointer is never dereferenced.
     of: AtomicPtr<()>,
-    /// Number of the thread.
+    /// The thread ID.
     pub(crate) thread: AtomicU32,
-    /// Whether the ring knows that its events are this thread's.
+    /// Whether the ring contains an event that identifies this thread.
     pub(crate) introduced: AtomicU32,
-    /// When the thread found no ring: nothing has changed since.
+    /// The value of the telemetry's `moved` counter when the thread found no ring. While it is unchanged, no ring is free.
     pub(crate) refused_at: AtomicU32,
-    /// Whether the thread waited in vain, and there was no room since.
+    /// Whether the thread waited in vain, and there has been no room since then.
     pub(crate) gave_up: AtomicU32,
-    /// Whether it takes a small ring: that of rare events.
+    /// Whether it uses a small ring, for rare events.
     pub(crate) is_rare: bool,
     of_one_thread: PhantomData<*mut u8>,
 }
@@ -46,13 +47,13 @@ impl Default for Slot {
 }
 
 impl Slot {
-    /// Makes the place of a thread that has no ring yet.
+    /// Creates the slot of a thread without a ring.
     #[must_use]
     pub const fn new() -> Self {
         Self::of_ring(false)
     }
 
-    /// Makes that of its rare events, which have a small ring.
+    /// Creates the slot for rare events, which uses a small ring.
     #[must_use]
     pub const fn rare() -> Self {
         Self::of_ring(true)
@@ -77,7 +78,7 @@ impl Slot {
         }
     }
 
-    /// Begins an event; false if the thread is at one, and this is a signal handler.
+    /// Starts an event. Returns false if the thread is already emitting one, because this is a signal handler.
     #[inline(always)]
     pub(crate) fn enter(&self) -> bool {
         if self.busy.load(Relaxed) != 0 {
@@ -88,20 +89,21 @@ impl Slot {
         true
     }
 
-    /// Ends it.
+    /// Ends the event.
     #[inline(always)]
     pub(crate) fn leave(&self) {
         compiler_fence(crate::sync::Ordering::SeqCst);
         self.busy.store(0, Relaxed);
     }
 
-    /// Whether this many bytes can be written.
+    /// Returns whether this many bytes can be written.
     #[inline(always)]
     pub(crate) fn has_room(&self, bytes: u64) -> bool {
         self.position.load(Relaxed) + bytes <= self.limit.load(Relaxed)
     }
 
-    /// Returns the position of the next event, and where that is. Events do not cross the end of a block, so all of one lies behind.
+    /// Returns the position and the address of the next event. Events do not cross the end of a block, so the event is
+    /// contiguous.
     #[inline(always)]
     pub(crate) fn place(&self) -> (u64, *mut u64) {
         let position = self.position.load(Relaxed);
@@ -110,14 +112,14 @@ impl Slot {
         (position, self.events.load(Relaxed).wrapping_add(at).cast())
     }
 
-    /// Stores the head of the event that begins at a [`place`](Self::place), and makes it whole.
+    /// Completes the event at a [`place`](Self::place) by storing its head.
     ///
     /// # Safety
-    /// There is room for it, its words are stored, and the thread has entered.
+    /// There must be room for it, its words must be stored, and the thread must have entered.
     #[inline(always)]
     pub(crate) unsafe fn publish(&self, (position, place): (u64, *mut u64), event: u16, words: u16) {
         let next = position + 8 + 8 * u64::from(words);
-        // SAFETY: as the caller promises; a thread that has room has a ring.
+        // SAFETY: guaranteed by the caller; a thread that has room has a ring.
         unsafe {
             store(place, head_of(event, words, position));
             (*self.ring.load(Relaxed)).head.store(next, Release);
@@ -125,14 +127,14 @@ impl Slot {
         self.position.store(next, Relaxed);
     }
 
-    /// Stores an event of such words.
+    /// Stores an event with these words.
     ///
     /// # Safety
-    /// There is room for it, and the thread has entered.
+    /// There must be room for it, and the thread must have entered.
     #[inline(always)]
     pub(crate) unsafe fn put<const W: usize>(&self, event: u16, words: [u64; W]) {
         let place = self.place();
-        // SAFETY: as the caller promises. A DTD's records have at most 255 leaves, so the number of words fits.
+        // SAFETY: guaranteed by the caller. The records of a DTD have at most 255 leaves, so the number of words fits.
         #[allow(clippy::cast_possible_truncation)]
         unsafe {
             for (index, word) in words.into_iter().enumerate() {
@@ -142,7 +144,7 @@ impl Slot {
         }
     }
 
-    /// Gives the thread a ring of a telemetry: from `position` on, up to the end of a block.
+    /// Attaches a ring of a telemetry to the thread, from `position` up to the end of a block.
     pub(crate) fn attach<T>(&self, of: *const T, ring: &RingPart, position: u64, thread: u32) {
         self.of.store(of.cast_mut().cast(), Relaxed);
         self.thread.store(thread, Relaxed);
@@ -156,25 +158,26 @@ impl Slot {
         self.limit.store(position.next_multiple_of(ring.block()), Relaxed);
     }
 
-    /// Whether its ring is one of this telemetry's.
+    /// Returns whether the ring belongs to this telemetry.
     pub(crate) fn is_of<T>(&self, of: *const T) -> bool {
         !self.is_detached() && ptr::eq(self.of.load(Relaxed), of.cast())
     }
 
-    /// Returns the ring that it has, or had.
+    /// Returns the current or previous ring.
     pub(crate) fn part(&self) -> Option<RingPart> {
-        // SAFETY: a slot has no ring, or one of a mapping, which stays for ever; and so does what the process knows of it.
+        // SAFETY: a slot has either no ring or one in a mapping. The mapping and the private state of its rings are
+        // permanent.
         let (head, own) = unsafe { (self.ring.load(Relaxed).as_ref()?, self.own.load(Relaxed).as_ref()?) };
         Some(RingPart { head, own, events: self.events.load(Relaxed), bytes: self.mask.load(Relaxed) + 1 })
     }
 
-    /// Forgets the ring. An event in progress may end there.
+    /// Detaches the ring. An event in progress may still be completed there.
     pub(crate) fn detach(&self) {
         self.limit.store(0, Relaxed);
         self.position.store(0, Relaxed);
     }
 
-    /// Whether the thread has no ring.
+    /// Returns whether the thread has no ring.
     pub(crate) fn is_detached(&self) -> bool {
         self.limit.load(Relaxed) == 0
     }
@@ -183,9 +186,9 @@ impl Slot {
 /// Stores a word of an event.
 ///
 /// # Safety
-/// It is in the room that the thread has.
+/// The address must be within the thread's room.
 #[inline(always)]
 pub(crate) unsafe fn store(at: *mut u64, word: u64) {
-    // SAFETY: below its limit a thread's ring has memory; positions are multiples of 8.
+    // SAFETY: a thread's ring has memory below its limit, and positions are multiples of 8.
     unsafe { AtomicU64::from_ptr(at) }.store(word, Relaxed);
 }

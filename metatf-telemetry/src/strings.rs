@@ -1,9 +1,11 @@
-//! Strings that events name by numbers: each has one number in a process, whichever telemetry emits it.
+//! Interned strings, which events refer to by ID. Within a process, each string has one ID in all telemetry.
 //!
-//! They are kept apart from events, in memory that only grows. So a number can be read when the ring that had it first was overwritten, and
-//! after a fork. Each buffers file has a copy, from which the drain and `postmortem` write the records.
+//! Strings are stored separately from events, in memory that only grows, so an ID remains valid after a fork and after
+//! the ring that first used it was overwritten. Each buffers file has a copy, from which the drain and `postmortem`
+//! write the records.
 //!
-//! An entry is a word and the text, padded to 8 bytes: the length of the text, as in an event, and from bit 32 on the number.
+//! An entry is a word followed by the text, padded to a multiple of 8 bytes. The word contains the length of the text,
+//! as in an event, and the ID in the upper 32 bits.
 
 use crate::sync::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use crate::sync::{AtomicPtr, AtomicU32, AtomicU64, fence};
@@ -16,19 +18,20 @@ use crate::slot::store;
 use crate::sys;
 use crate::tail::{CUT, TEXT_MOST, text};
 
-/// Slots of the table of entries. An entry has at least 16 bytes, except that of the empty text, so half of the slots stay free.
+/// Number of slots in the hash table of entries. An entry has at least 16 bytes, except for the empty string, so at
+/// least half of the slots remain free.
 const SLOTS: u64 = STRINGS_BYTES / 8;
 
-/// The number of a string, which `intern` of generated code gives. It means the same string in all telemetry of the process, and in
-/// children that it forks.
+/// The ID of a string, as returned by `intern` in generated code. It denotes the same string in all telemetry of the
+/// process and in its forked children.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct StringId(u32);
 
 impl StringId {
-    /// The number of no string. A string gets it that found no room: there are 256 KiB for all.
+    /// The ID of no string, which is used for a string that finds no room. There are 256 KiB for all strings.
     pub const NONE: Self = Self(0);
 
-    /// Returns the number, as it stands in the trace.
+    /// Returns the number in the trace.
     #[inline(always)]
     #[must_use]
     pub const fn number(self) -> u32 {
@@ -38,14 +41,15 @@ impl StringId {
 
 /// The strings of a process.
 pub(crate) struct Strings {
-    /// The thread that adds a string.
+    /// The lock of the thread that adds a string.
     lock: AtomicU32,
-    /// Entries, and behind them the slots: places of entries, divided by 8, and 1 more. 0 until there is one.
+    /// The entries, followed by the slots. A slot contains the offset of an entry, divided by 8, plus 1, or 0 if it is
+    /// free.
     base: AtomicPtr<u8>,
-    /// Bytes of whole entries.
+    /// Bytes of complete entries.
     head: AtomicU64,
     count: AtomicU32,
-    /// Strings that found no room.
+    /// Number of strings that found no room.
     refused: AtomicU64,
 }
 
@@ -59,8 +63,9 @@ pub(crate) static STRINGS: Strings = Strings {
 };
 
 impl Strings {
-    /// Returns the number of a text. One that is new gets the next, and `publish` is called before anybody learns of it. A known text
-    /// takes no lock, so a signal handler may ask for it; one that is new has none where the handler interrupted this function.
+    /// Returns the ID of a text. A new text gets the next ID, and `publish` is called before the ID is available to
+    /// others. A known text takes no lock, so a signal handler may call this function. A new text gets no ID if the
+    /// handler interrupted this function.
     pub(crate) fn intern(&self, wanted: &str, publish: impl FnOnce()) -> StringId {
         let (length, bytes) = text(wanted);
         let base = match self.base.load(Acquire) {
@@ -71,7 +76,7 @@ impl Strings {
             self.refused.fetch_add(1, Relaxed);
             return StringId::NONE;
         }
-        // SAFETY: the memory of the strings, which stays.
+        // SAFETY: this is the memory of the strings, which is permanent.
         let found = unsafe { find(base, length, bytes) };
         match found {
             Found::At(id) => id,
@@ -79,13 +84,13 @@ impl Strings {
         }
     }
 
-    /// Makes the memory. Of two threads that do so one wins.
+    /// Creates the memory. If two threads do this at the same time, one of them wins.
     fn make(&self) -> *mut u8 {
         let bytes = STRINGS_BYTES + 4 * SLOTS;
         let Ok(made) = usize::try_from(bytes).map_err(|_| libc::EFBIG).and_then(sys::private) else {
             return ptr::null_mut();
         };
-        // What the loser mapped was never touched, and takes no memory.
+        // The mapping of the loser was never accessed, so it uses no memory.
         match self.base.compare_exchange(ptr::null_mut(), made, AcqRel, Acquire) {
             Ok(_) => made,
             Err(other) => other,
@@ -102,10 +107,10 @@ impl Strings {
             }
             sys::pause();
         }
-        // SAFETY: the memory of the strings. This thread alone adds to it.
+        // SAFETY: this is the memory of the strings, and only this thread adds to it.
         let id = unsafe { self.add_locked(base, length, bytes, publish) };
         self.lock.store(0, Release);
-        // A signal handler may be here.
+        // The caller may be a signal handler.
         sys::set_errno(errno);
         id
     }
@@ -113,9 +118,9 @@ impl Strings {
     /// Adds a text.
     ///
     /// # Safety
-    /// `base` is the memory of the strings, and no other thread adds.
+    /// `base` must be the memory of the strings, and no other thread may add to it.
     unsafe fn add_locked(&self, base: *mut u8, length: u64, bytes: &[u8], publish: impl FnOnce()) -> StringId {
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         let free = match unsafe { find(base, length, bytes) } {
             Found::At(id) => return id,
             Found::Free(slot) => slot,
@@ -129,7 +134,7 @@ impl Strings {
             return StringId::NONE;
         };
         let Ok(place) = usize::try_from(at) else { return StringId::NONE };
-        // SAFETY: the entry lies behind the last one, before the slots.
+        // SAFETY: the entry is after the last one and before the slots.
         unsafe {
             let mut to = base.add(place).cast::<u64>();
             store(to, length | u64::from(id) << 32);
@@ -140,7 +145,8 @@ impl Strings {
         }
         self.count.store(id, Relaxed);
         self.head.store(end, Release);
-        // With the fence of `copy`: either this sees new buffers, or who makes them sees the string.
+        // With the fence in `copy`, either this thread sees new buffers, or the thread that creates them sees the
+        // string.
         fence(SeqCst);
         publish();
         if let Ok(at) = u32::try_from(at / 8) {
@@ -149,13 +155,13 @@ impl Strings {
         StringId(id)
     }
 
-    /// Copies what a buffers file has not yet, from `from` on, and returns where that ends. `to` is its place for strings. Another thread that
-    /// does so at the same time copies the same.
+    /// Copies the entries that a buffers file does not contain yet, starting at `from`, and returns their end. `to` is
+    /// the area for strings in the file. A concurrent call copies the same data.
     ///
     /// # Safety
-    /// `to` has room for [`STRINGS_BYTES`], at a multiple of 8.
+    /// `to` must have room for [`STRINGS_BYTES`] and be a multiple of 8.
     pub(crate) unsafe fn copy(&self, to: *mut u8, from: u64) -> u64 {
-        // Either this sees the newest string, or who adds it sees the buffers.
+        // Either this thread sees the newest string, or the thread that adds it sees the buffers.
         fence(SeqCst);
         let base = self.base.load(Acquire);
         let end = self.head.load(Acquire);
@@ -169,12 +175,12 @@ impl Strings {
         end
     }
 
-    /// Returns how many strings found no room.
+    /// Returns the number of strings that found no room.
     pub(crate) fn refused(&self) -> u64 {
         self.refused.load(Relaxed)
     }
 
-    /// Opens the lock, in a forked child: the thread that had it is not there.
+    /// Releases the lock in a forked child, which does not have the thread that held it.
     pub(crate) fn forget_lock(&self) {
         self.lock.store(0, Relaxed);
     }
@@ -182,24 +188,24 @@ impl Strings {
 
 enum Found<'s> {
     At(StringId),
-    /// It is not there; it could be found by this slot.
+    /// The text is missing. A slot is given if it can be added.
     Free(Option<&'s AtomicU32>),
 }
 
 /// Finds a text.
 ///
 /// # Safety
-/// `base` is the memory of strings, which stays.
+/// `base` must be the memory of strings, which is permanent.
 unsafe fn find<'s>(base: *mut u8, length: u64, bytes: &[u8]) -> Found<'s> {
     let mut hasher = DefaultHasher::new();
     hasher.write(bytes);
     let hash = hasher.finish();
     for step in 0..SLOTS {
         let Ok(slot) = usize::try_from(STRINGS_BYTES + 4 * (hash.wrapping_add(step) & (SLOTS - 1))) else { break };
-        // SAFETY: the slots lie behind the entries, at multiples of 4.
+        // SAFETY: the slots follow the entries at multiples of 4.
         let slot = unsafe { AtomicU32::from_ptr(base.add(slot).cast()) };
         let Some(at) = slot.load(Acquire).checked_sub(1) else { return Found::Free(Some(slot)) };
-        // SAFETY: a slot has the place of an entry, which is whole.
+        // SAFETY: a slot contains the offset of an entry, which is complete.
         let found = unsafe { is(base.cast::<u64>().add(at as usize), length, bytes) };
         if let Some(id) = found {
             return Found::At(id);
@@ -208,12 +214,12 @@ unsafe fn find<'s>(base: *mut u8, length: u64, bytes: &[u8]) -> Found<'s> {
     Found::Free(None)
 }
 
-/// Returns the number of an entry, if it has this text.
+/// Returns the ID of an entry if it has this text.
 ///
 /// # Safety
-/// It is an entry.
+/// `entry` must point to an entry.
 unsafe fn is(entry: *mut u64, length: u64, bytes: &[u8]) -> Option<StringId> {
-    // SAFETY: as the caller promises.
+    // SAFETY: guaranteed by the caller.
     let head = unsafe { load(entry) };
     #[allow(clippy::cast_possible_truncation, reason = "the number is the upper half")]
     let id = (head >> 32) as u32;
@@ -225,7 +231,7 @@ unsafe fn is(entry: *mut u64, length: u64, bytes: &[u8]) -> Option<StringId> {
     is_same.then_some(StringId(id))
 }
 
-/// Returns the words of a text in an entry, of which the last ends with zeros.
+/// Returns the words of a text in an entry. The last word is padded with zeros.
 fn words_of(bytes: &[u8]) -> impl Iterator<Item = u64> {
     bytes.chunks(8).map(|chunk| {
         let mut word = [0; 8];
@@ -235,13 +241,13 @@ fn words_of(bytes: &[u8]) -> impl Iterator<Item = u64> {
 }
 
 /// # Safety
-/// A word of the strings.
+/// `at` must point to a word of the strings.
 unsafe fn load(at: *mut u64) -> u64 {
     // SAFETY: words of strings are at multiples of 8.
     unsafe { AtomicU64::from_ptr(at) }.load(Relaxed)
 }
 
-/// Splits words of a buffers file into entries: the words of each. `None` where there is none.
+/// Splits words of a buffers file into entries. Yields the words of each entry, or `None` if an entry is invalid.
 pub(crate) fn entries(mut words: &[u64]) -> impl Iterator<Item = Option<&[u64]>> {
     core::iter::from_fn(move || {
         let head = *words.first()?;
@@ -270,7 +276,7 @@ mod tests {
 
     fn words(strings: &Strings) -> Vec<u64> {
         let mut words = vec![0_u64; usize::try_from(STRINGS_BYTES / 8).unwrap()];
-        // SAFETY: there is room for all.
+        // SAFETY: there is room for all strings.
         let end = unsafe { strings.copy(words.as_mut_ptr().cast(), 0) };
         words.truncate(usize::try_from(end / 8).unwrap());
         words
@@ -289,7 +295,7 @@ mod tests {
         let mut sorted = threads[0].clone();
         sorted.sort_unstable();
         assert_eq!(sorted, (1..=200).collect::<Vec<_>>());
-        // A text that is cut is not one that ends there.
+        // A truncated text differs from a text that ends at the same place.
         let long = "y".repeat(300);
         assert_ne!(strings.intern(&long, || ()), strings.intern(&long[..252], || ()));
         assert_eq!(entries(&words(&strings)).filter(Option::is_some).count(), 202);
@@ -320,7 +326,7 @@ mod tests {
 
 #[cfg(all(loom, test))]
 impl Strings {
-    /// Shares what threads access of the strings in a model that begins without any: this many words of entries, and the slots by which these texts are found.
+    /// Shares the strings in a model that starts without any: this many words of entries, and the slots of these texts.
     pub(crate) fn share(&self, words: usize, texts: &[&str]) {
         use crate::sync::model::Share as _;
         self.lock.share();

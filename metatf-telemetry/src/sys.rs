@@ -1,11 +1,11 @@
-//! Calls of the system that neither allocate nor lock: a signal handler, or a forked child, may make them.
+//! System calls that neither allocate nor lock, so that signal handlers and forked children may use them.
 
 use crate::sync::AtomicU32;
 use crate::sync::Ordering::{Acquire, Release};
 use core::ffi::{CStr, c_int};
 use core::ptr;
 
-/// Text that is put together in place, for paths of the system.
+/// A string built in place, for system paths.
 pub(crate) struct PathText {
     bytes: [u8; 512],
     length: usize,
@@ -16,10 +16,10 @@ impl PathText {
         Self { bytes: [0; 512], length: 0 }
     }
 
-    /// Appends; what is too long is cut.
+    /// Appends bytes, truncating the text if it becomes too long.
     pub(crate) fn push(mut self, text: &[u8]) -> Self {
         for byte in text {
-            // The last byte stays zero.
+            // The last byte remains zero.
             if self.length + 1 < self.bytes.len() && *byte != 0 {
                 self.bytes[self.length] = *byte;
                 self.length += 1;
@@ -42,7 +42,7 @@ impl PathText {
         }
     }
 
-    /// Returns it for the system.
+    /// Returns the text as a C string.
     pub(crate) fn c_str(&self) -> &CStr {
         CStr::from_bytes_until_nul(&self.bytes).unwrap_or(c"")
     }
@@ -52,8 +52,8 @@ impl PathText {
     }
 }
 
-/// Makes a file that was not there and maps it: the bytes of its head are reserved on the disk, the others are holes. On an error
-/// returns the system's number of it. The file is locked as long as it is mapped.
+/// Creates a new file and maps it. The bytes of its head are allocated on disk, and the remaining bytes are holes.
+/// Returns the system's error number on failure. The file remains locked as long as it is mapped.
 pub(crate) fn make(path: &CStr, bytes: usize, head: usize) -> Result<*mut u8, c_int> {
     let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC | libc::O_NOFOLLOW;
     // SAFETY: the path ends with a zero.
@@ -64,9 +64,10 @@ pub(crate) fn make(path: &CStr, bytes: usize, head: usize) -> Result<*mut u8, c_
     let (Ok(long), Ok(long_head)) = (libc::off_t::try_from(bytes), libc::off_t::try_from(head)) else {
         return Err(libc::EFBIG);
     };
-    // SAFETY: the descriptor is ours.
+    // SAFETY: this function owns the descriptor.
     let sized = without_limit_signal(|| unsafe {
-        // Its lock is of the open file, which the mapping keeps. Where there are none, nobody takes it for that of a dead process.
+        // The lock belongs to the open file, which the mapping keeps open. Without lock support, nobody will consider
+        // this the file of a dead process.
         libc::flock(file, libc::LOCK_EX | libc::LOCK_NB);
         match libc::ftruncate(file, long) {
             0 => match libc::posix_fallocate(file, 0, long_head) {
@@ -77,62 +78,63 @@ pub(crate) fn make(path: &CStr, bytes: usize, head: usize) -> Result<*mut u8, c_
         }
     });
     let mapped = match sized {
-        // SAFETY: a new mapping of a file of this length.
+        // SAFETY: this is a new mapping of a file with this length.
         0 => unsafe {
             libc::mmap(ptr::null_mut(), bytes, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED, file, 0)
         },
         _ => libc::MAP_FAILED,
     };
     let error = if sized == 0 { errno() } else { sized };
-    // SAFETY: the descriptor is ours, and is not used again.
+    // SAFETY: this function owns the descriptor and does not use it again.
     unsafe { libc::close(file) };
     if mapped == libc::MAP_FAILED {
-        // SAFETY: the path ends with a zero. The file is the one that was made above.
+        // SAFETY: the path ends with a zero. It is the file created above.
         unsafe { libc::unlink(path.as_ptr()) };
         return Err(error);
     }
     Ok(mapped.cast())
 }
 
-/// Maps memory of this process alone, which a core dump has.
+/// Maps private memory of this process, which is part of its core dumps.
 pub(crate) fn private(bytes: usize) -> Result<*mut u8, c_int> {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-    // SAFETY: a new mapping.
+    // SAFETY: this is a new mapping.
     let mapped = unsafe { libc::mmap(ptr::null_mut(), bytes, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0) };
     if mapped == libc::MAP_FAILED { Err(errno()) } else { Ok(mapped.cast()) }
 }
 
-/// Gives memory to a part of a mapping; false if there is none left. Old kernels cannot say, and get the benefit of the doubt.
+/// Allocates memory for a part of a mapping. Returns false if there is no memory left. Old kernels cannot tell, in
+/// which case this returns true.
 ///
 /// # Safety
-/// The range is mapped, writable, and begins at a page.
+/// The range must be mapped and writable, and start at a page boundary.
 pub(crate) unsafe fn populate(at: *mut u8, bytes: usize) -> bool {
     const MADV_POPULATE_WRITE: c_int = 23;
-    // SAFETY: as the caller promises. The content stays as it is.
+    // SAFETY: guaranteed by the caller. The content does not change.
     let done = unsafe { libc::madvise(at.cast(), bytes, MADV_POPULATE_WRITE) };
     done == 0 || errno() == libc::EINVAL
 }
 
-/// Puts private zeros in place of a mapping.
+/// Replaces a mapping by private zeros.
 ///
 /// # Safety
-/// It is a whole mapping, and what it holds is of no use to anybody.
+/// It must be a complete mapping whose content is no longer in use.
 pub(crate) unsafe fn blank(at: *mut u8, bytes: usize) {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
-    // SAFETY: as the caller promises.
+    // SAFETY: guaranteed by the caller.
     unsafe { libc::mmap(at.cast(), bytes, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0) };
 }
 
-/// Puts zeros in place of the page that has this address.
+/// Replaces the page with this address by zeros.
 ///
 /// # Safety
-/// It is in a mapping of a file that has this page no more.
+/// The address must be in a mapping of a file that no longer contains the page.
 pub(crate) unsafe fn blank_page(address: usize) -> bool {
-    // SAFETY: the system is asked for the number.
+    // SAFETY: this only queries a number.
     let Ok(bytes) = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }) else { return false };
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
     let page = ptr::without_provenance_mut(address & !(bytes - 1));
-    // SAFETY: as the caller promises.
+    // SAFETY: guaranteed by the caller.
     let mapped = unsafe { libc::mmap(page, bytes, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0) };
     mapped != libc::MAP_FAILED
 }
@@ -144,38 +146,39 @@ pub(crate) fn remove(path: &CStr) {
 }
 
 pub(crate) fn errno() -> c_int {
-    // SAFETY: the address of the thread's own number.
+    // SAFETY: this is the address of the thread's own error number.
     unsafe { *libc::__errno_location() }
 }
 
 pub(crate) fn set_errno(number: c_int) {
-    // SAFETY: the address of the thread's own number.
+    // SAFETY: this is the address of the thread's own error number.
     unsafe { *libc::__errno_location() = number };
 }
 
-/// Locks an open file, or opens its lock, without waiting; false if that cannot be.
+/// Locks or unlocks an open file without waiting. Returns false if that is not possible.
 pub(crate) fn lock(file: &impl std::os::fd::AsRawFd, how: c_int) -> bool {
     // SAFETY: the descriptor is open.
     unsafe { libc::flock(file.as_raw_fd(), how | libc::LOCK_NB) == 0 }
 }
 
-/// Returns the number of the user with whose rights the process runs.
+/// Returns the effective user ID.
 pub(crate) fn user() -> u32 {
     // SAFETY: always succeeds.
     unsafe { libc::geteuid() }
 }
 
-/// Returns a variable of the environment. A program that runs with the rights of another user than its caller has none: the caller would
-/// choose what is written with them.
+/// Returns an environment variable. A program that runs with the privileges of a different user from its caller gets
+/// none, because otherwise the caller could choose files that are written with these privileges.
 pub(crate) fn environment(name: &str) -> Option<std::ffi::OsString> {
-    // SAFETY: the kernel's vector is asked for a number.
+    // SAFETY: this only queries a number in the kernel's auxiliary vector.
     let is_secure = unsafe { libc::getauxval(libc::AT_SECURE) } != 0;
     if is_secure { None } else { std::env::var_os(name) }
 }
 
-/// Calls `f`. A file that would get longer than `RLIMIT_FSIZE` allows is an error of it then, and no signal that ends the process.
+/// Calls `f`. Meanwhile, exceeding `RLIMIT_FSIZE` is reported as an error instead of by a signal that would kill the
+/// process.
 pub(crate) fn without_limit_signal<T>(f: impl FnOnce() -> T) -> T {
-    // SAFETY: sets of signals in place, given to the calling thread; none is waited for.
+    // SAFETY: the signal sets are local and are applied to the calling thread; the call does not wait for a signal.
     unsafe {
         let (mut one, mut before, mut pending) = (
             core::mem::zeroed::<libc::sigset_t>(),
@@ -199,13 +202,13 @@ pub(crate) fn without_limit_signal<T>(f: impl FnOnce() -> T) -> T {
     }
 }
 
-/// Returns the number of the process.
+/// Returns the process ID.
 pub(crate) fn process() -> u32 {
     // SAFETY: always succeeds.
     unsafe { libc::getpid() }.cast_unsigned()
 }
 
-/// Returns the number of the thread: by the system call, as the C library has `gettid` from glibc 2.30 on.
+/// Returns the thread ID. Uses the system call, because the C library provides `gettid` only since glibc 2.30.
 pub(crate) fn thread() -> u32 {
     #[cfg(all(loom, test))]
     if crate::sync::model::is_running() {
@@ -216,27 +219,27 @@ pub(crate) fn thread() -> u32 {
     u32::try_from(number).unwrap_or_default()
 }
 
-/// Returns the name of the thread, 16 bytes with zeros at the end.
+/// Returns the name of the thread: 16 bytes, padded with zeros.
 pub(crate) fn thread_name() -> [u8; 16] {
     let mut name = [0_u8; 16];
-    // SAFETY: a place for 16 bytes, as the call asks for.
+    // SAFETY: the buffer has the 16 bytes that the call requires.
     unsafe { libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr()) };
     name
 }
 
-/// Whether a thread of this process is there.
+/// Returns whether a thread of this process exists.
 pub(crate) fn is_thread(thread: u32) -> bool {
-    // SAFETY: signal 0 is sent to nobody.
+    // SAFETY: signal 0 is not delivered.
     let sent = unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, 0) };
     sent == 0 || errno() != libc::ESRCH
 }
 
-/// Keeps the library with this address loaded until the process ends, even if it is closed: threads that end, signals and forks call functions
-/// of it. The program itself stays in any case.
+/// Keeps the library that contains this address loaded until the process ends, even if it is closed, because ending
+/// threads, signals and forks call its functions. The program itself stays loaded in any case.
 #[cfg(not(target_feature = "crt-static"))]
 pub(crate) fn stay_loaded(address: *const core::ffi::c_void) {
-    // SAFETY: places for the answers, of which zeros are values. The name is the C library's own, and stays as long as the library does.
-    // No file is loaded: what has this name is.
+    // SAFETY: the results are valid when zeroed. The name belongs to the C library and is valid as long as the library
+    // is loaded. No file is loaded; the call refers to the library that already has this name.
     unsafe {
         let mut library = core::mem::zeroed::<libc::Dl_info>();
         let mut program = core::mem::zeroed::<libc::Dl_info>();
@@ -250,27 +253,27 @@ pub(crate) fn stay_loaded(address: *const core::ffi::c_void) {
     }
 }
 
-/// The key of what is called when a thread ends, and 1 more; 0: there is none.
+/// The key of the function to call when a thread ends, plus 1; 0 if there is none.
 static AT_THREAD_END: AtomicU32 = AtomicU32::new(0);
 
-/// Has a function called in each thread that ends and has asked for it.
+/// Registers a function to be called at the end of each thread that requests it.
 pub(crate) fn at_thread_end(call: unsafe extern "C" fn(*mut core::ffi::c_void)) {
     let mut key = 0;
-    // SAFETY: a place for the key.
+    // SAFETY: the key is a valid pointer.
     if unsafe { libc::pthread_key_create(&raw mut key, Some(call)) } == 0 {
         AT_THREAD_END.store(key.wrapping_add(1), Release);
     }
 }
 
-/// Has that function called when this thread ends: anything but null is noted for it.
+/// Requests a call of that function when this thread ends, by storing a non-null value.
 pub(crate) fn call_at_thread_end() {
     if let Some(key) = AT_THREAD_END.load(Acquire).checked_sub(1) {
-        // SAFETY: a key that was made.
+        // SAFETY: the key exists.
         unsafe { libc::pthread_setspecific(key, ptr::without_provenance(1)) };
     }
 }
 
-/// Waits until somebody wakes the word, if it has this value, or so long.
+/// Waits until the word is woken, if it has this value, or until the timeout.
 pub(crate) fn wait(word: &AtomicU32, value: u32, milliseconds: u32) {
     #[cfg(all(loom, test))]
     if crate::sync::model::is_running() {
@@ -281,20 +284,20 @@ pub(crate) fn wait(word: &AtomicU32, value: u32, milliseconds: u32) {
         tv_nsec: libc::c_long::from(milliseconds % 1000) * 1_000_000,
     };
     let none = ptr::null::<u32>();
-    // SAFETY: the word and the time live as long as the call. The word may be one of other processes, too.
+    // SAFETY: the word and the time live as long as the call. Other processes may share the word.
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT, value, &raw const time, none, 0) };
 }
 
-/// Wakes all that wait for the word.
+/// Wakes all threads that wait for the word.
 pub(crate) fn wake(word: &AtomicU32) {
     let none = ptr::null::<u32>();
     // SAFETY: the word lives as long as the call.
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX, none, none, 0) };
 }
 
-/// Has the other threads get all signals, but those that a thread causes itself.
+/// Blocks all signals in this thread except those that it causes itself, so that other threads handle them.
 pub(crate) fn block_signals() {
-    // SAFETY: a set is filled, and given to the calling thread.
+    // SAFETY: the set is filled and then applied to the calling thread.
     unsafe {
         let mut all = core::mem::zeroed();
         libc::sigfillset(&raw mut all);
@@ -305,7 +308,7 @@ pub(crate) fn block_signals() {
     }
 }
 
-/// Sleeps a little.
+/// Sleeps for a short time.
 pub(crate) fn pause() {
     #[cfg(all(loom, test))]
     if crate::sync::model::is_running() {

@@ -1,6 +1,7 @@
-//! The table of events: how an event in a ring becomes a record (`docs/internals/telemetry.md`).
+//! The table of events, which maps an event in a ring to a record (`docs/internals/telemetry.md`).
 //!
-//! The generator writes it as text. The buffers file carries it, and there it is as hostile as any other file.
+//! The generator writes the table as text. It is stored in the buffers file, where it is as untrusted as any other
+//! file.
 
 use crate::error::Error;
 use crate::layout::EVENTS_MOST;
@@ -8,17 +9,17 @@ use crate::layout::EVENTS_MOST;
 /// The table of a DTD.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Table {
-    /// Names of the kinds, from bit 0.
+    /// The names of the kinds, starting at bit 0.
     pub(crate) kinds: Vec<String>,
     /// The events, by number.
     pub(crate) events: Vec<EventRow>,
-    /// The record that says how many events were dropped.
+    /// The record with the number of dropped events.
     pub(crate) dropped: Option<EventRow>,
-    /// The record that compares the clock with the wall's.
+    /// The record that relates the clock to the wall-clock time.
     pub(crate) clock_sync: Option<EventRow>,
-    /// The record with a string and its number.
+    /// The record with a string and its ID.
     pub(crate) intern: Option<EventRow>,
-    /// Whether some events are rare: they have rings of their own.
+    /// Whether there are rare events, which have separate rings.
     pub(crate) has_rare: bool,
 }
 
@@ -26,39 +27,39 @@ pub(crate) struct Table {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct EventRow {
     pub(crate) name: String,
-    /// Number of the section.
+    /// The number of the section.
     pub(crate) section: u8,
     pub(crate) tag: u32,
-    /// Bit of its kind.
+    /// The bit of its kind.
     pub(crate) kind: u8,
-    /// How many words come before the tail.
+    /// The number of words before the tail.
     pub(crate) words: u16,
-    /// Where the leaves come from, in their order, without the tag. In the text each has its name before it, and a colon.
+    /// The sources of the leaves in order, without the tag. In the text, each is preceded by its name and a colon.
     pub(crate) sources: Vec<Source>,
 }
 
-/// Where a leaf's value comes from.
+/// The source of a leaf's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
     /// Bits of a word.
     Bits { word: u16, shift: u8, machine: Machine },
-    /// A word that is a stamp: the leaf has nanoseconds since the start.
+    /// A word with a stamp. The leaf contains the nanoseconds since the start.
     Stamp { word: u16 },
-    /// The number of the thread.
+    /// The thread ID.
     Thread,
-    /// The number of the process.
+    /// The process ID.
     Process,
-    /// The DTD.
+    /// A constant in the DTD.
     Constant(u64),
-    /// The length of the bytes in the leaf of that index.
+    /// The length of the bytes in the leaf with this index.
     Length(u8),
-    /// The next part of the tail; its length is 16 bits of a word. Text that was cut gets a mark.
+    /// The next part of the tail, whose length is 16 bits of a word. Truncated text gets a mark.
     Tail { word: u16, shift: u8, text: bool },
-    /// The next part of the tail, of fixed length.
+    /// The next part of the tail, with a fixed length.
     Array(u16),
 }
 
-/// A type of the machine.
+/// A machine type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Machine {
     Unsigned(u8),
@@ -113,13 +114,13 @@ impl Table {
     /// Parses a table.
     ///
     /// # Errors
-    /// The first line that is none of a table.
+    /// Returns an error for the first invalid line.
     pub(crate) fn parse(text: &str) -> Result<Self, Error> {
         let mut table = Self::default();
         for (number, line) in text.lines().enumerate() {
             if table.line(line).is_none() {
                 let number = number + 1;
-                return Err(Error::Trace(format!("line {number} of the table of events is damaged: `{line}`")));
+                return Err(Error::Trace(format!("line {number} of the event table is corrupt: `{line}`")));
             }
         }
         Ok(table)

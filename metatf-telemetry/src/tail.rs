@@ -1,15 +1,15 @@
-//! Texts and bytes of an event: how long they may be, and how they are marked where they were cut.
+//! Strings and byte arrays of an event: their maximum length, and the mark of truncation.
 
-/// Most bytes of a text in an event; what is longer is cut and marked.
+/// Maximum length in bytes of a string in an event. A longer string is truncated and marked.
 pub(crate) const TEXT_MOST: usize = 255;
-/// Most bytes of another byte array in an event.
+/// Maximum length in bytes of any other byte array in an event.
 pub(crate) const BYTES_MOST: usize = 1024;
-/// `…`, which marks a text that was cut.
+/// `…`, which marks a truncated string.
 pub(crate) const MARK: &[u8] = "…".as_bytes();
-/// The bit of a length that says that there was more.
+/// The bit of a length that indicates truncation.
 pub(crate) const CUT: u64 = 0x8000;
 
-/// Prepares a text: its length, with a mark if it is cut, and its bytes.
+/// Prepares a string. Returns its bytes and its length, which includes a mark if the string is truncated.
 #[inline(always)]
 #[must_use]
 pub fn text(text: &str) -> (u64, &[u8]) {
@@ -22,7 +22,7 @@ fn cut(text: &str) -> (u64, &[u8]) {
     (end as u64 | CUT, &text.as_bytes()[..end])
 }
 
-/// Prepares bytes: their length, with a mark if they are cut, and what is left of them.
+/// Prepares bytes. Returns their length, with a mark if they are truncated, and the remaining bytes.
 #[inline(always)]
 #[must_use]
 pub fn array(bytes: &[u8]) -> (u64, &[u8]) {

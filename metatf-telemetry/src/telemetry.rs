@@ -1,8 +1,9 @@
-//! The emitters of a DTD: what generated code calls.
+//! The emitters of a DTD, which generated code calls.
 //!
-//! Nothing here allocates or locks. It makes system calls only where a thread takes a ring, wakes the drain, or waits.
+//! This module neither allocates nor locks. It makes system calls only to acquire a ring, to wake the drain, or to
+//! wait.
 //!
-//! It has over 400 lines: the path of an event, and what a signal may interrupt, is in one place.
+//! This file exceeds 400 lines to keep the path of an event, and everything that a signal may interrupt, in one place.
 
 use crate::sync::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use crate::sync::{AtomicPtr, AtomicU32, AtomicU64, compiler_fence, fence};
@@ -19,23 +20,24 @@ use crate::slot::{Slot, store};
 use crate::sys::{self, PathText};
 use crate::tail::{array, text};
 
-/// It was not started.
+/// Not started.
 pub(crate) const IDLE: u32 = 0;
-/// Somebody starts it.
+/// Being started.
 pub(crate) const STARTING: u32 = 1;
-/// It runs.
+/// Running.
 pub(crate) const RUNNING: u32 = 2;
-/// It has ended.
+/// Ended.
 pub(crate) const ENDED: u32 = 3;
 
-/// Bytes of an event that names a thread, and of one that says how many were dropped.
+/// Sizes in bytes of an event that identifies a thread, and of one that reports dropped events.
 const THREAD_BYTES: u64 = 32;
 const DROPPED_BYTES: u64 = 24;
 
-/// Finds the calling thread's [`Slot`]s of a DTD: that of most events, then that of rare ones where the DTD has some.
+/// A function that returns the calling thread's [`Slot`]s of a DTD: the slot of most events and, if the DTD has rare
+/// events, the slot of those.
 pub type Slots = fn(&mut dyn FnMut(&[Slot]));
 
-/// The telemetry of a DTD. Generated code has one, `TELEMETRY`.
+/// The telemetry of a DTD. Generated code declares one as `TELEMETRY`.
 #[repr(C)]
 pub struct Telemetry {
     /// A bit for each kind of events.
@@ -50,42 +52,43 @@ pub struct Telemetry {
     ring_bytes: AtomicU64,
     rings_at: AtomicU64,
     strings_at: AtomicU64,
-    /// Events that were lost before there were buffers.
+    /// The number of events lost before the buffers existed.
     pub(crate) lost: AtomicU64,
-    /// Changes when a thread goes to another block: what the drain waits for.
+    /// A counter that the drain waits for, which changes when a thread advances to another block.
     pub(crate) wake: AtomicU32,
     pub(crate) sleeping: AtomicU32,
-    /// Changes when events were drained, and when a thread has left its ring: what threads wait for. And how many do.
+    /// A counter that threads wait for, which changes when events were drained or a thread has released its ring; and
+    /// the number of waiting threads.
     moved: AtomicU32,
     waiting: AtomicU32,
-    /// A forked child makes its buffers with its first event; 1 while it does.
+    /// Set to 1 while a forked child creates its buffers, at its first event.
     making: AtomicU32,
     pub(crate) name: &'static str,
     pub(crate) dtd: &'static str,
     pub(crate) table: &'static str,
     pub(crate) slots: Slots,
     chosen: AtomicPtr<Chosen>,
-    /// When the buffers of this process were made, which is part of their name.
+    /// The time at which the buffers of this process were created, which is part of their name.
     made: AtomicU64,
     pub(crate) next: AtomicPtr<Telemetry>,
     #[cfg(feature = "drain")]
     pub(crate) drain: crate::drain_lock::DrainLock,
 }
 
-/// What was chosen at the start, for the children, too.
+/// The settings at the start, which apply to child processes as well.
 #[derive(Debug)]
 pub(crate) struct Chosen {
-    /// The folder of the buffers; `None`: there is no file.
+    /// The directory of the buffers; `None` if they are not in a file.
     pub(crate) folder: Option<CString>,
     /// The trace of the process that was started.
     pub(crate) trace: PathBuf,
-    /// Its process.
+    /// The ID of that process.
     pub(crate) process: u32,
     /// Whether a thread drains.
     pub(crate) drains: bool,
-    /// Nanoseconds that `block` waits in vain.
+    /// Maximum time in nanoseconds that `block` waits.
     patience: u64,
-    /// True to print nothing about dropped events.
+    /// Whether to print nothing about dropped events.
     #[cfg(feature = "drain")]
     pub(crate) quiet: bool,
 }
@@ -112,7 +115,7 @@ impl Chosen {
 }
 
 impl Telemetry {
-    /// Makes the telemetry of a DTD. For generated code.
+    /// Creates the telemetry of a DTD. For generated code.
     #[must_use]
     pub const fn new(name: &'static str, dtd: &'static str, table: &'static str, slots: Slots) -> Self {
         Self {
@@ -145,18 +148,18 @@ impl Telemetry {
         }
     }
 
-    /// Whether events of the kind with this bit are wanted.
+    /// Returns whether the kind with this bit is enabled.
     #[inline(always)]
     pub fn is_on(&self, kind: u8) -> bool {
         !cfg!(feature = "off") && self.control.load(Relaxed) & (1 << kind) != 0
     }
 
-    /// Returns the control word: a bit for each kind that is on.
+    /// Returns the control word, with a bit for each enabled kind.
     pub fn control(&self) -> u64 {
         self.control.load(Relaxed)
     }
 
-    /// Returns the control word itself, for debuggers.
+    /// Returns a reference to the control word, for debuggers.
     pub(crate) fn control_word(&self) -> &AtomicU64 {
         &self.control
     }
@@ -167,13 +170,13 @@ impl Telemetry {
         self.show_control();
     }
 
-    /// Changes the control word at once: bits that other threads change meanwhile are changed, too.
+    /// Changes the control word atomically, so that concurrent changes by other threads are not lost.
     pub fn change_control(&self, change: Change) {
         let _ = self.control.fetch_update(Relaxed, Relaxed, |word| Some(change.of(word)));
         self.show_control();
     }
 
-    /// Notes the control word for other processes.
+    /// Publishes the control word for other processes.
     fn show_control(&self) {
         if let Some(mapping) = self.mapping() {
             mapping.header().control.store(self.control(), Relaxed);
@@ -190,14 +193,15 @@ impl Telemetry {
         if self.clock.load(Relaxed) == Clock::Cycles as u32 { Clock::Cycles.now() } else { monotonic() }
     }
 
-    /// Emits an event without a tail. Only what it does mostly is in line: a function that calls nothing saves no registers.
+    /// Emits an event without a tail. Only the common path is inlined, because a function without calls need not save
+    /// registers.
     #[inline(always)]
     pub fn emit<const W: usize>(&'static self, slot: &Slot, event: u16, words: [u64; W]) {
         if !slot.enter() {
             return self.interrupted(slot);
         }
         if !slot.has_room(8 + 8 * W as u64) {
-            // A copy goes there, so that the words themselves need no memory.
+            // Pass a copy, so that the words themselves need no memory.
             return self.emit_behind(slot, event, words.map(core::convert::identity));
         }
         // SAFETY: there is room, and the thread has entered.
@@ -205,7 +209,7 @@ impl Telemetry {
         slot.leave();
     }
 
-    /// Emits an event, which has begun, in the next block.
+    /// Emits an event that has been started in the next block.
     #[cold]
     #[inline(never)]
     fn emit_behind<const W: usize>(&'static self, slot: &Slot, event: u16, words: [u64; W]) {
@@ -216,7 +220,7 @@ impl Telemetry {
         slot.leave();
     }
 
-    /// Emits an event with a tail; the words have the lengths of its parts.
+    /// Emits an event with a tail. The words contain the lengths of its parts.
     #[inline(always)]
     pub fn emit_tail<const W: usize, const T: usize>(
         &'static self,
@@ -234,7 +238,7 @@ impl Telemetry {
             let place = slot.place();
             let mut at = place.1;
             let mut put = |word| {
-                // SAFETY: there is room for as many words as were counted, and the thread has entered.
+                // SAFETY: there is room for the counted number of words, and the thread has entered.
                 unsafe {
                     at = at.add(1);
                     store(at, word);
@@ -250,7 +254,7 @@ impl Telemetry {
                     put(u64::from_ne_bytes(last));
                 }
             }
-            // SAFETY: as before. A block has fewer than 65,536 words.
+            // SAFETY: as above. A block has fewer than 65,536 words.
             #[allow(clippy::cast_possible_truncation)]
             unsafe {
                 slot.publish(place, event, count as u16);
@@ -259,8 +263,8 @@ impl Telemetry {
         slot.leave();
     }
 
-    /// Emits an event that is in no DTD: a name and bytes. It becomes a comment of the trace. Notes are on with the last bit of the
-    /// control word, as by `all` and `notes`.
+    /// Emits an event that is not in the DTD: a name and bytes. It becomes a comment in the trace. Notes are enabled by
+    /// the last bit of the control word, as set by `all` and `notes`.
     pub fn note(&'static self, name: &str, bytes: &[u8]) {
         if self.is_on(63) {
             let (name_length, name) = text(name);
@@ -272,7 +276,7 @@ impl Telemetry {
         }
     }
 
-    /// Counts an event of a signal handler that interrupts an event of its thread.
+    /// Counts an event of a signal handler that interrupted an event of its thread.
     #[cold]
     fn interrupted(&self, slot: &Slot) {
         if slot.busy.load(Relaxed) & MUTED != 0 {
@@ -286,7 +290,7 @@ impl Telemetry {
         count.fetch_add(1, Relaxed);
     }
 
-    /// Finds room for an event, at the end of a block or where the thread has no ring.
+    /// Finds room for an event if the block is full or the thread has no ring.
     #[cold]
     #[inline(never)]
     fn refill(&'static self, slot: &Slot, bytes: u64) -> bool {
@@ -297,20 +301,21 @@ impl Telemetry {
     }
 
     fn find_room(&'static self, slot: &Slot, bytes: u64) -> bool {
-        // Before a start has succeeded nobody gets a ring: there is none to take back where it fails.
+        // No ring is assigned before a start has succeeded, so a failed start need not take any back.
         let is_running = self.state.load(Acquire) == RUNNING;
         let mapping = if is_running { self.mapping().or_else(|| self.make_again()) } else { None };
         let Some(mapping) = mapping else {
             self.lost.fetch_add(1, Relaxed);
             return false;
         };
-        // A slot is of one telemetry: another one's events do not go to its ring.
+        // A slot belongs to one telemetry, so events of another telemetry must not go to its ring.
         let has_ring = slot.is_of(self) || (slot.is_detached() && self.attach(&mapping, slot));
         let Some(ring) = slot.part().filter(|_| has_ring) else {
             mapping.header().refused.fetch_add(1, Relaxed);
             return false;
         };
-        // Beside the event there has to be room for one that says how many were dropped, and for two that name threads.
+        // In addition to the event, there must be room for an event that reports dropped events, and for two that
+        // identify threads.
         if bytes + DROPPED_BYTES + 2 * THREAD_BYTES > ring.block() {
             ring.head.dropped.fetch_add(1, Relaxed);
             return false;
@@ -333,10 +338,10 @@ impl Telemetry {
         true
     }
 
-    /// Takes a ring for a thread. With [`Policy::Block`] it waits for one, for at most [`Settings::patience`].
+    /// Acquires a ring for a thread. With [`Policy::Block`], waits for one for at most [`Settings::patience`].
     fn attach(&'static self, mapping: &Mapping, slot: &Slot) -> bool {
         let moved = self.moved.load(Acquire);
-        // Where none was free, and none has been left since, none is free.
+        // If no ring was free, and none has been released since then, none is free now.
         if moved == slot.refused_at.load(Relaxed) && !mapping.header().refused.load(Relaxed).is_multiple_of(64) {
             return false;
         }
@@ -357,7 +362,7 @@ impl Telemetry {
         true
     }
 
-    /// Leaves the ring to other threads, as this one ends.
+    /// Releases the ring, because this thread is ending.
     pub(crate) fn leave(&self, slot: &Slot) {
         let Some(ring) = slot.part().filter(|_| slot.is_of(self)) else { return };
         let before = slot.busy.swap(1, Relaxed);
@@ -372,7 +377,8 @@ impl Telemetry {
         slot.busy.store(before, Relaxed);
     }
 
-    /// Says whose the events are that follow; and what the thread dropped that had the ring before.
+    /// Writes an event that identifies the thread of the following events, and the events dropped by the previous
+    /// thread of the ring.
     fn introduce(&self, slot: &Slot, ring: &RingPart) {
         let (thread, before) = (slot.thread.load(Relaxed), ring.own.named.load(Relaxed));
         let name = |number: u32, name: [u64; 2]| {
@@ -389,16 +395,16 @@ impl Telemetry {
         self.report_dropped(slot, ring);
     }
 
-    /// Fills what is left of a block.
+    /// Fills the rest of a block.
     fn fill_block(&self, slot: &Slot) {
         let left = slot.limit.load(Relaxed).saturating_sub(slot.position.load(Relaxed)) / 8;
         if let Some(words) = left.checked_sub(1).and_then(|words| u16::try_from(words).ok()) {
-            // SAFETY: there is room for this many words, up to the limit; their content does not matter.
+            // SAFETY: there is room for this many words up to the limit, and their content does not matter.
             unsafe { slot.publish(slot.place(), PAD, words) };
         }
     }
 
-    /// Goes to the next block, if the policy allows it.
+    /// Advances to the next block, if the policy allows it.
     fn next_block(&self, policy: Policy, slot: &Slot, ring: &RingPart) -> bool {
         let ring_bytes = ring.bytes;
         let end = slot.position.load(Relaxed) + ring.block();
@@ -417,7 +423,7 @@ impl Telemetry {
             let oldest = end.saturating_sub(ring_bytes);
             ring.own.go_to(end, oldest);
             ring.head.oldest.store(oldest, SeqCst);
-            // Before anything is overwritten, everybody can see that it is.
+            // Announce the overwriting to all readers before it starts.
             fence(SeqCst);
             slot.limit.store(end, Relaxed);
         }
@@ -425,7 +431,8 @@ impl Telemetry {
         found
     }
 
-    /// Sleeps until `find` returns a value, for at most [`Settings::patience`]. With `for_drain`, the time starts again whenever the drain makes progress.
+    /// Sleeps until `find` returns a value, for at most [`Settings::patience`]. With `for_drain`, the time starts again
+    /// whenever the drain makes progress.
     fn wait_for<T>(&self, for_drain: bool, find: impl Fn() -> Option<T>) -> Option<T> {
         let patience = self.chosen()?.patience;
         let mut until = monotonic().saturating_add(patience);
@@ -447,7 +454,7 @@ impl Telemetry {
         }
     }
 
-    /// Wakes the threads that wait: events were drained, or a ring was left.
+    /// Wakes the waiting threads after events were drained or a ring was released.
     pub(crate) fn moved_on(&self) {
         self.moved.fetch_add(1, SeqCst);
         if self.waiting.load(SeqCst) != 0 {
@@ -455,7 +462,7 @@ impl Telemetry {
         }
     }
 
-    /// Writes how many events were dropped, where some were since the last time.
+    /// Writes the number of events dropped since the last report, if there are any.
     fn report_dropped(&self, slot: &Slot, ring: &RingPart) {
         let count = ring.unreported();
         if count != 0 && slot.has_room(DROPPED_BYTES) {
@@ -465,7 +472,7 @@ impl Telemetry {
         }
     }
 
-    /// Tells the drain that there is something to do.
+    /// Wakes the drain.
     fn call_drain(&self) {
         self.wake.fetch_add(1, Relaxed);
         if self.sleeping.load(Relaxed) != 0 {
@@ -479,7 +486,7 @@ impl Telemetry {
         if base.is_null() {
             return None;
         }
-        // SAFETY: it was stored behind the shape of its mapping and the rings of that, which stay.
+        // SAFETY: it was stored after the shape of its mapping and the rings, which are permanent.
         Some(unsafe { Mapping::new(base, self.own.load(Relaxed), self.shape()) })
     }
 
@@ -494,17 +501,18 @@ impl Telemetry {
         }
     }
 
-    /// Makes the buffers. On an error returns the system's number of it.
+    /// Creates the buffers. Returns the system's error number on failure.
     pub(crate) fn make(&self, shape: Shape, chosen: &Chosen, clock: Clock) -> Result<(), i32> {
         let bytes = usize::try_from(shape.bytes()).map_err(|_| libc::EFBIG)?;
-        // Those of a parent, or of a start that failed, stay: a debugger or a signal handler may be at them.
+        // The rings of a parent, or of a failed start, are kept, because a debugger or a signal handler may be using
+        // them.
         let own: *mut OwnRing = sys::private(size_of::<OwnRing>() * shape.all_rings() as usize)?.cast();
         self.made.store(monotonic(), Relaxed);
         let base = match self.buffers_path(chosen) {
             Some(path) => sys::make(path.c_str(), bytes, usize::try_from(shape.rings_at).unwrap_or(bytes))?,
             None => sys::private(bytes)?,
         };
-        // SAFETY: a new mapping of this length, and as many rings, for which zeros are values.
+        // SAFETY: this is a new mapping of this length and as many rings, for which zeros are valid values.
         let mapping = unsafe { Mapping::new(base, own, shape) };
         let (start, line) = Moment::calibrate(clock);
         let trace = chosen.trace.as_os_str().as_encoded_bytes();
@@ -525,13 +533,13 @@ impl Telemetry {
         Ok(())
     }
 
-    /// Shows the buffers to all threads, and has them know the strings of the process.
+    /// Publishes the buffers to all threads, and copies the strings of the process to them.
     fn show(&self, mapping: &Mapping) {
         self.base.store(mapping.base, Release);
         mapping.copy_strings();
     }
 
-    /// Makes the buffers of a forked child, of the shape that its parent's have.
+    /// Creates the buffers of a forked child, with the same shape as those of its parent.
     fn make_again(&self) -> Option<Mapping> {
         let chosen = self.chosen()?;
         if self.state.load(Acquire) != RUNNING {
@@ -542,7 +550,7 @@ impl Telemetry {
             if self.base.load(Acquire).is_null() {
                 made = self.make(self.shape(), chosen, self.clock());
             }
-            // What failed once is not tried with each event.
+            // A failure is not retried at each event.
             if made.is_ok() {
                 self.making.store(0, Release);
             }
@@ -550,13 +558,14 @@ impl Telemetry {
         self.mapping()
     }
 
-    /// Returns what was chosen at the start.
+    /// Returns the settings at the start.
     pub(crate) fn chosen(&self) -> Option<&'static Chosen> {
-        // SAFETY: it is null, or of a box that was leaked.
+        // SAFETY: it is null or points to a leaked box.
         unsafe { self.chosen.load(Acquire).as_ref() }
     }
 
-    /// Sets what was chosen. It stays, for forked children and for signal handlers: a few bytes for each start.
+    /// Stores the settings. They are never freed, because forked children and signal handlers use them: a few bytes for
+    /// each start.
     pub(crate) fn choose(&self, chosen: Chosen) -> &'static Chosen {
         let chosen: &'static Chosen = Box::leak(Box::new(chosen));
         self.chosen.store(core::ptr::from_ref(chosen).cast_mut(), Release);
@@ -570,13 +579,14 @@ impl Telemetry {
         Some(path.push(b".").number(self.made.load(Relaxed)))
     }
 
-    /// Forgets the buffers: those of the parent, in a forked child. The shape and the clock stay. Private zeros take the place of the
-    /// mapping, for an event that a signal handler interrupted to fork: its rest reaches nobody.
+    /// Detaches a forked child from the parent's buffers, but keeps the shape and the clock. The mapping is replaced by
+    /// private zeros, for an event that was interrupted by a signal handler that forked: the rest of that event goes
+    /// nowhere.
     pub(crate) fn forget(&self) {
         if let Some(mapping) = self.mapping() {
             self.base.store(core::ptr::null_mut(), Release);
             let bytes = usize::try_from(mapping.shape.bytes()).unwrap_or(0);
-            // SAFETY: the whole of the mapping, which stays mapped. Nobody else is there who could have something in it.
+            // SAFETY: this is the complete mapping, which stays mapped. No other thread exists that could be using it.
             unsafe { sys::blank(mapping.base, bytes) };
         }
         self.lost.store(0, Relaxed);
@@ -585,7 +595,7 @@ impl Telemetry {
     }
 }
 
-/// The bit of a slot whose thread drains: what it emits is not counted, either.
+/// The bit of a slot whose thread drains. Its events are not counted either.
 pub(crate) const MUTED: u32 = 2;
 
 #[cfg(all(loom, test))]

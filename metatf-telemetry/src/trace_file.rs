@@ -1,4 +1,4 @@
-//! The file of a trace: of one process at a time, and never put over a file of another kind.
+//! The file of a trace, which belongs to one process at a time and never replaces a file of another kind.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter};
@@ -10,34 +10,39 @@ use metatf::container::Sink;
 use crate::error::Error;
 use crate::sys;
 
-/// Where a trace goes.
+/// The destination of a trace.
 pub type TraceSink = Box<dyn Sink + Send>;
 
-/// Bytes that are written to a file at once.
+/// Number of bytes to write to a file at a time.
 const BUFFER: usize = 1 << 18;
 
 /// Opens the file of a trace.
 ///
 /// # Errors
-/// The system's; another process writes to it; it is a file of another kind.
+/// Returns an error if the file cannot be opened, another process is writing to it, or it is not a trace.
 pub(crate) fn create(path: &Path) -> Result<TraceSink, Error> {
     match open(path)? {
         Some(file) => Ok(sink(file)),
-        None => Err(fail(path, "another trace is being written there")),
+        None => Err(fail(path, "another process is writing a trace to this file")),
     }
 }
 
-/// Opens the file of a trace; where another process writes to it, one with this process's number in its name. Returns its path, too.
+/// Opens the file of a trace. If another process is writing to it, opens a file with this process's ID in its name.
+/// Returns the path as well.
 pub(crate) fn create_own(path: &Path) -> Result<(PathBuf, TraceSink), Error> {
     if let Some(file) = open(path)? {
         return Ok((path.to_owned(), sink(file)));
     }
     let numbered = numbered(path, sys::process());
-    eprintln!("telemetry: another process writes to {}: this one's trace is {}", path.display(), numbered.display());
+    eprintln!(
+        "telemetry: another process is writing to {}: the trace of this process is {}",
+        path.display(),
+        numbered.display()
+    );
     create(&numbered).map(|sink| (numbered, sink))
 }
 
-/// Puts the number of a process into a path: `events.mtf` becomes `events.1234.mtf`.
+/// Inserts a process ID into a path: `events.mtf` becomes `events.1234.mtf`.
 pub(crate) fn numbered(path: &Path, process: u32) -> PathBuf {
     match path.extension() {
         Some(extension) => path.with_extension(format!("{process}.{}", extension.to_string_lossy())),
@@ -53,10 +58,11 @@ fn fail(path: &Path, why: &'static str) -> Error {
     Error::File("write the trace", path.to_owned(), io::Error::other(why))
 }
 
-/// Opens a file and empties it; `None` if another process has it. The lock lasts as long as it is open.
+/// Opens a file and truncates it. Returns `None` if another process has locked it. The lock lasts as long as the file
+/// is open.
 fn open(path: &Path) -> Result<Option<File>, Error> {
     let failed = |error| Error::File("create", path.to_owned(), error);
-    // A terminal, a pipe: what is written there replaces nothing.
+    // A terminal or a pipe: writing to it does not replace anything.
     if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
         return OpenOptions::new().write(true).open(path).map(Some).map_err(failed);
     }
@@ -67,7 +73,7 @@ fn open(path: &Path) -> Result<Option<File>, Error> {
     let mut first = [0; 4];
     let read = file.read_at(&mut first, 0).map_err(failed)?;
     if read > 0 && first != *b"\x7fMTF" {
-        return Err(fail(path, "a file is there that is no trace; remove it, or name another"));
+        return Err(fail(path, "the file exists and is not a trace; delete it or choose another name"));
     }
     file.set_len(0).map_err(failed)?;
     Ok(Some(file))

@@ -1,4 +1,5 @@
-//! What programs with the header for C leave: chunks of their trace that were not written, one in each buffer.
+//! The data that programs with the header for C leave behind: chunks that were not written to the trace, one in each
+//! buffer.
 
 use std::path::Path;
 
@@ -10,7 +11,7 @@ use crate::encode::Encoder;
 use crate::error::Error;
 use crate::image::{Image, ImageChunk};
 
-/// The chunks of buffers, and what is wrong with some.
+/// The chunks of buffers, and warnings about invalid ones.
 pub(crate) struct Unwritten {
     chunks: Vec<ImageChunk>,
     pub(crate) warnings: Vec<String>,
@@ -18,11 +19,14 @@ pub(crate) struct Unwritten {
 }
 
 impl Unwritten {
-    /// Reads what the buffers have that the trace has not, which was read before. It is the process's trace, or `None`.
+    /// Reads the chunks in the buffers that are missing from the trace. `trace` is the trace of the process, which has
+    /// been read before, or `None`.
     pub(crate) fn of(image: &Image, trace: Option<&Path>) -> Self {
         let (mut chunks, mut warnings, mut lost) = (Vec::new(), Vec::new(), Vec::new());
         if image.is_live() {
-            warnings.push("the process runs: events that it wrote to the trace meanwhile may be missing".to_owned());
+            warnings.push(
+                "the process is running: events that it wrote to the trace in the meantime may be missing".to_owned(),
+            );
         }
         for index in 0..image.rings {
             match image.chunk(index) {
@@ -31,7 +35,7 @@ impl Unwritten {
                 Err(error) => lost.push(error.to_string()),
             }
         }
-        // A chunk that was being written may be in the trace.
+        // A chunk that was being written may already be in the trace.
         let length = trace.and_then(|path| path.metadata().ok()).map_or(0, |about| about.len());
         chunks.retain(|chunk| chunk.sent == 0 || length < chunk.sent);
         Self { chunks, warnings, lost }
@@ -42,19 +46,20 @@ impl Unwritten {
         self.chunks.iter().map(|chunk| chunk.thread)
     }
 
-    /// Writes the chunks' records.
+    /// Writes the records of the chunks.
     pub(crate) fn write(&mut self, encoder: &mut Encoder) -> Result<(), Error> {
         for chunk in &self.chunks {
             if let Err(message) = write(chunk, encoder)? {
                 let thread = chunk.thread;
-                self.lost.push(format!("the buffer of thread {thread} is damaged: what follows is lost: {message}"));
+                self.lost
+                    .push(format!("the buffer of thread {thread} is corrupt, and later events are lost: {message}"));
             }
         }
         Ok(())
     }
 }
 
-/// Writes the records of a chunk, which is a group of its own; says what is wrong with its bytes.
+/// Writes the records of a chunk, which is a separate group. Returns a message if its bytes are invalid.
 fn write(chunk: &ImageChunk, encoder: &mut Encoder) -> Result<Result<(), String>, Error> {
     let schema = encoder.schema().clone();
     let explained = |error: &metatf::Error| metatf::explain(&schema.format, error).to_string();

@@ -1,8 +1,8 @@
-//! The DTDs that come with the project: file name and text.
+//! The DTDs included in the project.
 
 use metatf::dynamic::Schema;
 
-/// All of them, with their file names.
+/// All built-in DTDs, as pairs of file name and text.
 pub const DTDS: &[(&str, &str)] = &[
     ("HATF10.dtd", include_str!("../dtds/HATF10.dtd")),
     ("HATF10-split.dtd", include_str!("../dtds/HATF10-split.dtd")),
@@ -20,7 +20,7 @@ pub const DTDS: &[(&str, &str)] = &[
     ("xray.dtd", include_str!("../dtds/xray.dtd")),
 ];
 
-/// Returns the one that a path or URL names by its last component, with or without `.dtd`: its file name and text.
+/// Finds the DTD named by the last component of a path or URL, with or without `.dtd`. Returns its file name and text.
 #[must_use]
 pub fn find(url: &str) -> Option<(&'static str, &'static str)> {
     let wanted = file_name(url);
@@ -33,10 +33,10 @@ pub fn file_name(url: &str) -> &str {
     url.rsplit('/').next().unwrap_or(url)
 }
 
-/// Returns those that say how files without a header begin (spec 5.4).
+/// Returns the DTDs that describe files without a header (spec 5.4).
 #[must_use]
 pub fn of_raw_files() -> Vec<Schema> {
-    // Only these are parsed: a role that others have not stands in their text.
+    // Parse only DTDs that mention the role.
     let texts = DTDS.iter().filter(|(_, text)| text.contains("\"magic\""));
     let schemas = texts.filter_map(|(name, text)| Schema::parse(name, text.as_bytes()).ok());
     schemas.filter(|schema| schema.format.raw.is_some()).collect()

@@ -1,12 +1,12 @@
-//! Fields and records as people name them: `size`, `alloc.size`, `vfield`, `comment`.
+//! Names of fields and records as users write them: `size`, `alloc.size`, `vfield`, `comment`.
 
 use metatf::dynamic::{OwnedRecord, Schema};
 use metatf::format::COMMENT;
 use metatf::reader;
 use metatf_parser::schema::{Item, LeafId, Record, Repeated};
 
-/// Names given by a user. A field is meant by any run of the names that lead to it, from its record down: `size`,
-/// `alloc.size`, `box.point`; a record by its name alone.
+/// Names given by a user. Any contiguous part of the path from the record down to a field denotes the field: `size`,
+/// `alloc.size`, `box.point`. A record is denoted by its name alone.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FieldNames {
     names: Vec<(String, Vec<String>)>,
@@ -18,17 +18,17 @@ impl FieldNames {
         Self { names: names.iter().map(split).collect() }
     }
 
-    /// Whether a leaf is meant.
+    /// Returns whether any of the names denotes a leaf.
     pub(crate) fn mean(&self, record: &Record, index: u16, path: &[String]) -> bool {
         self.names.iter().any(|(_, parts)| means(parts, record, index, path))
     }
 
-    /// Whether a record as a whole is meant.
+    /// Returns whether any of the names denotes a record.
     pub(crate) fn mean_record(&self, record: &Record) -> bool {
         self.names.iter().any(|(name, _)| *name == record.name)
     }
 
-    /// The names that mean nothing in any of the schemas.
+    /// Returns the names that denote nothing in any of the schemas.
     pub(crate) fn unknown(&self, schemas: &[&Schema]) -> Vec<String> {
         let records = |schema: &&Schema| {
             let records: Vec<(u16, Record)> = (0..).zip(schema.dtd.records.iter().cloned()).collect();
@@ -45,7 +45,7 @@ impl FieldNames {
     }
 }
 
-/// A comment has one field, which is called by the record's name.
+/// Returns whether a name denotes a leaf. The only field of a comment has the record's name.
 fn means(parts: &[String], record: &Record, index: u16, path: &[String]) -> bool {
     let full: Vec<&str> = std::iter::once(record.name.as_str()).chain(path.iter().map(String::as_str)).collect();
     match index {
@@ -54,7 +54,7 @@ fn means(parts: &[String], record: &Record, index: u16, path: &[String]) -> bool
     }
 }
 
-/// The name of the value at an index of an owned record, with the numbers of repeated items: `n_items[2].x`.
+/// Returns the name of the value at an index of an owned record, with the indices of repeated items: `n_items[2].x`.
 pub(crate) fn name_at(record: &Record, owned: &OwnedRecord, index: usize) -> String {
     let mut finder = Finder { record, owned, next: 0, wanted: index, last: [0; 256] };
     finder.items(&record.items, "").unwrap_or_default()
@@ -69,7 +69,7 @@ struct Finder<'f> {
 }
 
 impl Finder<'_> {
-    /// Items nest at most 32 deep (spec 3.5), so this recursion is bounded.
+    /// Visits items, which nest at most 32 deep (spec 3.5), so the recursion is bounded.
     fn items(&mut self, items: &[Item], prefix: &str) -> Option<String> {
         for item in items {
             let found = match item {
@@ -102,7 +102,7 @@ impl Finder<'_> {
         None
     }
 
-    /// A `vfield` is its data.
+    /// Visits a nested record. A `vfield` is represented by its data.
     fn nested(&mut self, record: &str, items: &[Item], path: String) -> Option<String> {
         match items {
             [Item::Leaf(length), Item::Leaf(data)] if record == "vfield" => {
@@ -120,7 +120,7 @@ impl Finder<'_> {
         (!leaf.is_tag() && self.take(id)).then(|| format!("{prefix}{}", leaf.key))
     }
 
-    /// Goes on by one value; true at the one that is wanted.
+    /// Advances by one value. Returns true at the wanted value.
     fn take(&mut self, id: LeafId) -> bool {
         if let Some(reader::Item::Number(n)) = self.owned.get(self.next) {
             self.last[usize::from(id.0)] = n;

@@ -1,9 +1,9 @@
-//! The fields of a record by their names, and its values one after the other.
+//! The fields of a record by name, and its values in order.
 
 use metatf::dynamic::{Item as Value, OwnedRecord};
 use metatf_parser::schema::{Item, Leaf, LeafId, Record, Repeated};
 
-/// Returns the length leaf and the data leaf of a `vfield`; the data leaf stands for the whole (spec 8).
+/// Returns the length leaf and the data leaf of a `vfield`. The data leaf represents the entire `vfield` (spec 8).
 #[must_use]
 pub fn vfield(record: &str, items: &[Item]) -> Option<(LeafId, LeafId)> {
     match items {
@@ -12,7 +12,7 @@ pub fn vfield(record: &str, items: &[Item]) -> Option<(LeafId, LeafId)> {
     }
 }
 
-/// Returns the name of each leaf of a record, the tag included: its keys in JSON, with dots between.
+/// Returns the name of each leaf of a record, including the tag: its JSON keys, joined by dots.
 #[must_use]
 pub fn names(record: &Record) -> Vec<(LeafId, String)> {
     let mut names = Vec::new();
@@ -20,7 +20,7 @@ pub fn names(record: &Record) -> Vec<(LeafId, String)> {
     names
 }
 
-/// Items nest at most 32 deep (spec 3.5), so this recursion is bounded.
+/// Collects the names of items, which nest at most 32 deep (spec 3.5), so the recursion is bounded.
 fn collect(record: &Record, items: &[Item], prefix: &str, names: &mut Vec<(LeafId, String)>) {
     for item in items {
         match item {
@@ -56,22 +56,22 @@ fn collect_nested(record: &Record, nested: &str, items: &[Item], path: String, n
     }
 }
 
-/// Returns the leaf of this index.
+/// Returns the leaf with this index.
 #[must_use]
 pub fn leaf(record: &Record, id: LeafId) -> Option<&Leaf> {
     record.leaves.get(usize::from(id.0))
 }
 
-/// Returns whether a leaf is shown: tags and constants only with `all`, counts that are computed never (spec 8).
+/// Returns whether a leaf is shown. Tags and constants are shown only with `all`, and computed counts never (spec 8).
 #[must_use]
 pub fn is_shown(leaf: &Leaf, all: bool) -> bool {
     !leaf.is_implied() || all && leaf.computed.is_none()
 }
 
-/// Takes a record's values from its owned record, in the order of its leaves.
+/// A cursor over the values of an owned record, in the order of its leaves.
 #[derive(Debug)]
 pub struct Cursor<'t> {
-    /// Whose values they are.
+    /// The record that the values belong to.
     pub record: &'t Record,
     /// The values.
     pub owned: &'t OwnedRecord,
@@ -81,15 +81,15 @@ pub struct Cursor<'t> {
 }
 
 impl<'t> Cursor<'t> {
-    /// Before the first value.
+    /// Creates a cursor before the first value.
     #[must_use]
     pub fn new(record: &'t Record, owned: &'t OwnedRecord) -> Self {
-        // Only what repeats is counted.
+        // Only repetitions need counts.
         let counts = record.leaves.iter().any(|leaf| leaf.repeated);
         Self { record, owned, next: 0, last: vec![0; if counts { record.leaves.len() } else { 0 }] }
     }
 
-    /// Takes the next value. A tag that is always the same is not among the stored values.
+    /// Returns the next value. A tag with a fixed value is not stored.
     pub fn take(&mut self, id: LeafId) -> Option<(&'t Leaf, Value<'t>)> {
         let leaf = leaf(self.record, id)?;
         if leaf.is_tag() {
@@ -103,7 +103,7 @@ impl<'t> Cursor<'t> {
         Some((leaf, value))
     }
 
-    /// Returns the value last taken of a leaf that counts.
+    /// Returns the last value of a leaf that stores a count.
     #[must_use]
     pub fn count(&self, id: LeafId) -> u64 {
         self.last.get(usize::from(id.0)).copied().unwrap_or(0)

@@ -1,19 +1,20 @@
-//! Tools over Meta-TF traces of any DTD.
+//! Tools for Meta-TF traces with any DTD.
 //!
-//! | module | what it answers |
+//! | module | content |
 //! | --- | --- |
-//! | [`recode`] | the same records in another encoding: planners, presets |
-//! | [`convert`] | the records of one DTD as those of another, fields matched by name |
-//! | [`merge`] | several traces as one, in order |
-//! | [`compare`] | what differs between two traces |
+//! | [`recode`] | writing the same records in another encoding: planners, presets |
+//! | [`convert`] | converting records to another DTD, matching fields by name |
+//! | [`merge`] | merging several traces in order |
+//! | [`compare`] | comparing two traces |
 //! | [`condition`] | which rows satisfy a condition such as `size > 4096 and thread != 1` |
-//! | [`fields`] | the fields of a record by their names, and its values one after the other |
-//! | [`roles`] | what fields are to tools, by annotations: times, threads, numbers of spans |
-//! | [`spans`] | which records begin and end spans, and what lies in what |
-//! | [`built_in`] | the DTDs that come with the project |
-//! | [`pipeline`] | a thread that works on the results of another, in order |
+//! | [`fields`] | the fields of a record by name, and its values in order |
+//! | [`roles`] | the meaning of fields to tools, by annotation: times, threads, span numbers |
+//! | [`spans`] | the records that begin and end spans, and the nesting of spans |
+//! | [`built_in`] | the DTDs included in the project |
+//! | [`pipeline`] | a thread that processes the results of another in order |
 //!
-//! Traces are read and written by [`metatf::dynamic`]. With the feature `parallel` several threads plan the leaves of a block.
+//! Traces are read and written with [`metatf::dynamic`]. With the feature `parallel`, several threads plan the leaves
+//! of a block.
 //!
 //! ```
 //! use metatf::container::WriteOptions;
@@ -34,7 +35,7 @@
 //! let mut trace = Trace::from_slice(&file)?;
 //! let (recoded, report) = recode(&mut trace, Vec::new(), &WriteOptions::default(), Options::default(), || {})?;
 //! assert_eq!(report.records, 1000);
-//! // One metadata record says the stride.
+//! // One metadata record sets the stride.
 //! assert!(recoded.len() < file.len());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

@@ -1,4 +1,4 @@
-//! Sources of records that are in order, each by itself, as one: traces whose records are converted to one DTD, or what a caller has.
+//! Merges ordered sources of records, such as traces whose records are converted to the same DTD.
 
 use crate::convert::{ConvertError, Converted, ConvertedSink, Converter, at_record};
 use metatf::Change;
@@ -10,33 +10,35 @@ use metatf::reader::{At, Event};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// A record, and the key that orders it.
+/// A record with the key that orders it.
 #[derive(Clone, Debug, Default)]
 pub struct Keyed {
-    /// Smaller ones come first.
+    /// The key; records with smaller keys come first.
     pub key: u64,
     /// Index of the section.
     pub section: usize,
     /// Index of the record.
     pub record: u16,
-    /// Its values.
+    /// The values.
     pub owned: OwnedRecord,
 }
 
-/// Gives records in order.
+/// A source of records in ascending order of their keys.
 pub trait Source<W, E> {
-    /// Reads the next record. Elements of tables, which have no place in the order, go to `to`. False at the end.
+    /// Reads the next record. Passes elements of tables, which are not part of the order, to `to`. Returns false at the
+    /// end.
     ///
     /// # Errors
-    /// The source's; that of `to`.
+    /// Returns an error of the source or of `to`.
     fn next(&mut self, to: &mut W, keyed: &mut Keyed) -> Result<bool, E>;
 }
 
-/// Gives the records of all sources to `put` in the order of their keys. Of equal keys those of the first source come first;
-/// records of one source keep their order. Memory: one record of each source, and what the sources have.
+/// Passes the records of all sources to `put` in the order of their keys. For equal keys, records of earlier sources
+/// come first, and records of the same source keep their order. Memory use is one record per source, plus that of the
+/// sources themselves.
 ///
 /// # Errors
-/// The first of a source, or of `put`.
+/// Returns the first error of a source or of `put`.
 pub fn merge<W, E, S: Source<W, E>>(
     sources: &mut [S],
     to: &mut W,
@@ -53,7 +55,7 @@ pub fn merge<W, E, S: Source<W, E>>(
     }
     while let Some(Reverse((_, index))) = waiting.pop() {
         let Some((source, head)) = heads.get_mut(index) else { continue };
-        // As long as no other source has an earlier record, this one need not wait.
+        // No other source has an earlier record, so this one need not wait.
         let limit = waiting.peek().map(|Reverse(first)| *first);
         loop {
             put(to, head)?;
@@ -69,23 +71,25 @@ pub fn merge<W, E, S: Source<W, E>>(
     Ok(())
 }
 
-/// Makes the key of a record of the target, by the record's index. It may change numbers of the record, and gives `None` for a record
-/// that has no place of its own in the order.
+/// A function that returns the key of a target record with a given index. It may change numbers in the record. It
+/// returns `None` for a record without its own position in the order.
 pub type KeyOf<'k> = Box<dyn FnMut(u16, &mut OwnedRecord) -> Option<u64> + 'k>;
 
-/// A trace as a source: its records converted to the target's DTD, its tables joined with those that the target has.
+/// A trace as a source: its records are converted to the target's DTD, and its tables are merged with those of the
+/// target.
 pub struct TraceSource<'a> {
     trace: Trace<'a>,
     converter: Converter,
     key: KeyOf<'a>,
-    /// By section of the target: the key of the record before. What has none of its own takes it.
+    /// The key of the previous record, by section of the target. Records without their own key inherit it.
     last: Vec<u64>,
-    /// By section of the trace: records take its elements, so the target makes them again.
+    /// Whether records take the elements of each section of the trace, in which case the target creates the elements
+    /// again.
     taken: Vec<bool>,
 }
 
 impl<'a> TraceSource<'a> {
-    /// Makes a source. Records and comments before the first record with a key have the key `first`.
+    /// Creates a source. Records and comments before the first record with a key get the key `first`.
     pub fn new(mut trace: Trace<'a>, converter: Converter, first: u64, key: KeyOf<'a>) -> Self {
         trace.reader_mut().set_all(true);
         let last = vec![first; converter.target().format.sections.len()];
@@ -93,19 +97,19 @@ impl<'a> TraceSource<'a> {
         Self { trace, converter, key, last, taken }
     }
 
-    /// The trace, as far as it was read.
+    /// Returns the trace at its current position.
     #[must_use]
     pub fn trace(&self) -> &Trace<'a> {
         &self.trace
     }
 
-    /// Where the fields go.
+    /// Returns the converter of the fields.
     #[must_use]
     pub fn converter(&self) -> &Converter {
         &self.converter
     }
 
-    /// A section whose elements come to be taken by records, or to be pointed at, by metadata.
+    /// Notes a section whose elements metadata lets records take or refer to.
     fn metadata(&mut self, at: At, metadata: Metadata) -> Result<(), ConvertError> {
         let format = &self.trace.schema().format;
         let declared = || {
@@ -124,7 +128,7 @@ impl<'a> TraceSource<'a> {
                 Ok(())
             }
             Ok(Change::Interpretation(offset @ Interpretation::SectionOffset(_))) if declared() != Some(offset) => {
-                let why = "metadata makes an offset of a field that is none in the DTD: it cannot be moved";
+                let why = "cannot convert an offset that is declared by metadata but not by the DTD";
                 Err(ConvertError::Read(at_record(&self.trace, at, ErrorKind::Usage(why))))
             }
             _ => Ok(()),

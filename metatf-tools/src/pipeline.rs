@@ -1,26 +1,26 @@
-//! Two threads, of which one fills items and the other takes them in their order.
+//! A pair of threads: one fills items and the other processes them in order.
 //!
-//! Items go over in a bounded channel and come back spent, to be filled again: no more than a few are on their way, and their
-//! memory serves for all. A side that ends, by an error or a panic, too, drops its end of the pipe: the other one learns it
-//! when it next gives, takes or waits, so neither waits for a side that is gone.
+//! Items travel through a bounded channel and return empty to be refilled, so only a few items exist at a time and
+//! their memory is reused. If either side ends, even with an error or a panic, it drops its end of the pipe. The other
+//! side notices this the next time it sends, receives or waits, so neither side waits forever.
 
 use std::io;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread;
 
-/// Where items go.
+/// The sending end of a pipe.
 pub struct Feed<T> {
     full: SyncSender<T>,
     spent: Receiver<T>,
 }
 
-/// Where items come from.
+/// The receiving end of a pipe.
 pub struct Drain<T> {
     full: Receiver<T>,
     spent: Sender<T>,
 }
 
-/// Both ends of a pipe in which this many items may wait.
+/// Creates both ends of a pipe that buffers up to `waiting` items.
 #[must_use]
 pub fn pipe<T>(waiting: usize) -> (Feed<T>, Drain<T>) {
     let (to, full) = sync_channel(waiting);
@@ -29,19 +29,19 @@ pub fn pipe<T>(waiting: usize) -> (Feed<T>, Drain<T>) {
 }
 
 impl<T> Feed<T> {
-    /// Hands an item over, and waits while too many wait. False: the other side has ended.
+    /// Sends an item, and blocks while the buffer is full. Returns false if the other side has ended.
     #[must_use]
     pub fn give(&self, item: T) -> bool {
         self.full.send(item).is_ok()
     }
 
-    /// A spent item, if there is one.
+    /// Returns an empty item, if there is one.
     #[must_use]
     pub fn spent(&self) -> Option<T> {
         self.spent.try_recv().ok()
     }
 
-    /// A spent item, once there is one; `None`: the other side has ended.
+    /// Waits for an empty item. Returns `None` if the other side has ended.
     #[must_use]
     pub fn wait_for_spent(&self) -> Option<T> {
         self.spent.recv().ok()
@@ -49,10 +49,10 @@ impl<T> Feed<T> {
 }
 
 impl<T> Drain<T> {
-    /// Takes all items, until an error or the end of the other side.
+    /// Processes all items until an error occurs or the other side ends.
     ///
     /// # Errors
-    /// What `take` returns.
+    /// Returns the error of `take`.
     pub fn each<E>(self, mut take: impl FnMut(&mut T) -> Result<(), E>) -> Result<(), E> {
         for mut item in self.full {
             take(&mut item)?;
@@ -63,11 +63,11 @@ impl<T> Drain<T> {
     }
 }
 
-/// Runs `there` in a thread of its own and `here` in this one, and gives what both return. Each owns its end of the pipe, so
-/// that the end is gone when it returns. A panic of either goes on here, once both have ended.
+/// Runs `there` in a new thread and `here` in the current one, and returns both results. Each closure owns its end of
+/// the pipe and so drops it when it returns. A panic in either closure resumes here after both have ended.
 ///
 /// # Errors
-/// The system has no thread.
+/// Returns an error if the system cannot create a thread.
 pub fn beside<A: Send, B>(
     name: &str,
     there: impl FnOnce() -> A + Send,
@@ -86,8 +86,8 @@ mod tests {
     use super::*;
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
-    /// Gives numbers up to `give`, and takes them up to `take`, where an error ends it; by whom they were given and taken in the
-    /// end, and how many items were made.
+    /// Sends numbers up to `give` and receives them up to `take`, where an error ends the receiver. Returns the results
+    /// of both sides and the number of items created.
     fn run(give: usize, take: usize, waiting: usize) -> (usize, Result<(), usize>, usize) {
         let (feed, drain) = pipe::<Vec<usize>>(waiting);
         let mut made = 0;

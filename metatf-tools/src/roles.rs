@@ -1,5 +1,6 @@
-//! What fields are to the tools, by the annotation `role` (spec 2): the time of a record, its thread, labels of addresses, numbers of spans.
-//! What an emitter fills in by `source` has the same role, unless another one is given.
+//! The meaning of fields to the tools, given by the annotation `role` (spec 2): the time of a record, its thread,
+//! address labels and span numbers. A field that an emitter fills in because of `source` has the same role, unless
+//! `role` is set.
 
 use metatf::dynamic::{Item, OwnedRecord};
 use metatf_parser::schema::{Leaf, LeafId, Record};
@@ -7,39 +8,39 @@ use metatf_parser::schema::{Leaf, LeafId, Record};
 /// The role of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// When the record was.
+    /// The time of the record.
     Time,
-    /// The number of a string.
+    /// The ID of a string.
     StringId,
-    /// The string with the number that is in the same record.
+    /// The string whose ID is in the same record.
     String,
-    /// An address that gets the string whose number is in the same record as its label.
+    /// An address that is labeled with the string whose ID is in the same record.
     Labelled,
-    /// An address that is shown with its label.
+    /// An address to show with its label.
     Address,
-    /// The thread that made the record.
+    /// The thread that wrote the record.
     Thread,
-    /// The process that made it, or the trace that it comes from.
+    /// The process that wrote the record, or the trace that it comes from.
     Process,
     /// The number of a span.
     Span,
-    /// The number of the span above.
+    /// The number of the parent span.
     Parent,
-    /// How severe it is: a number, the smaller the more.
+    /// The severity as a number; smaller is more severe.
     Level,
-    /// The part of the program that it is of.
+    /// The part of the program that the record belongs to.
     Target,
-    /// A file of the source.
+    /// A source file.
     File,
-    /// A line of that.
+    /// A line in the source file.
     Line,
-    /// Names of fields, with commas between.
+    /// Comma-separated field names.
     Fields,
-    /// The number of a field among these.
+    /// The index of a field in these names.
     Field,
     /// The value of a field.
     Value,
-    /// What the thread is called.
+    /// The name of the thread.
     ThreadName,
 }
 
@@ -88,17 +89,18 @@ pub fn first(record: &Record, role: Role) -> Option<LeafId> {
     (0..=u8::MAX).map(LeafId).zip(&record.leaves).find(|(_, leaf)| of(leaf) == Some(role)).map(|(id, _)| id)
 }
 
-/// Where the value of a leaf is in the owned records of its record.
+/// The position of a leaf's value in the owned records of its record type.
 #[derive(Clone, Copy, Debug)]
 pub enum Place {
-    /// This many values are before it.
+    /// The number of values before it.
     Behind(usize),
-    /// A repetition is before it, and this many values are behind it.
+    /// The number of values after it, if a repetition precedes it.
     Before(usize),
 }
 
 impl Place {
-    /// Returns the place of a leaf; `None` where repetitions stand on both sides, of a repeated leaf, and of a tag.
+    /// Returns the position of a leaf. Returns `None` for a repeated leaf, for a tag, and if there are repetitions both
+    /// before and after the leaf.
     #[must_use]
     pub fn of(record: &Record, id: LeafId) -> Option<Self> {
         record.leaf(id).filter(|leaf| !leaf.is_tag() && !leaf.repeated)?;
@@ -111,7 +113,7 @@ impl Place {
         count(before).map(Self::Behind).or_else(|| count(behind).map(Self::Before))
     }
 
-    /// Returns the place among the values of a record.
+    /// Returns the index among the values of a record.
     #[must_use]
     pub fn index(self, owned: &OwnedRecord) -> Option<usize> {
         match self {
@@ -135,7 +137,7 @@ impl Place {
         }
     }
 
-    /// Changes the value, which is a number.
+    /// Sets the value, which must be a number.
     pub fn set_number(self, owned: &mut OwnedRecord, number: u64) {
         if let Some(index) = self.index(owned) {
             owned.set_number(index, number);

@@ -1,9 +1,9 @@
-//! How the leaves of a DTD reach stream sections.
+//! The stream sections that the leaves of a DTD use.
 
 use metatf::dynamic::Schema;
 use metatf_parser::schema::Interpretation;
 
-/// By number, the stream sections that leaves take values from or point into, as the DTD says.
+/// Returns, by section number, whether leaves of the DTD take values from a stream section or point into it.
 pub(crate) fn reached(schema: &Schema) -> [bool; 256] {
     let mut reached = [false; 256];
     for leaf in schema.dtd.records.iter().flat_map(|r| &r.leaves) {
@@ -18,7 +18,7 @@ pub(crate) fn reached(schema: &Schema) -> [bool; 256] {
     reached
 }
 
-/// By number, the stream sections that are filled by the records that take values from them.
+/// Returns, by section number, whether the records that take values from a stream section also fill it.
 pub(crate) fn filled(schema: &Schema) -> [bool; 256] {
     let mut filled = [false; 256];
     for leaf in schema.dtd.records.iter().flat_map(|r| &r.leaves) {
@@ -29,7 +29,7 @@ pub(crate) fn filled(schema: &Schema) -> [bool; 256] {
     filled
 }
 
-/// The stream section that a leaf takes values from.
+/// Returns the stream section that a leaf takes values from.
 fn taken_from(schema: &Schema, interpretation: Interpretation) -> Option<u8> {
     match interpretation {
         Interpretation::SectionStride { section, .. } => Some(section),
@@ -38,7 +38,7 @@ fn taken_from(schema: &Schema, interpretation: Interpretation) -> Option<u8> {
     }
 }
 
-/// The index of the section that a leaf points into.
+/// Returns the index of the section that a leaf points into.
 pub(crate) fn offset_into(schema: &Schema, interpretation: Interpretation) -> Option<usize> {
     match interpretation {
         Interpretation::SectionOffset(number) => schema.format.section_index(number),

@@ -1,12 +1,12 @@
-//! Where on an owned record the values of each leaf stand.
+//! Indices of each leaf's values in an owned record.
 
 use metatf::dynamic::OwnedRecord;
 use metatf::format::{Record, Step, Steps};
 use metatf::reader::Item;
 use std::convert::Infallible;
 
-/// For each leaf of a record the indices of its values on an owned record: one, or as many as a repetition says. Used again from
-/// record to record.
+/// For each leaf of a record, the indices of its values in an owned record: a single index, or one per repeated item.
+/// The memory is reused for the next record.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ValueIndices {
     by_leaf: Vec<Vec<usize>>,
@@ -20,7 +20,7 @@ impl ValueIndices {
         let Ok(()) = record.walk(record.first_value(), &mut IndexFinder { indices: self, owned, next: 0 });
     }
 
-    /// The indices of a record that repeats nothing: the same in every owned record.
+    /// Returns the indices for a record without repetitions, which are the same in every owned record.
     pub(crate) fn fixed(record: &Record) -> Option<Self> {
         let repeats = record.steps.iter().any(|step| matches!(step, Step::Repeat { .. }));
         let mut indices = Self::default();
@@ -28,18 +28,18 @@ impl ValueIndices {
         (!repeats).then_some(indices)
     }
 
-    /// How many leaves it knows.
+    /// Returns the number of leaves.
     pub(crate) fn leaves(&self) -> usize {
         self.by_leaf.len()
     }
 
-    /// The indices of a leaf's values.
+    /// Returns the indices of a leaf's values.
     pub(crate) fn of(&self, leaf: u8) -> &[usize] {
         self.by_leaf.get(usize::from(leaf)).map_or(&[], Vec::as_slice)
     }
 }
 
-/// An owned record whose values' indices are noted.
+/// A walk over an owned record that collects indices.
 struct IndexFinder<'p> {
     indices: &'p mut ValueIndices,
     owned: &'p OwnedRecord,
@@ -70,7 +70,7 @@ impl Steps for IndexFinder<'_> {
 
     fn items(&mut self, count: u8) -> Result<u64, Infallible> {
         let (owned, last) = (self.owned, self.indices.of(count).last());
-        // An owned record that ends early is not a record's: an item has at least one value.
+        // An owned record that ends early does not match the record: every item has at least one value.
         let left = owned.len().saturating_sub(self.next) as u64;
         Ok(match last.and_then(|&place| owned.get(place)) {
             Some(Item::Number(items)) => left.min(items),

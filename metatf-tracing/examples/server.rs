@@ -1,4 +1,5 @@
-//! A program with spans and events of `tracing`, whose trace `metatf-tracing` writes: `cargo run -p metatf-tracing --example server`.
+//! A program with `tracing` spans and events that `metatf-tracing` writes to a trace:
+//! `cargo run -p metatf-tracing --example server`.
 
 use tracing::{info, instrument, warn};
 

@@ -1,4 +1,4 @@
-//! The layer: callbacks of `tracing` become records.
+//! The layer, which converts callbacks of `tracing` to records.
 
 use std::cell::Cell;
 
@@ -10,23 +10,25 @@ use tracing_subscriber::layer::Context;
 use crate::records;
 use crate::visit;
 
-/// A thread writes a callsite again when it has used it so often: in a flight recorder the first time may be gone.
+/// Number of uses after which a thread writes a callsite again. In a flight recorder, the first copy may be
+/// overwritten.
 const AGAIN: u32 = 1024;
-/// Callsites that a thread remembers. Of two that share a place each is written again whenever the other was used.
+/// Number of callsites that a thread remembers. If two callsites map to the same slot, each is written again after a
+/// use of the other.
 const REMEMBERED: usize = 256;
-/// A thread writes its name again after this many callsites.
+/// Number of callsites after which a thread writes its name again.
 const NAMED_AGAIN: u32 = 64;
-/// The parent of a span or an event that has none.
+/// The parent of a span or an event without a parent.
 pub(crate) const NO_PARENT: u64 = u64::MAX;
 
 thread_local! {
-    /// The callsites that this thread has written, and how often it used them since.
+    /// The callsites that this thread has written, and the number of uses since then.
     static WRITTEN: [Cell<(u64, u32)>; REMEMBERED] = const { [const { Cell::new((0, 0)) }; REMEMBERED] };
-    /// How many callsites this thread writes before it writes its name again.
+    /// The number of callsites before this thread writes its name again.
     static NAMED: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Writes spans and events. [`layer`](crate::layer) makes it.
+/// A layer that writes spans and events. [`layer`](crate::layer) creates it.
 #[derive(Debug)]
 pub struct TraceLayer(());
 
@@ -69,7 +71,7 @@ impl<S: Subscriber> Layer<S> for TraceLayer {
     }
 }
 
-/// Returns the number of a parent: 0 where it is the span that the thread is in.
+/// Returns the number of a parent, or 0 for the span that the thread is in.
 fn parent(explicit: Option<&Id>, is_root: bool) -> u64 {
     match explicit {
         Some(id) => id.into_u64(),
@@ -78,11 +80,12 @@ fn parent(explicit: Option<&Id>, is_root: bool) -> u64 {
     }
 }
 
-/// Returns the number of a callsite, which is where its description is in memory. It is written if the thread has not done so.
+/// Returns the number of a callsite, which is the address of its description. Writes the callsite if the thread has not
+/// written it.
 #[inline]
 fn callsite(metadata: &'static Metadata<'static>) -> u64 {
     let number = std::ptr::from_ref(metadata) as u64;
-    // Where a thread ends, every use is the first.
+    // While a thread exits, every use counts as the first.
     let is_new = WRITTEN.try_with(|written| {
         // Descriptions are larger than 64 bytes.
         let place = usize::try_from(number >> 6).unwrap_or_default() % REMEMBERED;

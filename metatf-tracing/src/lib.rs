@@ -1,18 +1,20 @@
-//! Spans and events of [`tracing`](https://docs.rs/tracing) into [Meta-TF](https://github.com/metatf/metatf) traces.
+//! Writes spans and events of [`tracing`](https://docs.rs/tracing) to [Meta-TF](https://github.com/metatf/metatf)
+//! traces.
 //!
 //! ```no_run
 //! let trace = metatf_tracing::init()?;
-//! // .. what the program does ..
+//! // .. the program ..
 //! trace.finish()?;
 //! # Ok::<(), metatf_tracing::Error>(())
 //! ```
 //!
-//! [`layer`] is for programs that have other layers, too. `METATF_TELEMETRY_FILENAME` names the trace, and the other variables of
-//! [`metatf_telemetry::Settings::with_environment`] count.
+//! Programs with other layers use [`layer`]. `METATF_TELEMETRY_FILENAME` sets the name of the trace, and the other
+//! variables of [`metatf_telemetry::Settings::with_environment`] apply as well.
 //!
-//! A thread writes into a buffer of its own, numbers as they are and without a lock; a background thread compresses the buffers into
-//! the trace. What was emitted before the program was killed is not lost: `metatf_telemetry::postmortem` and `metatfc postmortem`
-//! read it. [`print()`] prints a trace as lines, and every tool of `metatfc` reads it: its DTD is `tracing.dtd` of this crate.
+//! Each thread writes to its own buffer, without locks and without formatting numbers, and a background thread
+//! compresses the buffers into the trace. Events emitted before the program was killed are not lost:
+//! `metatf_telemetry::postmortem` and `metatfc postmortem` read them. [`print()`] prints a trace as lines, and every
+//! tool of `metatfc` reads it; its DTD is `tracing.dtd` in this crate.
 
 mod layer;
 mod print;
@@ -26,25 +28,27 @@ pub use print::print;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-/// The settings where nothing is chosen: everything is on.
+/// Returns the default settings, in which all kinds are enabled.
 #[must_use]
 pub fn settings() -> Settings {
     Settings { control: "all".to_owned(), ..Settings::default() }
 }
 
-/// Makes the layer, and begins the trace. What the environment sets has the last word.
+/// Creates the layer and starts the trace. Environment variables override the settings.
 ///
 /// # Errors
-/// The trace or its buffers cannot be made; a variable has a value that it cannot have; a layer was made before.
+/// Returns an error if the trace or its buffers cannot be created, a variable has an invalid value, or a layer already
+/// exists.
 pub fn layer(settings: Settings) -> Result<(TraceLayer, Guard), Error> {
     let guard = records::TELEMETRY.start_with(settings.with_environment()?)?;
     Ok((TraceLayer::new(), guard))
 }
 
-/// Makes the layer with [`settings`], and a subscriber of it alone, which becomes the program's.
+/// Creates the layer with [`settings`], and installs a subscriber that consists only of this layer as the program's
+/// default.
 ///
 /// # Errors
-/// As [`layer`]; the program has a subscriber already.
+/// Returns the same errors as [`layer`], and an error if the program already has a subscriber.
 pub fn init() -> Result<Guard, Error> {
     let (layer, guard) = layer(settings())?;
     let begun = tracing_subscriber::registry().with(layer).try_init();
@@ -52,11 +56,11 @@ pub fn init() -> Result<Guard, Error> {
     Ok(guard)
 }
 
-/// Writes what the buffers have to a file, whatever becomes of the trace: for the flight recorder ([`Policy::Overwrite`]), after a slow
-/// request, for example. Returns the number of records.
+/// Writes the content of the buffers to a file, independently of the trace. This is useful for the flight recorder
+/// ([`Policy::Overwrite`]), for example after a slow request. Returns the number of records.
 ///
 /// # Errors
-/// There is no trace; the file cannot be written.
+/// Returns an error if there is no trace, or the file cannot be written.
 pub fn dump(path: impl AsRef<std::path::Path>) -> Result<u64, Error> {
     records::TELEMETRY.dump(path)
 }

@@ -1,4 +1,4 @@
-//! Prints a trace as lines, as a log has them.
+//! Prints a trace as lines, like a log.
 
 use std::collections::HashMap;
 use std::fmt::{Display, Write as _};
@@ -23,24 +23,24 @@ struct Span {
     values: String,
 }
 
-/// What the values that follow belong to.
+/// The owner of the values that follow.
 enum Owner {
     Span(u64),
-    /// An event: when it was, its callsite and its parent.
+    /// An event: its time, callsite and parent.
     Event(u64, u64, u64),
 }
 
-/// What is known of a thread.
+/// The state of a thread.
 #[derive(Default)]
 struct Thread {
-    /// What it is called.
+    /// The name.
     name: Option<String>,
-    /// The spans that it is in, the innermost last.
+    /// The spans that the thread is in, innermost last.
     inside: Vec<u64>,
     owner: Option<(Owner, String)>,
 }
 
-/// What is known at a place in a trace.
+/// The state at a position in a trace.
 #[derive(Default)]
 struct Printer {
     callsites: HashMap<u64, Callsite>,
@@ -48,11 +48,11 @@ struct Printer {
     threads: HashMap<u64, Thread>,
 }
 
-/// Prints the events of a trace, each as a line: seconds since the start, level, thread, the spans that it is in with their values, target, and
-/// values. Returns the number of events.
+/// Prints each event of a trace on one line: seconds since the start, level, thread, the enclosing spans with their
+/// values, target, and values. Returns the number of events.
 ///
 /// # Errors
-/// The file is not such a trace, or damaged; `out` cannot be written.
+/// Returns an error if the file is not such a trace or is corrupt, or if `out` cannot be written.
 pub fn print(path: &Path, out: &mut dyn Write) -> io::Result<u64> {
     let about =
         |error: &dyn Display| io::Error::new(io::ErrorKind::InvalidData, format!("{}: {error}", path.display()));
@@ -74,7 +74,7 @@ pub fn print(path: &Path, out: &mut dyn Write) -> io::Result<u64> {
 }
 
 impl Printer {
-    /// Takes a record; returns the line of the event that is complete by that.
+    /// Processes a record. Returns the line of the event that the record completes.
     fn take(&mut self, record: &Tracing<&[u8]>) -> Option<String> {
         match record {
             Tracing::CallsiteIs(record) => {
@@ -130,7 +130,7 @@ impl Printer {
                 self.value(record.thread, record.field, if record.truth == 0 { "false" } else { "true" })
             }
             Tracing::Text(record) => self.value(record.thread, record.field, &printable(record.words)),
-            // Whose values follow is not known.
+            // The owner of the values that follow is unknown.
             Tracing::Dropped(record) => {
                 let line = self.end(record.thread);
                 Some(
@@ -147,7 +147,7 @@ impl Printer {
         }
     }
 
-    /// Returns the lines of events that no record has ended.
+    /// Returns the lines of the remaining events, which no record completed.
     fn rest(&mut self) -> Vec<String> {
         let mut threads: Vec<u64> = self.threads.keys().copied().collect();
         threads.sort_unstable();
@@ -180,7 +180,7 @@ impl Printer {
         None
     }
 
-    /// Ends what a thread has: a span has its values then, and an event is a line.
+    /// Completes the current item of a thread: a span gets its values, and an event becomes a line.
     fn end(&mut self, thread: u64) -> Option<String> {
         match self.threads.get_mut(&thread)?.owner.take()? {
             (Owner::Span(id), values) => {
@@ -206,7 +206,7 @@ impl Printer {
         }
         let mut spans = Vec::new();
         let mut id = parent;
-        // A damaged trace may have a span that is its own parent.
+        // In a corrupt trace, a span may be its own parent.
         while let Some(span) = self.spans.get(&id).filter(|_| spans.len() < 64) {
             spans.push(span);
             id = span.parent;
@@ -240,7 +240,8 @@ impl Callsite {
     }
 }
 
-/// Returns a text with its control characters escaped, and those that change the direction: it comes from a file.
+/// Returns a text with escapes for control characters and characters that change the text direction, because the text
+/// comes from a file.
 fn printable(bytes: &[u8]) -> String {
     let mut out = String::new();
     for c in String::from_utf8_lossy(bytes).chars() {

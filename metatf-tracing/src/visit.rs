@@ -1,7 +1,7 @@
-//! Values of fields.
+//! The values of fields.
 //!
-//! What has to be formatted is formatted before the record of its span or event is written: a `Debug` may emit events itself, and these
-//! must not come between a record and its values.
+//! Values that need formatting are formatted before the record of their span or event is written. A `Debug`
+//! implementation may emit events itself, and these must not come between a record and its values.
 
 use std::cell::Cell;
 use std::error::Error;
@@ -12,21 +12,21 @@ use tracing_core::field::{Field, Visit};
 use crate::records;
 
 thread_local! {
-    /// Memory for texts.
+    /// The memory for formatted values.
     static MEMORY: Cell<Texts> = const { Cell::new(Texts { text: String::new(), ends: Vec::new() }) };
 }
 
-/// Bytes of memory for texts that a thread keeps.
+/// Maximum number of bytes of this memory that a thread keeps.
 const KEPT: usize = 4096;
 
-/// The texts of the values that are formatted, in their order.
+/// The formatted values in order.
 #[derive(Default)]
 struct Texts {
     text: String,
     ends: Vec<usize>,
 }
 
-/// Writes a record for each value, after `first`, which writes that of their span or event.
+/// Writes a record for each value after calling `first`, which writes the record of their span or event.
 pub(crate) fn write(visit: impl Fn(&mut dyn Visit), first: impl FnOnce()) {
     let mut texts = MEMORY.try_with(Cell::take).unwrap_or_default();
     visit(&mut Format(&mut texts));
@@ -39,12 +39,12 @@ pub(crate) fn write(visit: impl Fn(&mut dyn Visit), first: impl FnOnce()) {
     }
 }
 
-/// Formats the values that have to be.
+/// A visitor that formats the values that need it.
 struct Format<'t>(&'t mut Texts);
 
 impl Format<'_> {
     fn put(&mut self, arguments: Arguments<'_>) {
-        // A `Debug` that fails has written a part.
+        // A `Debug` implementation that fails may have written a part.
         let _ = self.0.text.write_fmt(arguments);
         self.0.ends.push(self.0.text.len());
     }
@@ -78,10 +78,10 @@ impl Visit for Format<'_> {
     }
 }
 
-/// An error and what it came of, each behind that which came of it: `no table: cannot open t: no such file`.
+/// An error followed by its sources in order: `no table: cannot open t: no such file`.
 struct Chain<'e>(&'e (dyn Error + 'static));
 
-/// Sources that are written at most: a chain may lead back into itself.
+/// Maximum number of sources to write, because a chain may be cyclic.
 const SOURCES: usize = 16;
 
 impl fmt::Display for Chain<'_> {
@@ -92,10 +92,10 @@ impl fmt::Display for Chain<'_> {
     }
 }
 
-/// Writes the records of values.
+/// A visitor that writes the records of values.
 struct Values<'t> {
     texts: &'t Texts,
-    /// The number of the next text.
+    /// The index of the next formatted value.
     next: usize,
 }
 
@@ -109,7 +109,7 @@ impl Values<'_> {
     }
 }
 
-/// Returns the number of a field: callsites with more than 255 of them share the last.
+/// Returns the number of a field. If a callsite has more than 255 fields, the others share the last number.
 fn number(field: &Field) -> u8 {
     u8::try_from(field.index()).unwrap_or(u8::MAX)
 }

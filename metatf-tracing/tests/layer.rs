@@ -1,4 +1,4 @@
-//! Spans and events come back as they were.
+//! Spans and events are read back unchanged.
 #![allow(clippy::unwrap_used, reason = "a test that goes wrong has to panic")]
 
 use std::fs::File;
@@ -21,7 +21,7 @@ fn inner(depth: u32) -> u32 {
 #[derive(Debug)]
 struct Nested;
 
-/// A `Debug` that emits an event itself.
+/// A `Debug` implementation that emits an event itself.
 struct Talks;
 
 impl std::fmt::Debug for Talks {
@@ -49,7 +49,7 @@ fn work() {
     std::thread::spawn(|| info_span!("thread").in_scope(|| info!("of another thread"))).join().unwrap();
 }
 
-/// The lines without times; threads are numbered as they come.
+/// Returns the lines without times. Threads are numbered in order of appearance.
 fn lines(path: &Path) -> String {
     let mut out = Vec::new();
     print(path, &mut out).unwrap();
@@ -65,7 +65,7 @@ fn lines(path: &Path) -> String {
     String::from_utf8(out).unwrap().lines().map(line).collect()
 }
 
-/// The program of this test: it does its work, and ends in the way that is named.
+/// Runs the program of this test, and ends it in the given way.
 fn program(path: &str, end: &str) {
     let (layer, guard) = layer(Settings { filename: Some(path.into()), ..settings() }).unwrap();
     tracing_subscriber::registry().with(layer).init();
@@ -96,7 +96,7 @@ fn spans_and_events() {
     run(&path, "finish");
     insta::assert_snapshot!(lines(&path));
 
-    // What a program emitted that aborts is in its buffers.
+    // If a program aborts, its events are in its buffers.
     let unfinished = folder.path().join("unfinished.mtf");
     run(&unfinished, "abort");
     let whole = folder.path().join("whole.mtf");

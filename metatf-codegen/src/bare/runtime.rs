@@ -1,12 +1,13 @@
-/// What events are emitted through.
+/// The emitter, through which events are emitted.
 #[allow(dead_code, reason = "a DTD may have no texts")]
 mod __emitter {
     use super::{__DROPPED_SECTION, __put_dropped, BUFFER_LEAST, DTD, SECTIONS, SOURCE};
 
-    /// Puts events into a buffer. Each time that is full it becomes a chunk of the trace, which depends on no other: what is lost takes
-    /// nothing with it. A thread, or an interrupt handler, has an emitter and so a trace of its own; `metatfc merge` joins them.
+    /// Writes events to a buffer. Each full buffer becomes a chunk of the trace. Chunks do not depend on each other, so
+    /// a lost chunk affects no other. A thread or an interrupt handler has its own emitter and so its own trace;
+    /// `metatfc merge` joins them.
     pub struct Emitter<'b, W> {
-        /// The kinds that are on: bit k is that of kind k. At first all are off.
+        /// The enabled kinds: bit k belongs to kind k. Initially, all kinds are disabled.
         pub control: u64,
         /// The value of fields with the source `thread`.
         pub thread: u32,
@@ -15,13 +16,13 @@ mod __emitter {
         buffer: &'b mut [u8],
         clock: fn() -> u64,
         write: W,
-        /// Where the next record goes; 0: no chunk was begun.
+        /// The position of the next record, or 0 if no chunk has been started.
         at: usize,
         /// Index of the chunk's section.
         section: usize,
         events: u32,
         dropped: u64,
-        /// How many of these the chunk has a record of, which is none of `events`.
+        /// Number of dropped events that a record in the chunk reports. This record does not count in `events`.
         reported: u64,
         chunks: u32,
         bases: [u64; SECTIONS.len()],
@@ -37,9 +38,9 @@ mod __emitter {
     }
 
     impl<'b, W: FnMut(&[u8]) -> bool> Emitter<'b, W> {
-        /// Begins a trace: writes its header and the DTD. `clock` gives nanoseconds since the start. `write` writes all of the bytes that it is
-        /// given behind what it wrote before, or leaves none of them there and returns false. `None`: the buffer has less than
-        /// [`BUFFER_LEAST`], or this could not be written.
+        /// Starts a trace by writing its header and the DTD. `clock` returns the nanoseconds since the start. `write`
+        /// either appends all of its bytes to the trace, or appends none of them and returns false. Returns `None` if
+        /// the buffer is smaller than [`BUFFER_LEAST`], or if writing fails.
         pub fn begin(buffer: &'b mut [u8], clock: fn() -> u64, write: W) -> Option<Self> {
             let (control, thread, process) = (0, 1, 0);
             let (at, section, events, dropped, reported, chunks) = (0, 0, 0, 0, 0, 0);
@@ -78,7 +79,7 @@ mod __emitter {
             ((self.write)(head) && (self.write)(DTD.as_bytes())).then_some(())
         }
 
-        /// The header of a chunk (section 5.2 of the specification), all but its checksum.
+        /// Returns the header of a chunk (section 5.2 of the specification), except for its checksum.
         fn chunk_head(&self, kind: u8, section: u8, length: u32, records: u32) -> [u8; 48] {
             let mut head = [0; 48];
             head[..12].copy_from_slice(&[
@@ -103,7 +104,7 @@ mod __emitter {
             head
         }
 
-        /// Writes what the buffer has. False if that failed: then these events count as dropped.
+        /// Writes the content of the buffer. Returns false on failure, in which case these events count as dropped.
         pub fn flush(&mut self) -> bool {
             let at = core::mem::take(&mut self.at);
             let (events, reported) = (core::mem::take(&mut self.events), core::mem::take(&mut self.reported));
@@ -129,8 +130,9 @@ mod __emitter {
             })
         }
 
-        /// Ends the trace: writes what the buffer has, and how many events were dropped, if the trace does not say so. Returns whether that was
-        /// written. The trace is whole; tools say that it has no index.
+        /// Ends the trace: writes the content of the buffer, and the number of dropped events if the trace does not
+        /// contain it yet. Returns whether this succeeded. The trace is complete, but tools report that it has no
+        /// index.
         pub fn finish(mut self) -> bool {
             let is_written = self.flush();
             let Some(section) = __DROPPED_SECTION.filter(|_| self.dropped != 0) else { return is_written };
@@ -138,7 +140,7 @@ mod __emitter {
             self.flush() && is_written
         }
 
-        /// How many events were dropped, and are in no record of the trace.
+        /// Returns the number of dropped events that no record of the trace reports.
         pub fn dropped(&self) -> u64 {
             self.dropped
         }
@@ -151,7 +153,7 @@ mod __emitter {
             }
         }
 
-        /// Begins a chunk with the metadata that give each field its width, so that an event needs no state.
+        /// Starts a chunk with the metadata that sets the width of each field, so that events depend on no state.
         fn start(&mut self, section: usize) {
             (self.section, self.at) = (section, 48);
             if let Some((_, metadata)) = SECTIONS.get(section) {
@@ -171,7 +173,7 @@ mod __emitter {
             (self.clock)()
         }
 
-        /// Puts bytes. There is room for them: each event's most were reserved.
+        /// Appends bytes. There is room for them, because the maximum size of each event was reserved.
         pub(super) fn put(&mut self, bytes: &[u8]) {
             let end = self.at + bytes.len();
             if let Some(place) = self.buffer.get_mut(self.at..end) {
@@ -191,13 +193,13 @@ mod __emitter {
         }
     }
 
-    /// A text or bytes as they are put.
+    /// A string or bytes as they are written.
     pub(super) struct Cut<'t> {
         bytes: &'t [u8],
         mark: &'static str,
     }
 
-    /// A text of at most 255 bytes; one that was cut ends in a mark.
+    /// Returns a string, truncated to 255 bytes. A truncated string ends in a mark.
     pub(super) fn text(text: &str) -> Cut<'_> {
         if text.len() <= 255 {
             return Cut { bytes: text.as_bytes(), mark: "" };
@@ -209,18 +211,18 @@ mod __emitter {
         Cut { bytes: text.as_bytes().get(..end).unwrap_or_default(), mark: "\u{2026}" }
     }
 
-    /// The first 1,024 bytes.
+    /// Returns the first 1,024 bytes.
     pub(super) fn array(bytes: &[u8]) -> Cut<'_> {
         Cut { bytes: bytes.get(..1024).unwrap_or(bytes), mark: "" }
     }
 
-    /// Puts the checksum of a header and what stands behind it into the header.
+    /// Writes the checksum of a header and its content into the header.
     fn sign(head: &mut [u8; 48], content: &[u8]) {
         let crc = crc(crc(u32::MAX, &head[..44]), content);
         head[44..].copy_from_slice(&(!crc).to_le_bytes());
     }
 
-    /// CRC-32C, a byte at a time.
+    /// Computes a CRC-32C, one byte at a time.
     fn crc(before: u32, bytes: &[u8]) -> u32 {
         bytes.iter().fold(before, |crc, byte| TABLE[usize::from((crc as u8) ^ byte)] ^ crc >> 8)
     }

@@ -14,7 +14,7 @@
 #include <pthread.h>
 #endif
 
-/* This is C: programs in C++ that warn of its casts are not warned of these. */
+/* This is C code: suppress warnings about C casts in C++ programs. */
 #if defined(__cplusplus) && defined(__GNUC__)
 #define PFX_C_BEGIN _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wold-style-cast\"")
 #define PFX_C_END _Pragma("GCC diagnostic pop")
@@ -29,16 +29,16 @@ extern "C" {
 PFX_C_BEGIN
 
 #if !__STDC_HOSTED__
-/* Compilers need these two even without a library. */
+/* Compilers need these two functions even without a library. */
 void *memcpy(void *to, const void *from, size_t length);
 void *memset(void *to, int value, size_t length);
 #endif
 
 @CONSTANTS@
-/* The kinds that are on: bit k % 32 of word k / 32 is that of kind k. Anything may set it at any time, a debugger too. */
+/* The enabled kinds: bit k % 32 of word k / 32 belongs to kind k. The words may be changed at any time, even by a debugger. */
 extern volatile uint32_t pfx_control[2];
 
-/* Threads look at it while another sets it. */
+/* One thread may read a word while another changes it. */
 #if defined(__GNUC__)
 #define PFX_LOAD(word) __atomic_load_n(word, __ATOMIC_RELAXED)
 #define PFX_STORE(word, value) __atomic_store_n(word, value, __ATOMIC_RELAXED)
@@ -48,47 +48,47 @@ extern volatile uint32_t pfx_control[2];
 #define PFX_STORE(word, value) ((void)(*(word) = (value)))
 #define PFX_COUNT(word) ((void)(*(word) = *(word) + 1u))
 #endif
-/* The kinds that are compiled, a bit for each: emitters of the others are nothing. Define it before this header. */
+/* The compiled kinds, with one bit for each. Emitters of other kinds do nothing. Define this macro before including the header. */
 #ifndef PFX_COMPILED
 #define PFX_COMPILED 0xffffffffffffffffu
 #endif
 #define PFX_ON(kind) ((((PFX_COMPILED + 0ull) >> (kind)) & 1u) != 0 && ((PFX_LOAD(&pfx_control[(kind) / 32]) >> ((kind) % 32)) & 1u) != 0)
 
-/* A trace. Set all to 0, then the first part, then call pfx_begin. */
+/* A trace. Set all fields to 0, then set the first part, then call pfx_begin. */
 typedef struct pfx_trace {
-    /* Writes all of these bytes, and returns 0. After any other answer none of them may be left in the trace. */
+    /* Writes all of these bytes and returns 0. If it returns any other value, none of them may remain in the trace. */
     int (*write)(void *context, const void *bytes, size_t length);
-    /* Nanoseconds since the start. Without it all times are 0. */
+    /* Returns the nanoseconds since the start. Without it, all times are 0. */
     uint64_t (*clock)(void *context);
-    /* Nanoseconds since 1970. Without it the trace does not tell what time it was. */
+    /* Returns the nanoseconds since 1970. Without it, the trace does not contain the wall-clock time. */
     uint64_t (*wall)(void *context);
-    /* A lock, where several threads have emitters. It is held while a chunk is written, never while an event is emitted. `lock` returns 0,
-       or another number if it was called by a signal handler that interrupted the thread which holds the lock. */
+    /* A lock, required if several threads have emitters. It is held while a chunk is written, but never while an event is emitted. `lock`
+       returns 0, or another number if it was called by a signal handler that interrupted the thread that holds the lock. */
     int (*lock)(void *context);
     void (*unlock)(void *context);
     void *context;
     uint32_t process;
-    /* Events that were lost because a write failed. The header counts them. */
+    /* Number of events lost because a write failed, counted by this header. */
     uint64_t lost;
-    /* Memory for the index, 32 bytes a chunk. Without it, or with too little, the trace has none, and tools warn of that. */
+    /* Memory for the index, 32 bytes per chunk. Without it, or if it is too small, the trace has no index, and tools warn about that. */
     void *index;
     size_t index_bytes;
 
-    /* The rest belongs to this header. */
+    /* The remaining fields belong to this header. */
     uint64_t length;
     uint64_t header;
     uint64_t bases[PFX_SECTIONS];
     uint32_t chunks;
-    /* Of these, how many hold no events. */
+    /* Number of these chunks without events. */
     uint32_t others;
     uint32_t threads;
-    /* Dropped events that their emitters could not report. */
+    /* Number of dropped events that their emitters could not report. */
     uint64_t dropped;
 @STRINGS@
 } pfx_trace;
 
 #ifdef PFX_POSIX
-/* The head of a buffer that outlives a kill: who has it, how much of a chunk is in it, and how long the trace is once it has that. */
+/* The head of a buffer that outlives the process: its owner, the size of the chunk in it, and the length of the trace with that chunk. */
 typedef struct pfx_shared_buffer {
     uint32_t thread;
     uint32_t section;
@@ -98,8 +98,8 @@ typedef struct pfx_shared_buffer {
 } pfx_shared_buffer;
 #endif
 
-/* What a thread emits through: one for each thread. A signal handler may use that of its thread: its event counts as dropped if it
-   interrupts another event of this emitter, or if the buffer is full and the interrupted thread is writing to the trace. */
+/* An emitter, one for each thread. A signal handler may use the emitter of its thread. Its event is counted as dropped if it interrupts
+   another event of this emitter, or if the buffer is full and the interrupted thread is writing to the trace. */
 typedef struct pfx_emitter {
     pfx_trace *trace;
     uint8_t *buffer;
@@ -122,43 +122,44 @@ typedef struct pfx_emitter {
 #endif
 } pfx_emitter;
 
-/* Begins a trace: writes its header and the DTD. 0, or -1 if that failed. */
+/* Begins a trace by writing its header and the DTD. Returns 0, or -1 on failure. */
 int pfx_begin(pfx_trace *trace);
-/* Ends it, after all emitters: writes how many dropped events the emitters could not report, and the index. 0, or -1 if one of them is
-   missing: then readers see that the trace is unfinished. */
+/* Ends the trace after all emitters have ended. Writes the number of dropped events that the emitters could not report, and the index.
+   Returns 0, or -1 if one of these is missing, in which case readers see that the trace is unfinished. */
 int pfx_end(pfx_trace *trace);
-/* Begins an emitter with its buffer, of at least PFX_BUFFER_LEAST bytes. A buffer is a chunk of the trace: 64 KiB are good.
-   0, or -1 if the buffer is too small, or a signal handler interrupted the thread that writes to the trace. */
+/* Begins an emitter with its buffer, which must have at least PFX_BUFFER_LEAST bytes. A buffer becomes a chunk of the trace; 64 KiB is a
+   good size. Returns 0, or -1 if the buffer is too small, or if a signal handler interrupted the thread that writes to the trace. */
 int pfx_emitter_begin(pfx_emitter *emitter, pfx_trace *trace, void *buffer, size_t bytes);
-/* Writes the events in the buffer. 0, or -1 if that failed: then these events count as dropped. */
+/* Writes the events in the buffer. Returns 0, or -1 on failure, in which case these events are counted as dropped. */
 int pfx_flush(pfx_emitter *emitter);
-/* Flushes, and writes how many events were dropped if the trace does not say so yet. 0, or -1 if a write failed: then pfx_end writes the
-   number of dropped events. */
+/* Flushes the emitter, and writes the number of dropped events if the trace does not contain it yet. Returns 0, or -1 if a write failed, in
+   which case pfx_end writes the number of dropped events. */
 int pfx_emitter_end(pfx_emitter *emitter);
-/* Sets the kinds that are on: names, a number, all, none, with spaces or commas between. -1 and no change if there is no such kind. */
+/* Sets the enabled kinds: names, a number, all or none, separated by spaces or commas. Returns -1 and changes nothing if a kind is unknown.
+   */
 int pfx_set_kinds(const char *kinds);
 @STRINGS_FUNCTION@
 #ifndef PFX_NO_DESCRIBE
-/* Describes an event that is in an emitter's buffer: the last one, or so many before. For debuggers: print pfx_describe(&emitter, 0).
-   The next call overwrites the text. PFX_NO_DESCRIBE leaves it out. */
+/* Describes an event in an emitter's buffer: the last one, or an earlier one, counted backwards. For debuggers: print
+   pfx_describe(&emitter, 0). The next call overwrites the text. PFX_NO_DESCRIBE removes this function. */
 const char *pfx_describe(const pfx_emitter *emitter, uint32_t back);
 #endif
 
 #ifdef PFX_POSIX
-/* A trace in a file, with clocks and a lock. A child of a fork drops its events: they would stand between those of its parent. */
+/* A trace in a file, with clocks and a lock. A forked child drops its events, because they would be mixed with those of its parent. */
 typedef struct pfx_file {
     pfx_trace trace;
     /* The thread that holds the lock of the trace. */
     uintptr_t holder;
     uint64_t start;
     int descriptor;
-    /* errno of the first write that failed. */
+    /* errno of the first failed write. */
     int why;
-    /* Whether disk space can be reserved, and whether what was reserved may be used. */
+    /* Whether disk space can be reserved, and whether the reserved space may be used. */
     bool reserves;
     bool ends;
     char path[1024];
-    /* Of pfx_share. Other processes can write to the shared memory, so its shape is kept here. */
+    /* The state of pfx_share. Other processes can write to the shared memory, so its shape is stored here. */
     uint8_t *shared;
     size_t shared_bytes;
     size_t buffers_at;
@@ -173,27 +174,28 @@ typedef struct pfx_file {
     char shared_path[512];
 } pfx_file;
 
-/* Creates a file and begins its trace. Without a path METATF_TELEMETRY_FILENAME counts (%p is the number of the process, %n the
-   name of the DTD), or else the file is called after DTD and process. METATF_TELEMETRY_CONTROL has the kinds that are on. Without that
-   variable a path turns all kinds on, unless pfx_set_kinds has turned some on; without a path either, all kinds are off.
-   Where another process writes to that file, this one's number is put into its name. A file that is no trace stays as it is.
-   0, or -1 and errno; EINVAL is a kind that there is not, or a path that is too long; EEXIST, the file there is no trace;
-   EWOULDBLOCK, another process writes to the file of this path. */
+/* Creates a file and begins its trace. Without a path, METATF_TELEMETRY_FILENAME is used (%p is the process ID, %n the name of the DTD), or
+   else the file is named after the DTD and the process. METATF_TELEMETRY_CONTROL sets the enabled kinds. Without that variable, a path
+   enables all kinds unless pfx_set_kinds has enabled some; without a path, all kinds are disabled. If another process is writing to that
+   file, the ID of this process is inserted into the name. A file that is not a trace is kept. Returns 0, or -1 and sets errno: EINVAL for
+   an unknown kind or a path that is too long; EEXIST if the file is not a trace; EWOULDBLOCK if another process is writing to the file at
+   this path. */
 int pfx_open(pfx_file *file, const char *path);
-/* Makes so many buffers of so many bytes, in a file in METATF_TELEMETRY_FOLDER or /dev/shm that outlives a kill: metatfc postmortem reads
-   what they have, and metatfc control changes the kinds of this process, which a thread looks for. After pfx_open and where the index has
-   its memory, before emitters. One file at a time. On Linux. 0, or -1 and errno; EINVAL is a length out of range: at most 4,096 buffers,
-   and 8 MiB each. */
+/* Creates buffers of the given number and size, in a file in METATF_TELEMETRY_FOLDER or /dev/shm that outlives the process. metatfc
+   postmortem reads the events in them, and metatfc control changes the enabled kinds of this process, which a thread watches. Call this
+   function after pfx_open and after setting the memory of the index, but before creating emitters. Supports one file at a time, and only
+   Linux. Returns 0, or -1 and sets errno: EINVAL for a size out of range, with a maximum of 4,096 buffers of 8 MiB each. */
 int pfx_share(pfx_file *file, uint32_t buffers, size_t bytes);
-/* Begins an emitter with one of these buffers; pfx_emitter_end gives it back. 0, or -1 and errno; EAGAIN: others have all. */
+/* Begins an emitter with one of these buffers, which pfx_emitter_end releases. Returns 0, or -1 and sets errno: EAGAIN if all buffers are
+   in use. */
 int pfx_emitter_begin_shared(pfx_emitter *emitter, pfx_file *file);
-/* Ends the trace, after all emitters, and removes the buffers. 0, or -1 and errno if events were lost because a write failed, or if the
-   trace could not be completed; ENOMEM: the memory for the index is too small. A failure is also a line on standard error, which
-   PFX_QUIET leaves out. */
+/* Ends the trace after all emitters have ended, and removes the buffers. Returns 0, or -1 and sets errno if events were lost because a
+   write failed, or if the trace could not be completed: ENOMEM if the memory for the index is too small. A failure is also reported on
+   standard error, unless PFX_QUIET is defined. */
 int pfx_close(pfx_file *file);
 #endif
 
-/* What follows is what emitters are made of. */
+/* The following definitions are used by emitters. */
 
 typedef struct pfx_bytes {
     const void *bytes;
@@ -241,7 +243,7 @@ static inline void pfx_commit(pfx_emitter *emitter, uint8_t *at)
     emitter->at = at;
     emitter->events++;
 #ifdef PFX_POSIX
-    /* What is before is whole. */
+    /* All data before the end is complete. */
     if (emitter->shared != NULL) {
         PFX_PUBLISH(&emitter->shared->end, (uint32_t)(at - emitter->buffer));
     }
@@ -289,7 +291,7 @@ static inline uint8_t *pfx_put_double(uint8_t *at, double value)
     return pfx_put64(at, bits);
 }
 
-/* Puts bytes; NULL is zeros. */
+/* Puts bytes, or zeros if the pointer is NULL. */
 static inline uint8_t *pfx_put_bytes(uint8_t *at, const void *bytes, size_t length)
 {
     if (bytes != NULL) {
@@ -300,7 +302,7 @@ static inline uint8_t *pfx_put_bytes(uint8_t *at, const void *bytes, size_t leng
     return at + length;
 }
 
-/* Puts bytes, and behind a text that was cut its mark. */
+/* Puts bytes, followed by the mark if the text was truncated. */
 static inline uint8_t *pfx_put_cut(uint8_t *at, pfx_bytes value)
 {
     at = pfx_put_bytes(at, value.bytes, value.length);

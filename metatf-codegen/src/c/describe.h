@@ -1,6 +1,6 @@
 #ifndef PFX_NO_DESCRIBE
-/* A field of an event: u, s: a number, unsigned or signed; b: whether; d: a double; c: nanoseconds; k: not shown; l: the length of the field
-   with index `bytes`; t: text; x: bytes. */
+/* A field of an event. Its format is one of: u, s: an unsigned or signed number; b: a Boolean; d: a double; c: nanoseconds; k: not shown;
+   l: the length of the field with index `bytes`; t: text; x: bytes. */
 typedef struct pfx_field {
     const char *name;
     char kind;
@@ -16,7 +16,7 @@ typedef struct pfx_event {
 } pfx_event;
 
 @EVENTS@
-/* The text of the last call, with a zero at its end. */
+/* The text of the last call, terminated by a zero. */
 static char pfx_described[1024];
 
 static size_t pfx_say(size_t at, const char *text)
@@ -65,7 +65,7 @@ static uint64_t pfx_get(const uint8_t *at, size_t bytes)
     return value;
 }
 
-/* Describes a field of so many bytes. */
+/* Describes a field with this number of bytes. */
 static size_t pfx_say_field(size_t to, const pfx_field *field, const uint8_t *at, size_t bytes)
 {
     uint64_t value = pfx_get(at, bytes < 8 ? bytes : 8);
@@ -113,7 +113,7 @@ static size_t pfx_say_field(size_t to, const pfx_field *field, const uint8_t *at
     }
 }
 
-/* Goes through an event, and describes it if `says`. Returns its end; NULL if there is none. */
+/* Walks through an event, and describes it if `says` is set. Returns its end, or NULL if there is no event. */
 static const uint8_t *pfx_walk(const uint8_t *at, const uint8_t *end, uint8_t section, bool says)
 {
     const pfx_event *event = NULL;

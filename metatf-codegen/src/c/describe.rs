@@ -1,11 +1,11 @@
-//! The tables by which a debugger shows the events of a buffer.
+//! The tables with which a debugger shows the events in a buffer.
 
 use std::fmt::Write as _;
 
 use super::layout::{EventC, Layout, Put, stored};
 use crate::emitters::{Emitters, Machine};
 
-/// Writes the tables, and the functions that go by them.
+/// Writes the tables and the functions that use them.
 pub(super) fn describe(emitters: &Emitters, layout: &Layout) -> String {
     let mut fields = String::new();
     let mut rows = String::from("static const pfx_event pfx_events[] = {\n");
@@ -31,7 +31,7 @@ pub(super) fn describe(emitters: &Emitters, layout: &Layout) -> String {
     include_str!("describe.h").replacen("@EVENTS@\n", &(fields + &rows), 1)
 }
 
-/// Returns how a field is shown, and its bytes; of a length the index of the field that it measures.
+/// Returns the format of a field and its size or, for a length, the index of the field that it measures.
 fn field(put: Put, event: &EventC) -> (char, usize) {
     let bytes = stored(put).map_or(0, |(width, _)| usize::from(width));
     match put {
@@ -49,7 +49,7 @@ fn field(put: Put, event: &EventC) -> (char, usize) {
         Put::Argument(_, Machine::Array(bytes)) => ('x', usize::from(bytes)),
         Put::Clock => ('c', bytes),
         Put::Argument(_, Machine::Unsigned(_) | Machine::Id) | Put::Thread | Put::Process | Put::Own => ('u', bytes),
-        // Records of strings are in chunks of their own.
+        // Records of strings are in separate chunks.
         Put::OwnId | Put::OwnLength | Put::OwnText => ('k', bytes),
     }
 }

@@ -91,7 +91,7 @@ static uint32_t pfx_crc(uint32_t crc, const uint8_t *bytes, size_t length)
 }
 #endif
 
-/* Writes the header of a chunk (section 5.2 of the specification), all but its CRC. */
+/* Writes the header of a chunk (section 5.2 of the specification), except for its CRC. */
 static void pfx_chunk_header(const pfx_trace *trace, uint8_t *at, uint8_t kind, uint32_t length)
 {
     memset(at, 0, 48);
@@ -104,7 +104,7 @@ static void pfx_chunk_header(const pfx_trace *trace, uint8_t *at, uint8_t kind, 
     pfx_put32(at + 28, trace->chunks);
 }
 
-/* Takes the lock of the trace. False: this is a signal handler that interrupted the thread which holds it. */
+/* Acquires the lock of the trace. Returns false in a signal handler that interrupted the thread that holds the lock. */
 static bool pfx_lock(pfx_trace *trace)
 {
     return trace->lock == NULL || trace->lock(trace->context) == 0;
@@ -117,7 +117,7 @@ static void pfx_unlock(pfx_trace *trace)
     }
 }
 
-/* Writes bytes whose place is the end of the trace. */
+/* Writes bytes at the end of the trace. */
 static int pfx_write(pfx_trace *trace, const void *bytes, size_t length)
 {
     if (trace->write(trace->context, bytes, length) != 0) {
@@ -176,7 +176,7 @@ int pfx_begin(pfx_trace *trace)
     return 0;
 }
 
-/* Notes a chunk for the index. */
+/* Records a chunk for the index. */
 static void pfx_note_chunk(pfx_trace *trace, const uint8_t *header)
 {
     /* The first chunk is the DTD, which needs no memory. */
@@ -216,7 +216,7 @@ int pfx_emitter_begin(pfx_emitter *emitter, pfx_trace *trace, void *buffer, size
     return 0;
 }
 
-/* Writes a chunk of so many bytes behind its header, and of so many records. The lock is held. */
+/* Writes a chunk with its header, given its size and its number of records. The lock must be held. */
 static int pfx_write_chunk(pfx_trace *trace, uint8_t *header, uint8_t section, size_t length, uint32_t records)
 {
     pfx_chunk_header(trace, header, 0, (uint32_t)length);
@@ -237,8 +237,8 @@ static int pfx_write_chunk(pfx_trace *trace, uint8_t *header, uint8_t section, s
 }
 
 @STRINGS_IMPLEMENTATION@
-/* Writes the chunk, if it holds anything: 0, or -1 if that failed. The buffer is empty afterwards. 1: the lock of the trace cannot be
-   had, and the buffer is as it was. */
+/* Writes the chunk if it contains anything. Returns 0, or -1 on failure. The buffer is empty afterwards. Returns 1 if the lock of the trace
+   is not available, in which case the buffer is unchanged. */
 static int pfx_send(pfx_emitter *emitter)
 {
     pfx_trace *trace = emitter->trace;
@@ -282,8 +282,8 @@ static int pfx_send(pfx_emitter *emitter)
 }
 
 @RECORDS@
-/* Writes the chunk and begins the next. It gives each field its width by metadata, so that an event needs no state. False: the chunk
-   could not be written now, and stays. A signal handler may be here, so errno stays, too. */
+/* Writes the chunk and begins the next one, with metadata that sets the width of each field, so that events depend on no state. Returns
+   false if the chunk could not be written now, in which case it is kept. A signal handler may call this, so errno is preserved. */
 bool pfx_start_chunk(pfx_emitter *emitter, uint8_t section)
 {
     uint32_t refused = emitter->refused;
@@ -345,7 +345,7 @@ int pfx_emitter_end(pfx_emitter *emitter)
     emitter->busy = 0;
 #ifdef PFX_POSIX
     if (emitter->shared != NULL) {
-        /* Another thread may have the buffer: this emitter has none. */
+        /* Another thread may own the buffer, because this emitter has none. */
         emitter->busy = 1;
         PFX_PUBLISH(&emitter->shared->thread, 0u);
         emitter->shared = NULL;
@@ -354,7 +354,7 @@ int pfx_emitter_end(pfx_emitter *emitter)
     return answer;
 }
 
-/* Writes how many events were dropped that no emitter could report, as of thread 0. */
+/* Writes the number of dropped events that no emitter could report, as events of thread 0. */
 static int pfx_report_dropped(pfx_trace *trace)
 {
     uint8_t chunk[PFX_OWN_CHUNK];
@@ -445,7 +445,7 @@ pfx_bytes pfx_array(const void *bytes, size_t length)
     return found;
 }
 
-/* Whether a word is this name; capitals do not count. */
+/* Returns whether a word is this name, ignoring case. */
 static bool pfx_is_name(const char *word, size_t length, const char *name)
 {
     size_t i;
@@ -507,7 +507,7 @@ int pfx_set_kinds(const char *kinds)
             all = UINT64_MAX;
             is_known = true;
         }
-        /* Notes are of programs in Rust. */
+        /* Notes are emitted only by Rust programs. */
         is_known = is_known || pfx_is_name(kinds, length, "none") || pfx_is_name(kinds, length, "notes");
         if (!is_known && !pfx_number(kinds, length, &all)) {
             return -1;
@@ -540,14 +540,14 @@ static uint64_t pfx_file_wall(void *context)
     return pfx_clock_of(CLOCK_REALTIME);
 }
 
-/* Takes the lock, and notes in the same step which thread holds it: a signal handler that interrupts that thread would wait for itself,
-   and a mutex cannot tell it so at every instruction. The address of errno is different in each thread. */
+/* Acquires the lock and, in the same step, records which thread holds it. Otherwise, a signal handler that interrupts this thread would
+   wait for itself, and a mutex cannot detect that at every instruction. The address of errno is different in each thread. */
 static int pfx_file_lock(void *context)
 {
     pfx_file *file = (pfx_file *)context;
     const uintptr_t self = (uintptr_t)&errno;
     const int why = errno;
-    /* In a child, which writes nothing, another thread of the parent may have the lock for ever. */
+    /* In a child, which writes nothing, the lock may be held forever by another thread of the parent. */
     while ((uint32_t)getpid() == file->trace.process) {
         const struct timespec moment = {0, 50000};
         uintptr_t holder = 0;
@@ -573,7 +573,7 @@ static void pfx_file_unlock(void *context)
 
 #ifdef __linux__
 #ifndef FALLOC_FL_KEEP_SIZE
-/* It is declared for programs that turn on GNU extensions. */
+/* This function is declared only for programs that enable GNU extensions. */
 #define PFX_KEEP_SIZE 1
 #if defined(__GLIBC__) && defined(__USE_FILE_OFFSET64)
 extern int fallocate(int descriptor, int mode, off_t from, off_t length) __asm__("fallocate64");
@@ -585,8 +585,8 @@ extern int fallocate(int descriptor, int mode, off_t from, off_t length);
 #endif
 #endif
 
-/* Reserves disk space for the next bytes of the trace and for its end, which says how many events were dropped. So a full disk refuses
-   a chunk, and the trace can still be completed. -1 and errno: there is no space. */
+/* Reserves disk space for the next bytes of the trace and for its end, which contains the number of dropped events. If the disk is full,
+   the chunk is refused but the trace can still be completed. Returns -1 and sets errno if there is no space. */
 static int pfx_file_reserve(pfx_file *file, size_t length)
 {
 #ifdef __linux__
@@ -623,7 +623,7 @@ static int pfx_file_write(void *context, const void *bytes, size_t length)
             continue;
         }
         if (written <= 0) {
-            /* What was written of it goes, where it can. */
+            /* Remove the part that was written, if possible. */
             int why = written == 0 ? EIO : errno;
             file->why = file->why == 0 ? why : file->why;
             if (ftruncate(file->descriptor, (off_t)file->trace.length) == 0) {
@@ -638,7 +638,7 @@ static int pfx_file_write(void *context, const void *bytes, size_t length)
     return 0;
 }
 
-/* Makes the path of a pattern. */
+/* Expands a pattern to a path. */
 static int pfx_path(const char *pattern, char *path, size_t room)
 {
     size_t at = 0;
@@ -661,7 +661,7 @@ static int pfx_path(const char *pattern, char *path, size_t room)
     return 0;
 }
 
-/* A variable of the environment. Who runs the program with the rights of another user does not choose its files. */
+/* Returns an environment variable. A user who runs the program with the privileges of another user must not choose its files. */
 static const char *pfx_environment(const char *name)
 {
 #ifdef __linux__
@@ -680,8 +680,8 @@ static int pfx_open_file(const char *path, int flags)
     return descriptor;
 }
 
-/* Opens the file of a trace and empties it. The lock, which other processes see, lasts as long as it is open. -1 and EWOULDBLOCK: another
-   process writes there; EEXIST: a file is there that is no trace. */
+/* Opens the file of a trace and truncates it. The lock, which is visible to other processes, lasts as long as the file is open. Returns -1
+   and sets errno: EWOULDBLOCK if another process is writing to the file; EEXIST if the file exists and is not a trace. */
 static int pfx_create(const char *path)
 {
     struct stat about;
@@ -689,7 +689,7 @@ static int pfx_create(const char *path)
     ssize_t length;
     int why;
     int descriptor;
-    /* A terminal, a pipe: what is written there replaces nothing. */
+    /* A terminal or a pipe: writing to it does not replace anything. */
     if (stat(path, &about) == 0 && !S_ISREG(about.st_mode)) {
         return pfx_open_file(path, O_WRONLY);
     }
@@ -697,7 +697,7 @@ static int pfx_create(const char *path)
     if (descriptor < 0) {
         return -1;
     }
-    /* A file system without locks has none to wait for. */
+    /* A file system without locks has no lock to wait for. */
     if (flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) {
         do {
             length = pread(descriptor, first, sizeof first, 0);
@@ -714,7 +714,7 @@ static int pfx_create(const char *path)
     return -1;
 }
 
-/* Puts the number of the process into a path: events.mtf becomes events.1234.mtf. */
+/* Inserts the process ID into a path: events.mtf becomes events.1234.mtf. */
 static int pfx_numbered(char *path, size_t room)
 {
     char number[24];
@@ -748,7 +748,7 @@ int pfx_open(pfx_file *file, const char *path)
             return -1;
         }
     } else {
-        /* A longer path is cut in messages. */
+        /* A longer path is truncated in messages. */
         size_t length = strlen(path);
         memcpy(file->path, path, length < sizeof file->path ? length : sizeof file->path - 1);
     }
@@ -762,7 +762,7 @@ int pfx_open(pfx_file *file, const char *path)
     file->start = pfx_clock_of(CLOCK_MONOTONIC);
     file->reserves = true;
     file->descriptor = pfx_create(path != NULL ? path : file->path);
-    /* Two processes with one environment. */
+    /* Two processes with the same environment. */
     if (file->descriptor < 0 && errno == EWOULDBLOCK && path == NULL && pfx_numbered(file->path, sizeof file->path) == 0) {
         file->descriptor = pfx_create(file->path);
     }
@@ -789,14 +789,14 @@ int pfx_close(pfx_file *file)
     int why;
     pfx_unshare(file);
     file->ends = true;
-    /* Without memory for an index the trace ends with its last chunk. */
+    /* Without memory for an index, the trace ends with its last chunk. */
     is_whole = (trace->index != NULL ? pfx_end(trace) : pfx_report_dropped(trace)) == 0;
     why = file->why != 0 ? file->why : is_whole ? 0 : ENOMEM;
-    /* Gives back what was reserved, and cuts off an index that was written in part. */
+    /* Releases the reserved space, and removes a partially written index. */
     if (ftruncate(file->descriptor, (off_t)trace->length) != 0) {
         /* A pipe or a terminal has no length. */
     }
-    /* After an interruption the file is closed all the same. */
+    /* The file is closed even if the call is interrupted. */
     if (close(file->descriptor) != 0 && errno != EINTR && why == 0) {
         why = errno;
     }

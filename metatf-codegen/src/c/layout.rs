@@ -1,4 +1,5 @@
-//! How events are stored: each leaf in this many bytes, and the metadata at the start of a chunk that make it so.
+//! The storage of events: the number of bytes of each leaf, and the metadata at the start of a chunk that sets these
+//! widths.
 
 use metatf_parser::schema::{COMMENT, Dtd, Interpretation, Leaf, METADATA, Record, RecordId, Width};
 
@@ -15,7 +16,7 @@ pub(crate) struct Layout {
     pub(crate) dropped: Option<EventC>,
     pub(crate) clock_sync: Option<EventC>,
     pub(crate) intern: Option<EventC>,
-    /// Bytes of a tag, and the tag of a comment.
+    /// The size of a tag, and the tag of a comment.
     pub(crate) tag_width: u8,
     pub(crate) comment: u32,
     /// The records without an emitter.
@@ -35,37 +36,37 @@ pub(crate) struct EventC {
     pub(crate) docs: Vec<String>,
     pub(crate) kind: usize,
     pub(crate) compiled: bool,
-    /// Index of the section, from 1.
+    /// Index of the section, starting at 1.
     pub(crate) section: usize,
     pub(crate) tag: u32,
     pub(crate) arguments: Vec<(String, Machine, Vec<String>)>,
     pub(crate) leaves: Vec<Put>,
-    /// Names of the leaves.
+    /// The names of the leaves.
     pub(crate) names: Vec<String>,
-    /// The record's own name.
+    /// The name of the record.
     pub(crate) record: String,
 }
 
-/// What is put where a leaf stands.
+/// The data to put for a leaf.
 #[derive(Clone, Copy)]
 pub(crate) enum Put {
-    /// A constant of this many bytes.
+    /// A constant with this number of bytes.
     Constant(u64, u8),
-    /// The length of the argument of that index.
+    /// The length of the argument with this index.
     Length(usize),
     Argument(usize, Machine),
     Clock,
     Thread,
     Process,
-    /// The count of events dropped, or the clock on the wall.
+    /// The number of dropped events, or the wall-clock time.
     Own,
-    /// The number of a string, the length of that, and the string itself.
+    /// The ID of a string, its length, and the string itself.
     OwnId,
     OwnLength,
     OwnText,
 }
 
-/// Names that the functions of all events use.
+/// Names used in the functions of all events.
 const OWN_NAMES: &[&str] = &["emitter", "at"];
 
 impl Layout {
@@ -91,12 +92,12 @@ impl Layout {
         layout.clock_sync = emitters.clock_sync.as_ref().and_then(|event| layout.event(dtd, event, metadata));
         layout.intern = emitters.intern.as_ref().and_then(|event| layout.event(dtd, event, metadata));
         if layout.events.is_empty() {
-            return Err(OptionError("the DTD has no record that a program could emit".to_owned()));
+            return Err(OptionError("the DTD has no record that a program can emit".to_owned()));
         }
         if !layout.without.is_empty() && !options.allow_missing {
             let all: Vec<_> = layout.without.iter().map(ToString::to_string).collect();
             return Err(OptionError(format!(
-                "no emitter can be made for {}; `allow_missing` (--allow-missing) leaves such records out",
+                "cannot generate an emitter for {}; `allow_missing` (--allow-missing) omits such records",
                 all.join(", ")
             )));
         }
@@ -113,9 +114,9 @@ impl Layout {
                 let name = emitters::named(l);
                 let reason = match given {
                     Given::Constant(_) => {
-                        format!("what is stored for the constant `{name}` depends on the record before")
+                        format!("the stored value of the constant `{name}` depends on the previous record")
                     }
-                    _ => format!("`{name}` is the length of a field that is neither text nor bytes"),
+                    _ => format!("`{name}` is the length of a field that is neither a string nor bytes"),
                 };
                 self.without.push(Missing { record: record.name.clone(), reason });
                 return None;
@@ -150,27 +151,28 @@ impl Layout {
         })
     }
 
-    /// Returns the most bytes of an event.
+    /// Returns the maximum size of an event.
     pub(crate) fn most(&self, event: &EventC) -> usize {
         usize::from(self.tag_width) + event.leaves.iter().map(|put| most(*put)).sum::<usize>()
     }
 
-    /// Returns the bytes of a chunk with one string, and the index of its section; `None` where strings have no numbers.
+    /// Returns the size of a chunk with one string and the index of its section, or `None` if strings have no IDs.
     pub(crate) fn string_chunk(&self) -> Option<(usize, usize)> {
         let event = self.intern.as_ref()?;
         let metadata = self.sections.get(event.section.checked_sub(1)?).map_or(0, |section| section.metadata.len());
         Some((48 + metadata + self.most(event), event.section))
     }
 
-    /// Returns the fewest bytes of a buffer: those of telemetry's own records, and the longest event.
+    /// Returns the minimum size of a buffer, which must hold telemetry's own records and the longest event.
     pub(crate) fn buffer_least(&self) -> usize {
         self.own_chunk() + self.events.iter().map(|event| self.most(event)).max().unwrap_or(0)
     }
 
-    /// Returns the bytes of a chunk with nothing but telemetry's own records: a header, metadata, dropped events, the clocks.
+    /// Returns the size of a chunk that contains only telemetry's own records: a header, metadata, dropped events and
+    /// clocks.
     pub(crate) fn own_chunk(&self) -> usize {
         let metadata = self.sections.iter().map(|section| section.metadata.len()).max().unwrap_or(0);
-        // Without a record for them, a comment reports dropped events.
+        // Without such a record, a comment reports dropped events.
         let dropped = self.dropped.as_ref().map_or(usize::from(self.tag_width) + 80, |event| self.most(event));
         let clock_sync = self.clock_sync.as_ref().map_or(0, |event| self.most(event));
         48 + metadata + dropped + clock_sync
@@ -194,7 +196,7 @@ fn put(record: &Record, l: &Leaf, given: Given, event: &Event) -> Option<Put> {
                 Put::Constant(value.wrapping_sub(*base), *width)
             }
             (Interpretation::Default(_) | Interpretation::Stride { .. }, _) => Put::Constant(0, 0),
-            // What is stored depends on the record before it.
+            // The stored value depends on the previous record.
             _ => return None,
         },
         Given::Length(data) => match event.given.get(usize::from(data.0).checked_sub(1)?)? {
@@ -212,7 +214,7 @@ fn put(record: &Record, l: &Leaf, given: Given, event: &Event) -> Option<Put> {
     })
 }
 
-/// Returns the bytes in which a number is stored, and whether they are signed: then its base is 0.
+/// Returns the number of bytes in which a number is stored, and whether it is signed, in which case its base is 0.
 pub(crate) fn stored(put: Put) -> Option<(u8, bool)> {
     Some(match put {
         Put::Argument(_, Machine::Unsigned(bits)) => (bits / 8, false),
@@ -246,7 +248,8 @@ struct Setting {
 }
 
 impl Setting {
-    /// Writes the records that give a leaf its width, and then what its bytes mean, where the DTD does not say so.
+    /// Writes the metadata records that set a leaf's width and then its interpretation, unless they are those of the
+    /// DTD.
     fn write(&self, l: &Leaf, width: u8, is_signed: bool, out: &mut Vec<u8>) {
         let wanted = if is_signed { Interpretation::BaseOffset(0) } else { Interpretation::None };
         if l.width != Width::Number(width) {

@@ -1,8 +1,9 @@
-//! The header for C and C++: emitters that write chunks of a trace by themselves.
+//! The header for C and C++, with emitters that write complete chunks of a trace.
 //!
-//! An event has fixed widths and no state: each chunk is a group of its own, which begins with metadata that say so. What does not
-//! depend on the DTD stands in `declarations.h` and `implementation.h`; the rest takes the place of names between two `@`.
-//! `implementation.h` is over 400 lines, as it is kept whole: it reads as the C that it becomes.
+//! An event has fixed widths and depends on no state. Each chunk is a separate group that starts with the metadata for
+//! these widths. The parts that do not depend on the DTD are in `declarations.h` and `implementation.h`, in which the
+//! other parts replace names between two `@`. `implementation.h` exceeds 400 lines so that it can be read as the C code
+//! that it becomes.
 
 mod describe;
 mod emit;
@@ -19,12 +20,12 @@ use layout::Layout;
 const DECLARATIONS: &str = include_str!("declarations.h");
 const IMPLEMENTATION: &str = include_str!("implementation.h");
 
-/// Generates a header of emitters for C and C++. All its names begin with [`Options::emitters`], or else with the DTD's name; of the other
-/// options, `renames`, `without_kinds` and `allow_missing` count.
+/// Generates a header of emitters for C and C++. All its names start with [`Options::emitters`] or, if that is not set,
+/// with the name of the DTD. Of the other options, only `renames`, `without_kinds` and `allow_missing` are used.
 ///
 /// # Errors
-/// Options that name what the DTD does not have, a prefix that is not a name in C, a DTD without events, a record without an emitter unless
-/// [`Options::allow_missing`] is set.
+/// Returns an error if an option refers to something that the DTD does not have, the prefix is not a valid C name, the
+/// DTD has no events, or a record has no emitter and [`Options::allow_missing`] is not set.
 pub fn generate_c(dtd: &Dtd, options: &Options) -> Result<String, OptionError> {
     let prefix = match &options.emitters {
         Some(prefix) => names::prefix(prefix)?,
@@ -46,7 +47,7 @@ pub fn generate_c(dtd: &Dtd, options: &Options) -> Result<String, OptionError> {
     let text = emit::strings(&layout).iter().fold(text, |text, (name, with)| text.replacen(name, with, 1));
     let text =
         text.replace("pfx_", &format!("{prefix}_")).replace("PFX_", &format!("{}_", prefix.to_ascii_uppercase()));
-    // The DTD's own words come last: nothing in them is replaced.
+    // The text of the DTD is inserted last, so that nothing in it is replaced.
     let tables = tables::tables(dtd, &emitters, &layout, options, &prefix);
     Ok(text.replacen("@CRC@\n", &tables::crc(), 1).replacen("@TABLES@\n", &tables, 1))
 }

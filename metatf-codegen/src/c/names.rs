@@ -3,7 +3,7 @@
 use crate::names::{legal, snake};
 use crate::options::OptionError;
 
-/// Words of C and C++, and macros of their libraries that a field might be called after.
+/// Keywords of C and C++, and standard library macros that a field name may collide with.
 const TAKEN: &[&str] = &[
     "alignas",
     "alignof",
@@ -110,24 +110,24 @@ const TAKEN: &[&str] = &[
     "xor_eq",
 ];
 
-/// Makes the name of an argument of that of the Rust emitter's.
+/// Converts the name of a Rust emitter's argument to one for C.
 pub(super) fn argument(name: &str) -> String {
     let name = name.trim_start_matches("r#");
     if TAKEN.contains(&name) { format!("{name}_") } else { name.to_owned() }
 }
 
-/// Checks a prefix that the user chose.
+/// Checks a prefix chosen by the user.
 pub(super) fn prefix(name: &str) -> Result<String, OptionError> {
     let letter = |c: char| c.is_ascii_alphabetic();
     if name.starts_with(letter) && name.chars().all(|c| letter(c) || c.is_ascii_digit() || c == '_') {
         return Ok(name.to_owned());
     }
     Err(OptionError(format!(
-        "`{name}` is no prefix of names in C: letters, digits and `_` make one, and a letter comes first"
+        "`{name}` is not a valid prefix for C names: expected letters, digits and `_`, starting with a letter"
     )))
 }
 
-/// Makes a prefix of the DTD's name: `pools` of `pools.dtd`.
+/// Derives a prefix from the file name of the DTD: `pools` from `pools.dtd`.
 pub(super) fn prefix_of(source: &str) -> String {
     let stem = source.rsplit_once('.').map_or(source, |(stem, _)| stem);
     let plain: String = stem.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();

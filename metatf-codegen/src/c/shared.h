@@ -1,5 +1,5 @@
 #ifdef __linux__
-/* What the file of buffers begins with. metatf-telemetry/src/layout.rs has the same, with other words behind. */
+/* The start of the buffers file. metatf-telemetry/src/layout.rs declares the same structure with further words at the end. */
 typedef struct pfx_shared_head {
     uint64_t magic;
     uint32_t version;
@@ -25,10 +25,10 @@ typedef struct pfx_shared_head {
 #define PFX_SHARED_VERSION 3u
 #define PFX_PAGE 4096
 
-/* Files of dead processes that stay, for postmortem. */
+/* Number of files of dead processes to keep for postmortem. */
 #define PFX_KEPT 4
 
-/* Of the process that called pfx_share. */
+/* State of the process that called pfx_share. */
 static pfx_file *pfx_sharing;
 
 static pfx_shared_buffer *pfx_shared_at(const pfx_file *file, uint32_t index)
@@ -36,7 +36,7 @@ static pfx_shared_buffer *pfx_shared_at(const pfx_file *file, uint32_t index)
     return (pfx_shared_buffer *)(void *)(file->shared + file->buffers_at + index * (PFX_PAGE + file->buffer_bytes));
 }
 
-/* Obeys other processes, and shows them which kinds are on. */
+/* Applies requests of other processes, and shows them the enabled kinds. */
 static void *pfx_obey(void *context)
 {
     pfx_file *file = (pfx_file *)context;
@@ -47,7 +47,7 @@ static void *pfx_obey(void *context)
         struct timespec until;
         uint32_t count = __atomic_load_n(&head->wanted_count, __ATOMIC_ACQUIRE);
         if (count != seen) {
-            /* Whoever changes the word changes the count afterwards. */
+            /* A process that changes the word changes the count afterwards. */
             uint64_t wanted = *(const volatile uint64_t *)&head->wanted;
             seen = count;
             PFX_STORE(&pfx_control[0], (uint32_t)wanted);
@@ -66,7 +66,7 @@ static void *pfx_obey(void *context)
     return NULL;
 }
 
-/* Leaves the parent's buffers, in a forked child: what it emits reaches nobody. */
+/* Detaches a forked child from the parent's buffers. Its events are discarded. */
 static void pfx_in_child(void)
 {
     pfx_file *file = __atomic_load_n(&pfx_sharing, __ATOMIC_ACQUIRE);
@@ -81,13 +81,13 @@ static void pfx_in_child(void)
             close(zeros);
         }
         close(file->shared_descriptor);
-        /* The thread is not there. */
+        /* The thread does not exist. */
         file->obeys = false;
     }
     __atomic_store_n(&pfx_sharing, (pfx_file *)NULL, __ATOMIC_RELEASE);
 }
 
-/* Says in the trace whose it is and where its buffers are. */
+/* Writes the process ID and the location of the buffers to the trace. */
 static int pfx_name_shared(pfx_file *file, const pfx_shared_head *head)
 {
     pfx_trace *trace = &file->trace;
@@ -113,7 +113,7 @@ static int pfx_name_shared(pfx_file *file, const pfx_shared_head *head)
     return 0;
 }
 
-/* Opens a file of buffers whose process is dead, of this user: -1 if it is no such file. */
+/* Opens a buffers file of a dead process of this user. Returns -1 if it is not such a file. */
 static int pfx_open_dead(int folder, const char *name, struct stat *about)
 {
     uint8_t first[12];
@@ -130,7 +130,7 @@ static int pfx_open_dead(int folder, const char *name, struct stat *about)
     return -1;
 }
 
-/* Removes the buffers that killed processes of this user left in a folder, except for the newest. */
+/* Removes the buffers that killed processes of this user left in a directory, except for the newest ones. */
 static void pfx_sweep(const char *path)
 {
     struct {
@@ -177,7 +177,7 @@ static void pfx_sweep(const char *path)
     }
 }
 
-/* Makes the file of buffers, as large as it will be: a full disk is an error here, and no signal later. */
+/* Creates the buffers file in its final size, so that a full disk causes an error here rather than a signal later. */
 static int pfx_make_shared(pfx_file *file, size_t bytes)
 {
     const char *set = pfx_environment("METATF_TELEMETRY_FOLDER");
@@ -187,7 +187,7 @@ static int pfx_make_shared(pfx_file *file, size_t bytes)
     int why;
     int length = snprintf(file->shared_path, sizeof file->shared_path, "%s/metatf.%lu.%llu", folder, (unsigned long)getpid(),
                           (unsigned long long)pfx_clock_of(CLOCK_MONOTONIC));
-    /* The path goes into JSON as it is. */
+    /* The path is inserted into JSON without escapes. */
     for (at = file->shared_path; length > 0 && (uint8_t)*at >= ' ' && *at != '"' && *at != '\\'; at++) {
     }
     if (length < 0 || (size_t)length >= sizeof file->shared_path || *at != 0) {
@@ -201,7 +201,7 @@ static int pfx_make_shared(pfx_file *file, size_t bytes)
     if (file->shared_descriptor < 0) {
         return -1;
     }
-    /* The lock says that the process lives. */
+    /* The lock shows that the process is alive. */
     (void)flock(file->shared_descriptor, LOCK_EX | LOCK_NB);
     do {
         why = posix_fallocate(file->shared_descriptor, 0, (off_t)bytes);
@@ -224,7 +224,7 @@ static int pfx_start_obeying(pfx_file *file)
     sigset_t all;
     sigset_t before;
     int why;
-    /* One thread at a time is here. */
+    /* Only one thread at a time executes this. */
     static bool is_registered;
     if (!is_registered && (why = pthread_atfork(NULL, NULL, pfx_in_child)) != 0) {
         return why;
@@ -237,7 +237,7 @@ static int pfx_start_obeying(pfx_file *file)
     if (why != 0) {
         return why;
     }
-    /* Signals are for the threads of the program. */
+    /* Signals are left to the threads of the program. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     why = pthread_create(&file->shared_thread, NULL, pfx_obey, file);
@@ -265,7 +265,7 @@ static void pfx_stop_obeying(pfx_file *file)
 }
 
 #ifdef __GNUC__
-/* A library that is unloaded takes the code of the thread with it. The buffers stay: their events may be in no trace. */
+/* Unloading a library also unloads the code of the thread. The buffers are kept, because their events may not be in any trace. */
 __attribute__((destructor)) static void pfx_unloaded(void)
 {
     pfx_file *file = __atomic_load_n(&pfx_sharing, __ATOMIC_ACQUIRE);
@@ -384,7 +384,7 @@ int pfx_emitter_begin_shared(pfx_emitter *emitter, pfx_file *file)
     return -1;
 }
 
-/* Removes the buffers, after all emitters. */
+/* Removes the buffers after all emitters have ended. */
 static void pfx_unshare(pfx_file *file)
 {
     if (file->shared == NULL || __atomic_load_n(&pfx_sharing, __ATOMIC_ACQUIRE) != file) {

@@ -1,5 +1,5 @@
-/* Returns the number of a string that is known; else 0, and the slot that is free for it. Needs no lock: a slot gets its place once the
-   entry is whole, and neither changes afterwards. */
+/* Returns the ID of a known string; otherwise returns 0 and the slot that is free for it. Requires no lock: a slot is set after its entry
+   is complete, and neither changes afterwards. */
 static uint32_t pfx_find_string(const pfx_trace *trace, pfx_bytes string, size_t *free)
 {
     const size_t slots = PFX_STRING_BYTES / 8;
@@ -30,7 +30,7 @@ static uint32_t pfx_find_string(const pfx_trace *trace, pfx_bytes string, size_t
     return 0;
 }
 
-/* Writes a string that is new, and keeps it. The lock is held. */
+/* Writes a new string and stores it. The lock must be held. */
 static uint32_t pfx_add_string(pfx_trace *trace, pfx_bytes string, size_t slot)
 {
     const uint8_t section = PFX_STRING_SECTION;

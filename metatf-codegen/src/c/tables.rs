@@ -1,4 +1,4 @@
-//! Tables of the header: the DTD's text, the names of kinds, the metadata of chunks, CRCs.
+//! The tables in the header: the text of the DTD, the names of kinds, the metadata of chunks, and CRCs.
 
 use std::fmt::Write as _;
 
@@ -8,17 +8,17 @@ use super::layout::Layout;
 use crate::emitters::Emitters;
 use crate::options::Options;
 
-/// Most bytes of a string: compilers need not know longer ones (C99, 5.2.4.1: 4,095 characters).
+/// Maximum length of a string literal in bytes; compilers need not support more (C99, 5.2.4.1: 4,095 characters).
 const STRING_MOST: usize = 4000;
 
 /// Writes the tables of a DTD.
 pub(super) fn tables(dtd: &Dtd, emitters: &Emitters, layout: &Layout, options: &Options, prefix: &str) -> String {
     let mut out = String::new();
-    // The header of a trace has a byte for the length of this name.
+    // The length of this name is a single byte in the header of a trace.
     let source: String = options.source.chars().take(60).collect();
     let _ = writeln!(
         out,
-        "/* Where the DTD comes from. */\nstatic const char {prefix}_source[] = {};",
+        "/* The source of the DTD. */\nstatic const char {prefix}_source[] = {};",
         quoted(source.as_bytes())
     );
     if options.source.is_empty() {
@@ -36,14 +36,15 @@ pub(super) fn tables(dtd: &Dtd, emitters: &Emitters, layout: &Layout, options: &
         out,
         "typedef struct {prefix}_part {{\n    uint32_t length;\n    const char *text;\n}} {prefix}_part;\n"
     );
-    let _ = writeln!(out, "/* The text of the DTD, which each trace carries. */");
+    let _ = writeln!(out, "/* The text of the DTD, which is embedded in each trace. */");
     let _ = writeln!(out, "static const {prefix}_part {prefix}_dtd[] = {}", parts(&dtd.text));
     let condition = format!("#if defined({}_POSIX) && defined(__linux__)", prefix.to_ascii_uppercase());
-    let _ = writeln!(out, "{condition}\n/* Where each value of an event comes from, as metatf-telemetry has it. */");
+    let _ =
+        writeln!(out, "{condition}\n/* The source of each value of an event, in the format of metatf-telemetry. */");
     let _ = writeln!(out, "static const {prefix}_part {prefix}_table[] = {}#endif\n", parts(&emitters.table));
     let _ = writeln!(
         out,
-        "/* Each chunk begins with records that give fields of its section their width, so that events need no state. */"
+        "/* Each chunk begins with records that set the widths of its section's fields, so that events depend on no state. */"
     );
     for (index, section) in layout.sections.iter().enumerate() {
         let bytes: Vec<_> = section.metadata.iter().map(|byte| format!("0x{byte:02x}")).collect();
@@ -62,7 +63,7 @@ pub(super) fn tables(dtd: &Dtd, emitters: &Emitters, layout: &Layout, options: &
     out
 }
 
-/// Writes a text in parts that compilers take.
+/// Writes a text in parts that are short enough for compilers.
 fn parts(text: &str) -> String {
     let mut out = "{\n".to_owned();
     for part in text.as_bytes().chunks(STRING_MOST) {
@@ -72,7 +73,7 @@ fn parts(text: &str) -> String {
     out + "};\n"
 }
 
-/// Writes bytes as a string of C. No trigraph can be in it, and no hexadecimal escape that goes on.
+/// Writes bytes as a C string without trigraphs, and without hexadecimal escapes that could absorb the next character.
 fn quoted(bytes: &[u8]) -> String {
     let mut out = "\"".to_owned();
     for &byte in bytes {
@@ -87,7 +88,8 @@ fn quoted(bytes: &[u8]) -> String {
     out
 }
 
-/// Writes the tables of CRC-32C by four bytes at a time: entry `n` of table `k` is the CRC of byte `n` with `k` zero bytes behind it.
+/// Writes the tables for a CRC-32C of four bytes at a time: entry `n` of table `k` is the CRC of byte `n` followed by
+/// `k` zero bytes.
 pub(super) fn crc() -> String {
     let entry = |byte: u32| (0..8).fold(byte, |crc, _| if crc & 1 == 1 { crc >> 1 ^ 0x82f6_3b78 } else { crc >> 1 });
     let table = |zeros: u32| {

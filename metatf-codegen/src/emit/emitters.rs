@@ -1,4 +1,4 @@
-//! The emitters: a function, a macro and a struct of arguments for each event, and what they share.
+//! The emitters: a function, a macro and a struct of arguments for each event, and shared items.
 
 use proc_macro2::{Ident, Literal, Punct, Spacing, Span, TokenStream};
 use quote::{format_ident, quote};
@@ -10,9 +10,9 @@ use crate::options::{OptionError, Options};
 /// Emits the emitters.
 pub(super) fn emit(emitters: &Emitters, options: &Options) -> Result<TokenStream, OptionError> {
     let Some(path) = &options.emitters else { return Ok(TokenStream::new()) };
-    let wrong = |path: &str| OptionError(format!("`{path}` is no path of a module"));
+    let wrong = |path: &str| OptionError(format!("`{path}` is not the path of a module"));
     let crate_path = path.strip_prefix("crate::").or(if path == "crate" { Some("") } else { None });
-    // `$crate`, in two parts: it is the crate of the macro, and not this one.
+    // `$crate` in two parts: it must denote the crate of the macro rather than this one.
     let (dollar, root) = (Punct::new('$', Spacing::Alone), Ident::new("crate", Span::call_site()));
     let here: TokenStream = match crate_path {
         Some("") => quote!(#dollar #root),
@@ -40,18 +40,18 @@ pub(super) fn emit(emitters: &Emitters, options: &Options) -> Result<TokenStream
         quote!(#[doc = ""] #[doc = #text])
     });
     Ok(quote! {
-        /// Where each value of an event lies.
+        /// The location of each value in an event.
         const EVENTS: &str = #table;
         /// The kinds of events, from bit 0 of the control word.
         pub const KINDS: &[&str] = &[#(#kinds),*];
-        /// The telemetry of this format: starts it, stops it, says which kinds are on.
+        /// The telemetry of this format, which can be started and stopped, and determines which kinds are enabled.
         #without
         pub static TELEMETRY: #runtime::Telemetry =
             #runtime::Telemetry::new(#source, DTD, EVENTS, |each| SLOTS.with(|slots| each(slots)));
         ::std::thread_local! {
             static SLOTS: [#slot; #slots] = const { [#new] };
         }
-        /// The arguments of events, which the macros take by name.
+        /// The arguments of events, which are named arguments of the macros.
         pub mod arguments {
             #(#arguments)*
         }
@@ -71,14 +71,14 @@ fn doc(lines: &[String]) -> TokenStream {
     quote!(#(#[doc = #lines])*)
 }
 
-/// The function that gives strings their numbers.
+/// Emits the function that returns the ID of a string.
 fn intern(event: &Event, runtime: &TokenStream) -> TokenStream {
     let (name, docs) = (ident(&event.name), doc(&event.docs));
     quote! {
         #docs
         ///
-        /// Returns the number of a string, the same each time; the trace has the string before the first event that names it. A text of
-        /// more than 255 bytes is cut.
+        /// Returns the ID of a string, which is always the same. The trace contains the string before the first event that refers
+        /// to it. A string longer than 255 bytes is truncated.
         pub fn #name(text: &str) -> #runtime::StringId {
             #runtime::private::intern(text)
         }
@@ -134,9 +134,10 @@ fn function(number: usize, event: &Event, has_rare: bool, runtime: &TokenStream)
         let ty = field_type(field.machine, false, runtime);
         quote!(#name: #ty)
     });
-    // Given one by one they are in registers.
+    // Separate parameters are passed in registers.
     let parameters: Vec<_> = parameters.collect();
-    let many = (names.len() > 7).then(|| quote!(#[allow(clippy::too_many_arguments, reason = "fields are the DTD's")]));
+    let many = (names.len() > 7)
+        .then(|| quote!(#[allow(clippy::too_many_arguments, reason = "the DTD determines the fields")]));
     if !event.compiled {
         return quote! {
             #docs
@@ -205,7 +206,7 @@ fn length_name(name: &Ident) -> Ident {
     format_ident!("__length_of_{}", name.to_string().trim_start_matches("r#"))
 }
 
-/// Puts a word together.
+/// Emits the expression for a word.
 fn word(event: &Event, parts: &[(u8, Bits)], names: &[Ident]) -> TokenStream {
     let parts = parts.iter().map(|(shift, bits)| {
         let value = match bits {

@@ -1,4 +1,4 @@
-//! How the fields of each struct lie in the bytes: its row of the table.
+//! The byte layout of each struct's fields, as a row of the table.
 
 use proc_macro2::{Literal, TokenStream};
 use quote::quote;
@@ -16,7 +16,7 @@ pub(super) fn row(s: &Struct) -> TokenStream {
     quote!(struct #name(#bytes) { #(#fields),* } { #(#pieces),* })
 }
 
-/// Returns the pieces, with numbers of consecutive leaves drawn together.
+/// Returns the pieces, with the numbers of consecutive leaves combined.
 fn runs(pieces: &[Piece]) -> Vec<TokenStream> {
     let mut tokens = Vec::new();
     let mut rest = pieces;
@@ -89,7 +89,7 @@ fn one(piece: &Piece) -> TokenStream {
     }
 }
 
-/// Emits what an item of a repetition is.
+/// Emits the body of a repetition.
 fn item(body: &Body) -> TokenStream {
     let leaf = |leaf: &u8| Literal::u8_unsuffixed(*leaf);
     match body {

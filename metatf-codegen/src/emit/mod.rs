@@ -1,4 +1,4 @@
-//! From the model to tokens, one file for each part of the output.
+//! Converts the model to tokens, with one file for each part of the output.
 
 mod emitters;
 mod enums;
@@ -19,10 +19,10 @@ use crate::model::{Model, Ty};
 use crate::names::ident;
 use crate::options::{OptionError, Options};
 
-/// Version of the contract with the runtime: what the runtime's `check_codegen` asks for.
+/// Version of the contract with the runtime, as checked by the runtime's `check_codegen`.
 const CODEGEN_VERSION: u32 = 5;
 
-/// Emits the whole output: a module, in the order in which one would read it.
+/// Emits the complete output: a module, in reading order.
 pub(crate) fn emit(
     dtd: &Dtd,
     model: &Model,
@@ -69,35 +69,36 @@ pub(crate) fn emit(
     })
 }
 
-/// Lists the lints that are for code written by hand.
+/// Emits attributes for lints that are meant for handwritten code.
 fn lints() -> TokenStream {
     quote! {
-        #[allow(unknown_lints, renamed_and_removed_lints, reason = "other versions have other lints")]
-        #[allow(dead_code, unreachable_pub, reason = "all of the format, whatever the program takes")]
+        #[allow(unknown_lints, renamed_and_removed_lints, reason = "different versions have different lints")]
+        #[allow(dead_code, unreachable_pub, reason = "covers the entire format, whatever the program uses")]
         #[allow(
             non_camel_case_types, non_snake_case, variant_size_differences, missing_copy_implementations,
             clippy::empty_structs_with_brackets, clippy::enum_variant_names, clippy::exhaustive_enums,
             clippy::exhaustive_structs, clippy::large_enum_variant, clippy::min_ident_chars, clippy::module_inception,
             clippy::module_name_repetitions, clippy::similar_names, clippy::struct_field_names,
             clippy::type_complexity, clippy::upper_case_acronyms,
-            reason = "names and shapes are the DTD's"
+            reason = "names and structure come from the DTD"
         )]
         #[allow(
             rustdoc::bare_urls, rustdoc::broken_intra_doc_links, rustdoc::invalid_html_tags,
             rustdoc::invalid_rust_codeblocks, rustdoc::unescaped_backticks, clippy::doc_lazy_continuation,
             clippy::doc_markdown, clippy::tabs_in_doc_comments, clippy::too_long_first_doc_paragraph,
-            reason = "comments are the DTD's"
+            reason = "comments come from the DTD"
         )]
         #[allow(
             clippy::absolute_paths, clippy::arbitrary_source_item_ordering, clippy::derive_partial_eq_without_eq,
             clippy::impl_trait_in_params, clippy::needless_raw_string_hashes, clippy::needless_raw_strings,
             clippy::partial_pub_fields, clippy::std_instead_of_alloc, clippy::unreadable_literal,
-            reason = "nobody writes it by hand"
+            reason = "generated code"
         )]
     }
 }
 
-/// Writes a text as it is read best: raw, a line a line. What no source file should hold is escaped.
+/// Returns a readable literal for a text: a raw string, with its line breaks. Characters that do not belong in a source
+/// file are escaped.
 fn literal(text: &str) -> Literal {
     let is_plain = |c: char| matches!(c, '\n' | '\t' | '"' | '\'' | '\\') || c.escape_debug().eq([c]);
     if !text.chars().all(is_plain) {
@@ -109,13 +110,13 @@ fn literal(text: &str) -> Literal {
     format!("r{hashes}\"{text}\"{hashes}").parse().unwrap_or_else(|_| Literal::string(text))
 }
 
-/// Writes `Alloc<Bytes>`, or `Alloc` where there are no bytes.
+/// Returns `Alloc<Bytes>`, or `Alloc` without bytes.
 fn generic(name: &str, bytes: bool) -> TokenStream {
     let name = ident(name);
     if bytes { quote!(#name<Bytes>) } else { quote!(#name) }
 }
 
-/// Does what [`generic`] does, where the type is declared: structs own their bytes by default.
+/// Returns the same as [`generic`] for a declaration, in which structs own their bytes by default.
 fn declared(name: &str, bytes: bool) -> TokenStream {
     let name = ident(name);
     if bytes { quote!(#name<Bytes = ::std::vec::Vec<u8>>) } else { quote!(#name) }
@@ -151,7 +152,7 @@ fn number(n: impl Into<u64>) -> Literal {
 }
 
 fn raw(name: &str) -> Ident {
-    // Field names were made identifiers when they were taken.
+    // Field names are already valid identifiers.
     match name.strip_prefix("r#") {
         Some(name) => Ident::new_raw(name, proc_macro2::Span::call_site()),
         None => Ident::new(name, proc_macro2::Span::call_site()),

@@ -1,4 +1,4 @@
-//! The types of numbers whose values or bits have names: an enum, or a struct of flags.
+//! The types of numbers with named values or bits: an enum, or a struct of flags.
 
 use proc_macro2::{Literal, TokenStream};
 use quote::quote;
@@ -12,7 +12,7 @@ use crate::model::{Model, NamedType};
 use crate::names::ident;
 use crate::options::OptionError;
 
-/// Emits all of them.
+/// Emits all types.
 pub(super) fn emit(model: &Model) -> Result<TokenStream, OptionError> {
     model.named.iter().map(one).collect()
 }

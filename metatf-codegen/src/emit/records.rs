@@ -1,4 +1,4 @@
-//! The rows of records and models: what the file has.
+//! The rows of records and models, which describe the file.
 
 use std::collections::BTreeMap;
 
@@ -37,13 +37,13 @@ fn row(index: usize, record: &Record, columns: Option<&RecordColumns>, model: &M
     quote!(record #index #name #(~ #names)* #tag (#types) { #(#leaves),* #steps })
 }
 
-/// Writes the structs of a record, and where it is listed.
+/// Emits the structs of a record, and the sections that list it.
 fn types(columns: &RecordColumns, model: &Model) -> TokenStream {
     let bytes = columns.bytes.then(|| quote!(Bytes));
     let (of, name) = (ident(&columns.of), ident(&columns.name));
     let listed = model.tagged.iter().flat_map(|t| t.records.iter().map(move |listed| (t, listed)));
     let listed = listed.filter(|(_, listed)| listed.record == columns.record);
-    // Both go by the sections in their order.
+    // Both follow the order of the sections.
     let places = listed.zip(&columns.places).map(|((section, listed), (column, _))| {
         let (index, top, name) = (number(section.index as u64), ident(&section.variant), ident(&section.name));
         let (variant, write, column) = (ident(&listed.variant), ident(&listed.method), ident(column));
@@ -52,7 +52,7 @@ fn types(columns: &RecordColumns, model: &Model) -> TokenStream {
     quote!(#of(#bytes) #name [#(#places),*])
 }
 
-/// Writes a leaf: its name, what it stores, its earlier paths, its column. `any_tag`: it is the tag of a catch-all record.
+/// Emits a leaf: its name, storage, earlier paths and column. `any_tag` marks the tag of a catch-all record.
 fn leaf(leaf: &Leaf, any_tag: bool, was: &[String], column: Option<&Column>) -> TokenStream {
     let path = leaf.path.join(".");
     let field = (path != leaf.name).then(|| {
@@ -173,7 +173,7 @@ fn expr_op(op: &ExprOp) -> TokenStream {
     }
 }
 
-/// Writes the layout as a program. Nesting is bounded by the parser (spec 3.5).
+/// Emits the layout as a program. The parser bounds the nesting depth (spec 3.5).
 fn layout(record: &Record, items: &[Item], steps: &mut Vec<TokenStream>) {
     for item in items {
         match item {

@@ -1,4 +1,4 @@
-//! The structs: one for each record, nested record and item of a repeated group.
+//! The structs for records, nested records and the items of repeated groups.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -8,7 +8,7 @@ use crate::docs;
 use crate::model::{Field, Model, Struct};
 use crate::options::OptionError;
 
-/// Emits all structs, those nested before those that hold them.
+/// Emits all structs. Nested structs come before the structs that contain them.
 pub(super) fn emit(model: &Model) -> Result<TokenStream, OptionError> {
     model.structs.iter().map(|s| one(model, s)).collect()
 }
@@ -33,7 +33,7 @@ fn field(model: &Model, field: &Field) -> Result<TokenStream, OptionError> {
     Ok(quote!(#docs #attributes pub #name: #ty,))
 }
 
-/// Parses attributes as the user wrote them.
+/// Parses attributes as written by the user.
 pub(super) fn attributes(texts: &[String]) -> Result<TokenStream, OptionError> {
     let parse = |text: &String| {
         let tokens: TokenStream = text.parse().map_err(|e| OptionError(format!("the attribute `{text}`: {e}")))?;

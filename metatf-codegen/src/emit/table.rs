@@ -1,4 +1,5 @@
-//! The table from which the runtime's `records!` makes all that is not a struct or enum: what its rows are stands there.
+//! The table from which the runtime's `records!` generates everything except structs and enums. The macro documents its
+//! rows.
 
 use metatf_parser::schema::{Dtd, RawFile, Section, SectionId};
 use proc_macro2::{Literal, TokenStream};
@@ -114,7 +115,7 @@ fn elements(model: &Model, stream: &Stream) -> TokenStream {
     quote!(elements #index #variant (#element) { #docs fn #method; #table })
 }
 
-/// Returns the field by which an element of one field is made from its value: `names().intern("int")`.
+/// Returns the single field of an element, if the element can be created from its value: `names().intern("int")`.
 fn single(model: &Model, stream: &Stream) -> Option<TokenStream> {
     let [field] = model.structs.get(stream.item)?.shape.fields.as_slice() else { return None };
     let kind = match field.ty {

@@ -4,12 +4,12 @@
 #[allow(
     unknown_lints,
     renamed_and_removed_lints,
-    reason = "other versions have other lints"
+    reason = "different versions have different lints"
 )]
 #[allow(
     dead_code,
     unreachable_pub,
-    reason = "all of the format, whatever the program takes"
+    reason = "covers the entire format, whatever the program uses"
 )]
 #[allow(
     non_camel_case_types,
@@ -28,7 +28,7 @@
     clippy::struct_field_names,
     clippy::type_complexity,
     clippy::upper_case_acronyms,
-    reason = "names and shapes are the DTD's"
+    reason = "names and structure come from the DTD"
 )]
 #[allow(
     rustdoc::bare_urls,
@@ -40,7 +40,7 @@
     clippy::doc_markdown,
     clippy::tabs_in_doc_comments,
     clippy::too_long_first_doc_paragraph,
-    reason = "comments are the DTD's"
+    reason = "comments come from the DTD"
 )]
 #[allow(
     clippy::absolute_paths,
@@ -52,7 +52,7 @@
     clippy::partial_pub_fields,
     clippy::std_instead_of_alloc,
     clippy::unreadable_literal,
-    reason = "nobody writes it by hand"
+    reason = "generated code"
 )]
 mod generated {
     const _: () = ::metatf::private::check_codegen(5);
@@ -98,7 +98,7 @@ section parts 3 {
         pub y: u64,
     }
 
-    /// One of the `items` of [`R`].
+    /// An item of `items` in [`R`].
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct RItemsItem {
         /// `x`: 1 byte, `none`.
@@ -115,28 +115,28 @@ section parts 3 {
         /// Since the start.
         ///
         /// `time`: 4 bytes, `delta 0`.
-        /// There if this is 1: `(flags.bit 0)`.
+        /// Present if this is 1: `(flags.bit 0)`.
         pub time: ::core::option::Option<u64>,
         /// A place.
         ///
         /// The nested record `point`.
-        /// There if this is 1: `(flags.bit 1)`.
+        /// Present if this is 1: `(flags.bit 1)`.
         pub point: ::core::option::Option<Point>,
         /// The fields of `items`.
-        /// There if this is 1: `(1 - flags.bit 1)`.
+        /// Present if this is 1: `(1 - flags.bit 1)`.
         pub items: ::core::option::Option<RItemsItem>,
         /// `vfield`: bytes, after their length of 1 byte.
-        /// There if this is 1: `(flags.bit 2)`.
+        /// Present if this is 1: `(flags.bit 2)`.
         pub vfield: ::core::option::Option<Bytes>,
         /// `size`: 1 byte, `none`.
         pub size: u64,
         /// `item`, repeated: 2 bytes, `none`.
-        /// As many as this says: `(size.value / 2)`.
+        /// Number of items: `(size.value / 2)`.
         pub item: ::std::vec::Vec<u64>,
         /// `options`: `size.value` bytes.
         pub options: Bytes,
         /// `magic`: 1 byte, `none`, always 7.
-        /// There if this is 1: `(flags.bit 3)`.
+        /// Present if this is 1: `(flags.bit 3)`.
         pub magic: ::core::option::Option<()>,
     }
 

@@ -4,12 +4,12 @@
 #[allow(
     unknown_lints,
     renamed_and_removed_lints,
-    reason = "other versions have other lints"
+    reason = "different versions have different lints"
 )]
 #[allow(
     dead_code,
     unreachable_pub,
-    reason = "all of the format, whatever the program takes"
+    reason = "covers the entire format, whatever the program uses"
 )]
 #[allow(
     non_camel_case_types,
@@ -28,7 +28,7 @@
     clippy::struct_field_names,
     clippy::type_complexity,
     clippy::upper_case_acronyms,
-    reason = "names and shapes are the DTD's"
+    reason = "names and structure come from the DTD"
 )]
 #[allow(
     rustdoc::bare_urls,
@@ -40,7 +40,7 @@
     clippy::doc_markdown,
     clippy::tabs_in_doc_comments,
     clippy::too_long_first_doc_paragraph,
-    reason = "comments are the DTD's"
+    reason = "comments come from the DTD"
 )]
 #[allow(
     clippy::absolute_paths,
@@ -52,7 +52,7 @@
     clippy::partial_pub_fields,
     clippy::std_instead_of_alloc,
     clippy::unreadable_literal,
-    reason = "nobody writes it by hand"
+    reason = "generated code"
 )]
 mod generated {
     const _: () = ::metatf::private::check_codegen(5);
@@ -148,7 +148,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         pub w: ::std::vec::Vec<f64>,
     }
 
-    /// One of the `m_items` of [`GroupsNItem`].
+    /// An item of `m_items` in [`GroupsNItem`].
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct GroupsNItemMItem<Bytes = ::std::vec::Vec<u8>> {
         /// `x`: 1 byte, `none`.
@@ -166,7 +166,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         pub y: u64,
     }
 
-    /// One of the `n_items` of [`Groups`].
+    /// An item of `n_items` in [`Groups`].
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct GroupsNItem<Bytes = ::std::vec::Vec<u8>> {
         /// `x`: 1 byte, `none`.
@@ -212,7 +212,7 @@ mark: (tag, when) { tag.value = 90; when.width = 2; when.interpretation = delta 
         pub y: ::std::vec::Vec<u64>,
     }
 
-    /// One of the `n_items` of [`Twice`].
+    /// An item of `n_items` in [`Twice`].
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct TwiceNItem {
         /// `y`: 1 byte, `none`.

@@ -1,4 +1,4 @@
-//! The build script's face: what it writes, what it refuses, and that the attribute has the same tokens.
+//! The interface for build scripts: its output, its errors, and that the attribute produces the same tokens.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that goes wrong has to panic")]
 
 use std::path::{Path, PathBuf};
@@ -72,7 +72,7 @@ fn options_reach_the_code() {
 #[test]
 fn expected_widths_reach_the_tables() {
     let code = compile(hatf().expect_width("address", 8).expect_width("alloc.size", 2)).unwrap();
-    // Of allocations the size, then all addresses.
+    // For allocations the size, followed by all addresses.
     for expected in ["expected 3 1 2;", "expected 3 2 8;", "expected 4 1 8;", "expected 4 2 8;", "expected 5 1 8;"] {
         assert!(code.contains(expected), "{expected}\n{code}");
     }
@@ -91,20 +91,20 @@ fn unformatted_is_the_same_code() {
 #[test]
 fn what_cannot_be_is_refused() {
     let message = |config| compile(config).unwrap_err().to_string();
-    assert!(message(hatf().rename("aloc", "x")).contains("nothing called `aloc`"));
+    assert!(message(hatf().rename("aloc", "x")).contains("refers to `aloc`"));
     assert!(message(hatf().record_attribute("alloc", "derive(Hash)")).contains("the attribute `derive(Hash)`"));
-    assert!(message(hatf().rename("alloc.size", "not a name")).contains("`not a name` is no name"));
+    assert!(message(hatf().rename("alloc.size", "not a name")).contains("`not a name` is not a valid name"));
     assert!(message(hatf().expect_width("adress", 8)).contains("no field `adress`"));
     assert!(message(hatf().expect_width("alloc.time", 8)).contains("no field `alloc.time`"));
     assert!(message(hatf().expect_width("size", 9)).contains("cannot be 9 bytes wide"));
     assert!(message(Config::new().dtd("nowhere.dtd")).starts_with("nowhere.dtd: "));
-    assert!(message(hatf().dtd(dtd("shapes.dtd"))).contains("for one DTD"));
+    assert!(message(hatf().dtd(dtd("shapes.dtd"))).contains("a single DTD"));
 }
 
-/// Where the next test finds the DTD that it is to compile.
+/// Environment variable with the DTD that the next test compiles.
 const BAD_DTD: &str = "METATF_TEST_BAD_DTD";
 
-/// Ends as a build script does. By itself it has nothing to compile.
+/// Ends like a build script. Without the variable, there is nothing to compile.
 #[test]
 fn as_a_build_script() -> Result<(), Error> {
     match std::env::var_os(BAD_DTD) {

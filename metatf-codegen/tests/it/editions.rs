@@ -1,4 +1,4 @@
-//! The goldens compile in each edition, with warnings as errors, in crates that call the runtime by another name.
+//! The goldens compile in each edition, with warnings as errors, in crates that rename the runtime.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that goes wrong has to panic")]
 
 use std::path::Path;
@@ -32,7 +32,7 @@ fn editions() {
     let workspace = format!("[workspace]\nresolver = \"2\"\nmembers = [{}]\n", members.join(", "));
     std::fs::write(folder.path().join("Cargo.toml"), workspace).unwrap();
     std::fs::copy(root.join("Cargo.lock"), folder.path().join("Cargo.lock")).unwrap();
-    // A target folder of its own, which stays: what the crates depend on is built once.
+    // A separate, permanent target directory, so that the dependencies of the crates are built only once.
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("editions");
     let status = Command::new(env!("CARGO"))
         .args(["check", "--quiet", "--workspace", "--offline"])

@@ -1,5 +1,6 @@
-//! The generated code of each `golden/*.dtd`, as snapshots; one that is missing, or that no DTD belongs to, fails. They are
-//! binary snapshots, as `compiled` includes them: such a snapshot is a file of Rust alone, beside the `.snap`.
+//! The generated code of each `golden/*.dtd` as a snapshot. The test fails if a snapshot is missing or has no DTD. The
+//! snapshots are binary, because `compiled` includes them: such a snapshot is a file of plain Rust next to the `.snap`
+//! file.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that goes wrong has to panic")]
 
 use std::collections::BTreeSet;
@@ -37,8 +38,8 @@ fn goldens() {
     assert_eq!((names("dtd"), names("dtd")), (names("snap"), snapshots), "snapshots without a DTD, or the reverse");
 }
 
-/// At most ten lines of output for a line of DTD, itself among them, the 130 that every module has apart. (A line of comment or blank is
-/// no line.)
+/// Generates at most ten lines of output for each line of DTD, which is itself in the output, not counting the 130
+/// lines that every module has. (Blank lines and comments do not count as lines.)
 #[test]
 fn output_is_small() {
     for name in names("dtd") {
@@ -59,7 +60,7 @@ fn the_same_every_time() {
     }
 }
 
-/// A record of the most leaves that there may be, its tag counted.
+/// A record with the maximum number of leaves, including its tag.
 #[test]
 fn the_longest_record() {
     let fields = vec!["x"; 254].join(", ");
@@ -68,7 +69,7 @@ fn the_longest_record() {
     assert!(generated.source.contains("pub x_254: u64"));
 }
 
-/// The types of named values go by the path of their property; an attribute for all structs is for them, too.
+/// The types of named values use the path of their property, and an attribute for all structs applies to them, too.
 #[test]
 fn options_reach_named_types() {
     let text = std::fs::read(folder().join("named.dtd")).unwrap();

@@ -1,18 +1,18 @@
-//! Generating code takes time in proportion to the DTD. Held by what is allocated, which does not depend on the machine: where
-//! every record is compared with every other, names are made for each pair.
+//! Code generation takes time proportional to the size of the DTD. The tests count allocations, which do not depend on
+//! the machine: if every record were compared with every other, names would be allocated for each pair.
 
 use crate::ALLOCATOR;
 use metatf_codegen::{Options, generate_source};
 use metatf_test::alone;
 use std::fmt::Write as _;
 
-/// A DTD of this many records.
+/// Returns a DTD with this number of records.
 type Shape = fn(usize) -> String;
 
 const HEAD: &str =
     "tag.width = 2; a.width = 4; a.interpretation = none; time.width = 8; time.interpretation = delta 0;\n";
 
-/// Each record has fields of its own.
+/// Each record has its own fields.
 fn own_fields(n: usize) -> String {
     section(n, |text, i| {
         let _ = writeln!(text, "r{i}: (tag, time, f{i}, vfield) {{ f{i}.width = 2; f{i}.interpretation = none;");
@@ -26,7 +26,7 @@ fn shared_fields(n: usize) -> String {
     })
 }
 
-/// Each record nests one.
+/// Each record nests another.
 fn nested(n: usize) -> String {
     section(n, |text, i| {
         let _ = writeln!(
@@ -36,7 +36,7 @@ fn nested(n: usize) -> String {
     })
 }
 
-/// All names are the same type in Rust.
+/// All names become the same type name in Rust.
 fn clashing(n: usize) -> String {
     section(n, |text, i| {
         let name: String = (0..12).map(|bit| if i >> bit & 1 == 1 { "aB" } else { "a_b" }).collect();
@@ -53,7 +53,7 @@ fn section(n: usize, record: impl Fn(&mut String, usize)) -> String {
     text + "}\n"
 }
 
-/// The same names in many sections.
+/// The same names occur in many sections.
 fn sections(n: usize) -> String {
     let mut text = HEAD.to_owned();
     for s in 1..=n.div_ceil(5) {

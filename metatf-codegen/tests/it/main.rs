@@ -1,4 +1,4 @@
-//! The tests of generated code: its text, that it compiles and reads what it writes.
+//! Tests of generated code: its text, that it compiles, and that it reads what it writes.
 
 mod build_script;
 pub mod compiled;
@@ -7,6 +7,6 @@ mod emitters;
 mod golden;
 mod linear;
 
-/// Tests of memory ask it, each in a process of its own.
+/// Counts allocations for the memory tests, each of which runs in its own process.
 #[global_allocator]
 static ALLOCATOR: metatf_test::Counting = metatf_test::Counting::new();

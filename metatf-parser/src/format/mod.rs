@@ -1,10 +1,11 @@
-//! The formatter: one layout for every DTD, all comments kept.
+//! The formatter: a single layout for every DTD that preserves all comments.
 //!
-//! Four spaces a level; lines of up to 100 columns; properties of one field that stood on one line stay there while they
-//! fit; a record or section that stood on one line stays there if it fits; single blank lines stay. It works on tokens,
-//! so that nothing is lost that the syntax tree does not hold, and changes none but optional ones: a `,` before `)` and
-//! a `;` after `}` go, a record without a block ends with `;`. A comment stays on its line's start or end, because a
-//! comment directly above a definition is its doc (spec 2).
+//! A level is indented by four spaces, and a line has up to 100 columns. Properties of one field that share a line stay
+//! together while they fit. A record or section on a single line stays there if it fits. Single blank lines are kept.
+//!
+//! The formatter works on tokens because the syntax tree does not contain everything. It changes only optional tokens:
+//! it removes a `,` before `)` and a `;` after `}`, and it ends a record without a block with `;`. A comment stays at
+//! the start or end of its line, because a comment directly above a definition documents that definition (spec 2).
 
 mod nodes;
 mod print;
@@ -13,10 +14,10 @@ use crate::diagnostic::{Diagnostic, Reporter};
 use crate::span::Source;
 use crate::{lexer, syntax, text};
 
-/// Formats a DTD. What does not follow the grammar cannot be formatted; other mistakes do not matter.
+/// Formats a DTD. The text must follow the grammar, but may contain other mistakes.
 ///
 /// # Errors
-/// The syntax errors.
+/// Returns the syntax errors of the text.
 pub fn format(_name: &str, text: &[u8]) -> Result<String, Vec<Diagnostic>> {
     let source = Source::new(text);
     let mut report = Reporter::new(&source);

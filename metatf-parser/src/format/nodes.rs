@@ -1,18 +1,18 @@
-//! A DTD as definitions of tokens. The text is known to follow the grammar.
+//! Groups the tokens of a DTD into definitions. The text must follow the grammar.
 
 use crate::lexer::{Kind, Lexed};
 
-/// A property, record or section, as token indices.
+/// The token indices of a property, record or section.
 pub(super) struct Node {
     /// The first token.
     pub(super) first: usize,
-    /// The last token of what precedes the block, or of the whole, a final `;` aside.
+    /// The last token before the block, or the last token of the definition without its final `;`.
     pub(super) head_end: usize,
     /// The last token.
     pub(super) last: usize,
-    /// A record or a section (else a property).
+    /// Whether this is a record or a section rather than a property.
     pub(super) is_definition: bool,
-    /// What is in the braces: the index of `{`, the content, the index of `}`.
+    /// The block in braces.
     pub(super) block: Option<Block>,
 }
 
@@ -40,7 +40,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads up to a `}` or the end. Braces nest two deep.
+    /// Reads definitions until a `}` or the end of the text. Braces nest at most two deep.
     fn nodes(&mut self) -> Vec<Node> {
         let mut nodes = Vec::new();
         while self.at < self.lexed.tokens.len() && self.mark(self.at) != Some(b'}') {
@@ -78,7 +78,8 @@ impl Reader<'_> {
         node
     }
 
-    /// Returns the token after a record's field list that starts at `at`: a name, a repetition or a group.
+    /// Returns the index of the token after the field list that starts at `at`. The list is a name, a repetition or a
+    /// group.
     fn fields_end(&self, mut at: usize) -> usize {
         let mut depth = 0_usize;
         loop {
@@ -95,7 +96,7 @@ impl Reader<'_> {
                 if self.mark(at) != Some(b'*') {
                     return at;
                 }
-                at += 1; // what precedes was the count
+                at += 1; // the tokens so far were the count
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Lays out definitions.
+//! Prints definitions in the standard layout.
 
 use super::nodes::{Block, Node};
 
@@ -9,7 +9,7 @@ use crate::words::{Word, comment_text, words};
 const INDENT: usize = 4;
 const MOST_COLUMNS: usize = 100;
 
-/// Returns the formatted text, with a line break at its end.
+/// Returns the formatted text, which ends with a line break.
 pub(super) fn print(text: &str, source: &Source, lexed: &Lexed, nodes: &[Node]) -> String {
     let mut printer = Printer { text, source, lexed, out: String::new(), level: 0, line_open: false, fresh: true };
     printer.nodes(nodes, lexed.tokens.len());
@@ -23,9 +23,9 @@ struct Printer<'a> {
     lexed: &'a Lexed,
     out: String,
     level: usize,
-    /// Whether something stands on the current line.
+    /// Whether the current line is not empty.
     line_open: bool,
-    /// Whether nothing has been printed in this block yet: no blank line goes here.
+    /// Whether this block is still empty, so no blank line may precede the next line.
     fresh: bool,
 }
 
@@ -43,7 +43,7 @@ impl Printer<'_> {
                 self.out.push(' ');
                 self.out += &line;
             }
-            // Comments before a `;` that is dropped.
+            // Keep the comments before a `;` that is removed.
             let after_block = node.block.as_ref().map_or(node.last, |b| b.close);
             (after_block + 1..=node.last).filter(|_| node.block.is_some()).for_each(|i| self.comments(i));
             before = Some(node);
@@ -55,7 +55,7 @@ impl Printer<'_> {
         self.lexed.tokens.get(token).map_or(self.text.len(), |t| t.span.start())
     }
 
-    /// Prints comments between definitions: at the end of a line, or on lines of their own.
+    /// Prints comments between definitions, either at the end of a line or on their own lines.
     fn comments(&mut self, token: usize) {
         for comment in self.lexed.comments_before(token) {
             if comment.starts_line || !self.line_open {
@@ -75,8 +75,8 @@ impl Printer<'_> {
         }
     }
 
-    /// Starts a line for what stands at an offset, before which `token` or a comment before it stands; keeps one blank
-    /// line of those before it.
+    /// Starts a line for the text at `offset`, which is `token` or a comment before it. Keeps at most one of the blank
+    /// lines before it.
     fn new_line(&mut self, offset: usize, token: usize) {
         self.end_line();
         if !self.fresh && self.follows_blank_line(offset, token) {
@@ -105,7 +105,7 @@ impl Printer<'_> {
         }
         match &node.block {
             None => {
-                // A record without a block may lack its `;`; where there is one, a comment may precede it.
+                // A record without a block may lack its `;`. If there is a `;`, a comment may precede it.
                 let end = if node.last == node.head_end { ";" } else { "" };
                 self.head(words(self.text, self.lexed, node.first, node.last), end);
             }
@@ -134,7 +134,7 @@ impl Printer<'_> {
         self.line_open = true;
     }
 
-    /// Fills lines with words; `end` closes the last.
+    /// Fills lines with words and appends `end` to the last one.
     fn head(&mut self, words: Vec<Word>, end: &str) {
         let indent = (self.level + 1) * INDENT;
         let mut column = self.level * INDENT;
@@ -168,7 +168,7 @@ impl Printer<'_> {
         *column = indent;
     }
 
-    /// Checks whether a property, or a definition that stood on one line, fits one line and has no comment inside.
+    /// Checks whether a property, or a definition written on one line, fits on one line and contains no comment.
     fn stays_on_one_line(&self, node: &Node) -> bool {
         let line_of = |token: usize| self.source.line_of(self.start_of(token));
         let stood = node.block.is_none() || line_of(node.first) == line_of(node.last);
@@ -176,12 +176,12 @@ impl Printer<'_> {
     }
 
     fn fits(&self, node: &Node, column: usize) -> bool {
-        // Tokens do not grow by more than their spaces: what is far too long is not laid out to see that.
+        // Printing adds only spaces, so a node with far too many bytes need not be laid out.
         let bytes = self.start_of(node.last).saturating_sub(self.start_of(node.first));
         bytes < 100 * MOST_COLUMNS && column + self.one_line(node).chars().count() <= MOST_COLUMNS
     }
 
-    /// Checks whether two properties share a line: those of one field do that stood on one.
+    /// Checks whether two properties share a line: they belong to the same field and were written on one line.
     fn joins(&self, before: &Node, node: &Node) -> bool {
         let column = self.out.rsplit('\n').next().map_or(0, |line| line.chars().count());
         !before.is_definition
@@ -194,7 +194,7 @@ impl Printer<'_> {
             && self.fits(node, column + 1)
     }
 
-    /// Returns the words of a property's path, without the property.
+    /// Returns the words of a property's path, without the property name.
     fn path(&self, node: &Node) -> Vec<&str> {
         let tokens = self.lexed.tokens.get(node.first..=node.head_end).unwrap_or_default();
         let names = tokens.iter().take_while(|t| t.kind != Kind::Mark(b'=')).filter(|t| t.kind == Kind::Name);

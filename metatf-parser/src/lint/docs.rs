@@ -1,4 +1,4 @@
-//! What has no documentation.
+//! Rules for missing documentation.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
@@ -14,27 +14,28 @@ pub(super) fn check(linter: &mut Linter, wanted: &impl Fn(Rule) -> bool) {
         let of_kind = symbols.clone().filter(move |symbol| symbol.kind == kind);
         of_kind.filter_map(|symbol| Some((symbol.name.as_str(), symbol.definitions.first()?)))
     };
-    // The comment at the head says what the only section is for.
+    // The comment at the head of the DTD documents its only section.
     let sections = index.outline.iter().filter(|declared| declared.kind == SymbolKind::Section).count();
     let head = !linter.lexed.comments_before(0).is_empty();
     for (name, place) in places(SymbolKind::Section).filter(|_| sections > 1 || !head) {
         let message = format!("section `{name}` has no documentation");
-        linter.add(Rule::UndocumentedSection, place, message, "say in a comment above it what it holds");
+        linter.add(Rule::UndocumentedSection, place, message, "describe its content in a comment above it");
     }
     let only = only_ones(index);
     for (name, place) in places(SymbolKind::Record).filter(|(_, place)| !only.contains(&place.start)) {
         let message = format!("record `{name}` has no documentation");
-        linter.add(Rule::UndocumentedRecord, place, message, "say in a comment above it when a trace has it");
+        linter.add(Rule::UndocumentedRecord, place, message, "explain in a comment above it when it is written");
     }
-    // They are most of a DTD.
+    // Fields are the largest part of a DTD, so skip them if the rule is off.
     let fields = if wanted(Rule::UndocumentedField) { fields(linter) } else { Vec::new() };
     for (place, name) in fields {
         let message = format!("field `{name}` has no documentation");
-        linter.add(Rule::UndocumentedField, &place, message, "say in a comment above its properties what it is");
+        linter.add(Rule::UndocumentedField, &place, message, "describe it in a comment above its properties");
     }
 }
 
-/// Returns the records that are the only ones of a section with a comment, as elements of tables are: where their names begin.
+/// Returns the name offsets of records that are the only record of a documented section, such as the elements of
+/// tables.
 fn only_ones(index: &Index) -> HashSet<usize> {
     let documented: HashSet<usize> = index.symbols.iter().filter_map(documented_section).collect();
     let sections = index.outline.iter().filter(|declared| declared.kind == SymbolKind::Section);
@@ -47,12 +48,12 @@ fn documented_section(symbol: &Symbol) -> Option<usize> {
     symbol.definitions.first().filter(|_| is).map(|place| place.start)
 }
 
-/// Returns the fields without documentation, each once: where its properties begin, or where it is listed.
+/// Returns each undocumented field once, located at its properties or in its field list.
 fn fields(linter: &Linter) -> Vec<(Range<usize>, String)> {
     let mut found = BTreeMap::new();
     for record in &linter.index.records {
         let own = |field: &&ResolvedField| !field.leaf.is_implied() && !is_of_vfield(field);
-        // The documentation of a table's element is that of its only value.
+        // The section's comment documents an element with a single value.
         if record.tag.is_none() && record.fields.iter().filter(own).count() <= 1 {
             continue;
         }
@@ -65,7 +66,7 @@ fn fields(linter: &Linter) -> Vec<(Range<usize>, String)> {
     found.into_iter().map(|((start, end), name)| (start..end, name)).collect()
 }
 
-/// Checks whether a field is one of the predefined `vfield`.
+/// Checks whether a field belongs to the predefined `vfield`.
 fn is_of_vfield(field: &ResolvedField) -> bool {
     let nested = field.leaf.path.iter().rev().nth(1);
     nested.is_some_and(|key| key == "vfield" || key.starts_with("vfield_"))

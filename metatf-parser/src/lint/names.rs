@@ -1,4 +1,4 @@
-//! Names that are taken for one another.
+//! The rule for names that are easily confused.
 
 use std::collections::BTreeMap;
 
@@ -13,9 +13,9 @@ pub(super) fn check(linter: &mut Linter) {
     }
 }
 
-/// Reports each name behind the first of those that are alike.
+/// Reports each name after the first of a group of similar names.
 fn of_kind(linter: &mut Linter, kind: SymbolKind, noun: &str) {
-    // By the name as it is written, the first place where it is declared.
+    // The first declaration of each name as written.
     let mut places = BTreeMap::new();
     for symbol in linter.index.symbols.iter().filter(|symbol| symbol.kind == kind && !symbol.predefined) {
         let Some(place) = symbol.definitions.first() else { continue };
@@ -33,9 +33,9 @@ fn of_kind(linter: &mut Linter, kind: SymbolKind, noun: &str) {
         names.sort_by_key(|(place, _)| place.start);
         let Some(((first, known), others)) = names.split_first() else { continue };
         for (place, name) in others {
-            let message = format!("{noun} `{known}` and `{name}` differ only by case or underscores");
+            let message = format!("{noun} `{known}` and `{name}` differ only in case or underscores");
             let other = linter.label(first, "the other one");
-            let help = "give one of them another name; `was` keeps its traces readable";
+            let help = "rename one of them; `was` keeps its traces readable";
             linter.add(Rule::SimilarNames, place, message, help).secondary.push(other);
         }
     }

@@ -1,6 +1,6 @@
-//! The rules: each has a name, and says what it is for.
+//! The lint rules with their names and descriptions.
 
-/// Makes [`Rule`] of the table below.
+/// Defines [`Rule`] from the table below.
 macro_rules! rules {
     ($($variant:ident = $name:literal, $on:literal, $traces:literal, $doc:literal;)*) => {
         /// A rule of `metatfc lint`.
@@ -14,7 +14,7 @@ macro_rules! rules {
             /// All rules.
             pub const ALL: &[Rule] = &[$(Rule::$variant),*];
 
-            /// Returns its name, as a command line has it.
+            /// Returns the rule's name on the command line.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
@@ -22,7 +22,7 @@ macro_rules! rules {
                 }
             }
 
-            /// Returns what it finds, in a sentence.
+            /// Returns a sentence that describes what the rule finds.
             #[must_use]
             pub const fn doc(self) -> &'static str {
                 match self {
@@ -30,7 +30,7 @@ macro_rules! rules {
                 }
             }
 
-            /// Returns whether it looks for something without being asked to.
+            /// Returns whether the rule is on by default.
             #[must_use]
             pub const fn is_on(self) -> bool {
                 match self {
@@ -38,7 +38,7 @@ macro_rules! rules {
                 }
             }
 
-            /// Returns whether it goes by traces.
+            /// Returns whether the rule needs traces.
             #[must_use]
             pub const fn needs_traces(self) -> bool {
                 match self {
@@ -49,28 +49,28 @@ macro_rules! rules {
     };
 }
 
-// Name, whether it is on, whether it goes by traces, what it finds.
+// Name, whether it is on by default, whether it needs traces, description of its findings.
 rules! {
     UndocumentedSection = "undocumented-section", true, false,
-        "A section has no comment above it, and none at the head of the DTD speaks for it.";
+        "A section has no comment above it, and no comment at the head of the DTD covers it.";
     UndocumentedRecord = "undocumented-record", true, false,
         "A record has no comment above it.";
     UndocumentedField = "undocumented-field", false, false,
         "A field has no comment above its properties.";
     EmptySection = "empty-section", true, false,
-        "A section has no records, and there are no global ones.";
+        "A section has no records, and there are no global records.";
     UnreferencedStream = "unreferenced-stream", true, false,
         "No field refers to a stream section.";
     OverriddenProperty = "overridden-property", true, false,
-        "A property has no effect, as each field that it is for has another nearer by.";
+        "A property has no effect, because a nearer setting overrides it for each of its fields.";
     SimilarNames = "similar-names", true, false,
-        "Two names differ only by case or underscores.";
+        "Two names differ only in case or underscores.";
     UnusedRecord = "unused-record", false, true,
-        "No trace has the record.";
+        "No trace contains the record.";
     WastefulWidth = "wasteful-width", true, true,
-        "Traces would be smaller with another width.";
+        "Traces would be smaller with a different width.";
     WastefulInterpretation = "wasteful-interpretation", true, true,
-        "Traces would be smaller with another interpretation.";
+        "Traces would be smaller with a different interpretation.";
 }
 
 impl Rule {

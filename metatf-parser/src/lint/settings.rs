@@ -1,4 +1,4 @@
-//! Properties without effect (spec 3.1: the nearest setting counts).
+//! The rule for properties without effect (spec 3.1: the nearest setting applies).
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -14,7 +14,7 @@ pub(super) fn check(linter: &mut Linter) {
     let settings = fields().flat_map(|field| &field.settings);
     let mut used: Vec<usize> = settings.filter_map(|set| Some(set.span.as_ref()?.start)).collect();
     used.sort_unstable();
-    // Of names that no record has, the parser has warned.
+    // The parser already warns about names that no record has.
     let known: HashSet<&str> = fields().map(|field| field.leaf.name.as_str()).collect();
     let reported: HashSet<usize> = index.diagnostics.iter().map(|found| found.primary.span.start).collect();
     let lexed = linter.lexed;
@@ -24,28 +24,29 @@ pub(super) fn check(linter: &mut Linter) {
             used.binary_search(&statement.target.start).is_err() && !reported.contains(&statement.target.start);
         if unused && known.contains(statement.field) {
             let (path, property) = (statement.path, statement.property.name());
-            let message = format!("`{path}.{property}` has no effect: each field that it is for has another nearer by");
-            let help = "take it out";
+            let message =
+                format!("`{path}.{property}` has no effect: a nearer setting overrides it for each of its fields");
+            let help = "remove it";
             let edit = statement.removal(linter);
             linter.add(Rule::OverriddenProperty, &statement.target, message, help).suggestion = Some(edit);
         }
     }
 }
 
-/// `path.property = value;`
+/// A statement `path.property = value;`.
 struct Statement<'l> {
     path: &'l str,
     /// The last name of the path.
     field: &'l str,
     property: Property,
-    /// Bytes of path and property.
+    /// The byte range of the path and the property name.
     target: Range<usize>,
-    /// Index of the first token, and of the `;`.
+    /// The indices of the first token and of the `;`.
     tokens: (usize, usize),
 }
 
 impl<'l> Statement<'l> {
-    /// The statement whose `=` is the token of this index, of a property that its fields inherit.
+    /// Returns the statement whose `=` is the given token, if it sets a property that fields inherit.
     fn at(linter: &Linter<'l>, equals: usize) -> Option<Self> {
         let tokens = &linter.lexed.tokens;
         let is = |at: usize, mark: u8| tokens.get(at).is_some_and(|token| token.kind == Kind::Mark(mark));
@@ -56,7 +57,7 @@ impl<'l> Statement<'l> {
         }
         let last = name(equals.checked_sub(1)?)?;
         let property = Property::named(word(last)?)?;
-        // `doc` may be of a record, and `was` of a tag.
+        // `doc` may belong to a record, and `was` to a tag.
         if matches!(property, Property::Doc | Property::Was) {
             return None;
         }
@@ -76,7 +77,7 @@ impl<'l> Statement<'l> {
         Some(Self { path, field, property, target, tokens: (first, semicolon) })
     }
 
-    /// The edit that takes it out, with its line if nothing else stands there.
+    /// Returns the edit that removes the statement, and its line if nothing else is on the line.
     fn removal(&self, linter: &Linter) -> Suggestion {
         let (first, semicolon) = self.tokens;
         let text = linter.text;
@@ -97,7 +98,7 @@ impl<'l> Statement<'l> {
         } else {
             span.start -= indent;
         }
-        // A comment above it would become that of what follows.
+        // A comment above the statement would become that of the next definition.
         let certain = linter.lexed.comments_before(first).is_empty();
         Suggestion { span, text: String::new(), certain }
     }

@@ -1,4 +1,4 @@
-//! Sections that hold nothing, and those that nothing refers to.
+//! Rules for empty sections and for sections that nothing refers to.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,7 @@ pub(super) fn check(linter: &mut Linter) {
     let index = linter.index;
     let mut sections = index.outline.iter().filter(|declared| declared.kind == SymbolKind::Section).peekable();
     let has_global = index.outline.iter().any(|declared| declared.kind == SymbolKind::Record);
-    // A file without a header has its sections by their place (spec 5.4).
+    // A file without a header finds its sections by position (spec 5.4).
     let is_raw = index.records.iter().flat_map(|record| &record.fields).any(|field| {
         let role = field.leaf.annotations.get("role");
         role.is_some_and(|role| role.trim_matches('"') == MAGIC)
@@ -33,7 +33,7 @@ pub(super) fn check(linter: &mut Linter) {
         let is_stream = index.records.iter().any(|r| r.tag.is_none() && section.extent.contains(&r.span.start));
         if section.children.is_empty() && !has_global {
             let message = format!("section `{name}` has no records");
-            let finding = linter.add(Rule::EmptySection, &section.span, message, "take it out, or declare its records");
+            let finding = linter.add(Rule::EmptySection, &section.span, message, "remove it, or declare its records");
             if !is_referenced(section) {
                 finding.suggestion =
                     Some(Suggestion { span: section.extent.clone(), text: String::new(), certain: false });
@@ -41,15 +41,15 @@ pub(super) fn check(linter: &mut Linter) {
         } else if is_stream && !is_raw && !is_referenced(section) && !is_mentioned(linter, number) {
             let message = format!("no field refers to the stream section `{name}`");
             let help = format!(
-                "a field refers to it by `sectionOffset {number}`, `sectionStride {number} 1` or a model; \
-                 where only metadata in traces does, say so in a comment"
+                "refer to it with `sectionOffset {number}`, `sectionStride {number} 1` or a model; \
+                 if only metadata in traces refers to it, say so in a comment"
             );
             linter.add(Rule::UnreferencedStream, &section.span, message, help);
         }
     }
 }
 
-/// Checks whether a comment says how traces refer to the section of this number.
+/// Checks whether a comment mentions the section number and so explains how traces refer to it.
 fn is_mentioned(linter: &Linter, number: &str) -> bool {
     let words = |comment: &crate::lexer::Comment| {
         let text = linter.text.get(comment.span.range()).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Puts the resolved schema together: records, sections, cells.
+//! Assembles the resolved schema: records, sections and cells.
 
 use super::bases::PREDEFINED_RECORDS;
 use super::leaves::{Resolved, ResolvedLeaf};
@@ -13,7 +13,7 @@ use crate::schema::{
 use crate::span::Span;
 use crate::vocabulary::Property;
 
-/// Returns the schema, unless something has been or is reported.
+/// Returns the schema, or `None` if an error has been reported or is found here.
 pub(super) fn dtd(
     mut model: Model,
     resolved: Vec<Resolved>,
@@ -33,7 +33,7 @@ pub(super) fn dtd(
     Some(Dtd { text, doc: ast.doc.clone(), tag_width, sections, records, models })
 }
 
-/// Returns the sections, and reports what is found when they are put together.
+/// Returns the sections, and reports mistakes found while assembling them.
 pub(super) fn sections(model: &mut Model, resolved: &[Resolved], report: &mut Reporter) -> Option<Vec<Section>> {
     let mut by_index = vec![None; model.records.len()];
     for (place, resolved) in resolved.iter().enumerate() {
@@ -83,7 +83,7 @@ fn section(
     } else {
         section.records = [COMMENT, SECTION, METADATA].into_iter().chain(ids).collect();
         let fresh = u32::try_from(section.cell_initials.len()).ok()?;
-        // `comment` has three leaves, each with a cell of its own, after those of the DTD's records.
+        // `comment` has three leaves. Their cells follow those of the DTD's records.
         section.cells = vec![vec![fresh, fresh + 1, fresh + 2], Vec::new(), Vec::new()];
         section.cell_initials.extend([0; 3]);
     }
@@ -91,7 +91,7 @@ fn section(
     Some(section)
 }
 
-/// Makes the record of the schema; `None` if there are more predicted leaves than [`ModelId`] has numbers.
+/// Returns the record of the schema, or `None` if there are more predicted leaves than [`ModelId`] can number.
 fn record(model: &Model, resolved: Resolved, models: &mut Vec<schema::Model>) -> Option<Record> {
     let Resolved { layout, leaves, tag } = resolved;
     let record = model.records.get(layout.record);
@@ -110,7 +110,7 @@ fn record(model: &Model, resolved: Resolved, models: &mut Vec<schema::Model>) ->
     })
 }
 
-/// Returns the earlier names of a record: its block has them for `tag`.
+/// Returns the earlier names of a record, which its block sets for `tag`.
 fn was(record: &RecordModel) -> Vec<String> {
     let setting = record.slots.get(&["tag"]).and_then(|slot| slot.get(Property::Was));
     match setting.map(|setting| &setting.value) {
@@ -119,7 +119,7 @@ fn was(record: &RecordModel) -> Vec<String> {
     }
 }
 
-/// Returns the leaf; its model gets a number.
+/// Returns the leaf after adding its model, if any, to `models`.
 fn numbered(resolved: ResolvedLeaf, models: &mut Vec<schema::Model>) -> Option<Leaf> {
     let ResolvedLeaf { mut leaf, predicted, .. } = resolved;
     if let Some(predicted) = predicted {

@@ -1,4 +1,5 @@
-//! `baseOffset record.field.value` (spec 4): the value last seen for a leaf of a record of the same section.
+//! Bases such as `baseOffset record.field.value` (spec 4): the value last seen for a leaf of a record of the same
+//! section.
 
 use super::layout::{Layout, RawLeaf};
 use super::model::{Model, ScopeIndex, VFIELD, Visible};
@@ -7,11 +8,11 @@ use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
 use crate::schema::{Interpretation, LeafId, RecordId};
 
-/// Predefined records come first in [`crate::schema::Dtd::records`].
+/// Number of predefined records, which come first in [`crate::schema::Dtd::records`].
 pub(super) const PREDEFINED_RECORDS: usize = 3;
 
-/// Returns the leaf that is meant: a path from the record's fields, or the first leaf of that name anywhere in it. Whether it
-/// is a number is checked when all leaves are known ([`referenced`](super::referenced)).
+/// Returns the leaf that the reference denotes: a path from the record's fields, or the first leaf of that name
+/// anywhere in the record. [`referenced`](super::referenced) checks that it is a number after all leaves are known.
 pub(super) fn resolve(
     model: &Model,
     layouts: &[Layout],
@@ -25,7 +26,7 @@ pub(super) fn resolve(
         _ => None,
     };
     let Some(target) = target else {
-        // A record that is there but could not be laid out has been reported.
+        // A record that exists but could not be laid out has already been reported.
         if !matches!(model.visible(scope, record.text), Visible::Record(i) if model.records.get(i).is_some_and(|r| r.tagged))
         {
             unknown_record(model, scope, reference, report);
@@ -43,9 +44,9 @@ pub(super) fn resolve(
             Draft::new(
                 Code::BaseUnknown,
                 reference.span,
-                format!("record `{}` has no number field `{}` to be a base", record.text, name.text),
+                format!("record `{}` has no number field `{}` to use as a base", record.text, name.text),
             )
-            .help("write `baseOffset RECORD.FIELD.value`; the tag does not count")
+            .help("write `baseOffset RECORD.FIELD.value`; the tag cannot be a base")
             .did_you_mean(name.span, name.text, layout.leaves.iter().filter(|l| !l.is_tag).map(|l| l.name)),
         );
         return None;
@@ -62,9 +63,9 @@ fn unknown_record(model: &Model, scope: ScopeIndex, reference: &Reference, repor
         Draft::new(
             Code::BaseUnknown,
             reference.span,
-            format!("this section has no record `{}` whose field could be a base", record.text),
+            format!("this section has no record `{}` to use as a base", record.text),
         )
-        .help("the record is one of the same section, or a global one")
+        .help("use a record of the same section, or a global record")
         .did_you_mean(record.span, record.text, names),
     );
 }

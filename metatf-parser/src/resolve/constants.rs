@@ -1,16 +1,16 @@
-//! Constants agree with their width and interpretation (spec 3.2).
+//! Checks that constants agree with their width and interpretation (spec 3.2).
 
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
 use crate::schema::{Interpretation, Leaf, Width};
 use crate::span::Span;
 
-/// Checks whether a record can hold this constant; reports where it cannot.
+/// Checks whether a record can store this constant, and reports an error if it cannot.
 pub(super) fn check(leaf: &Leaf, value: u64, place: Span, report: &mut Reporter) -> bool {
     if !leaf.is_numeric() {
         report.add(
             Draft::new(Code::ConstantArray, place, format!("`{}` is a byte array and cannot be constant", leaf.name))
-                .help("a constant is a number of up to 8 bytes"),
+                .help("a constant must be a number of up to 8 bytes"),
         );
         return false;
     }
@@ -23,12 +23,12 @@ pub(super) fn check(leaf: &Leaf, value: u64, place: Span, report: &mut Reporter)
             signed_fits(value.wrapping_sub(base), width),
             format!("{} at most {} more than the base {base}", holds_bytes(width), largest(width) >> 1),
         ),
-        Interpretation::Default(default) => (value == default, format!("`default` makes it always {default}")),
+        Interpretation::Default(default) => (value == default, format!("`default` fixes the value at {default}")),
         Interpretation::Stride { initial, stride } => {
-            (value == initial && stride == 0, "`stride` makes it another value each time".to_owned())
+            (value == initial && stride == 0, "with `stride`, the value changes each time".to_owned())
         }
-        Interpretation::Predicted(_) => (false, "what is predicted is another value each time".to_owned()),
-        // Depends on what precedes in the trace.
+        Interpretation::Predicted(_) => (false, "a predicted value can change each time".to_owned()),
+        // The value depends on earlier records of the trace.
         Interpretation::BaseOffsetOf(..) | Interpretation::Delta(_) | Interpretation::SectionStride { .. } => {
             return true;
         }
@@ -37,7 +37,7 @@ pub(super) fn check(leaf: &Leaf, value: u64, place: Span, report: &mut Reporter)
         let message = format!("`{}` cannot be {value}: {holds}", leaf.name);
         report.add(
             Draft::new(Code::ConstantRange, place, message)
-                .help("a constant agrees with the width and interpretation of its field"),
+                .help("a constant must agree with the width and interpretation of its field"),
         );
     }
     fits
@@ -47,7 +47,7 @@ fn holds_bytes(width: u8) -> String {
     if width == 1 { "1 byte holds".to_owned() } else { format!("{width} bytes hold") }
 }
 
-/// Returns the largest number in that many bytes, 0 to 8.
+/// Returns the largest number that fits in `width` bytes, 0 to 8.
 fn largest(width: u8) -> u64 {
     1_u64.checked_shl(u32::from(width) * 8).map_or(u64::MAX, |n| n - 1)
 }
@@ -56,7 +56,7 @@ fn unsigned_fits(value: u64, width: u8) -> bool {
     value <= largest(width)
 }
 
-/// Checks whether the low bytes, sign-extended, give the value back.
+/// Checks whether sign-extending the low bytes restores the value.
 fn signed_fits(value: u64, width: u8) -> bool {
     if width == 0 {
         return value == 0;

@@ -1,9 +1,9 @@
-//! Expressions (spec 3.2, 3.3): constants are folded, references become leaves of the same record.
+//! Resolves expressions (spec 3.2, 3.3): constants are folded, and references become leaves of the same record.
 //!
-//! Where a path starts: in a record's block at that record's fields (`data.width = length.value;` in the block of the
-//! record that lists both; from outside by path, `box.data.width = box.length.value;`). In a property of a section or
-//! of the top level at the record that lists the leaf, then at the records that nest it, innermost first. Where a
-//! name stands several times before the leaf, the nearest is meant.
+//! In a record's block, a path starts at a field of that record. An example is `data.width = length.value;` in the
+//! block of the record that lists both fields; from outside, it is `box.data.width = box.length.value;`. In a property
+//! of a section or the top level, a path starts at the record that lists the leaf, or else at a record that nests it,
+//! innermost first. If a name occurs several times before the leaf, the nearest occurrence is used.
 
 use super::layout::Layout;
 use crate::ast::{Aspect, Expression, Operator, Reference, Step};
@@ -12,17 +12,17 @@ use crate::diagnostic::Draft;
 use crate::schema::{Expr, ExprOp, LeafId, Width};
 use crate::span::Span;
 
-/// What an expression comes to.
+/// The result of an expression.
 pub(super) enum Computed {
     Constant(u64),
     Variable(Expr),
 }
 
-/// Why there is nothing.
+/// The reason why an expression has no result.
 pub(super) enum Failure {
-    /// To be reported.
+    /// A mistake that the caller must report.
     Mistake(Box<Draft>),
-    /// A consequence of what has been reported.
+    /// A consequence of a mistake that has already been reported.
     Silent,
 }
 
@@ -32,18 +32,18 @@ impl From<Draft> for Failure {
     }
 }
 
-/// What an expression may refer to.
+/// The leaves that an expression may refer to.
 pub(super) struct Context<'c, 'a> {
     pub(super) layout: &'c Layout<'a>,
-    /// Index of the leaf whose width, or value, this is.
+    /// Index of the leaf whose width or value the expression computes.
     pub(super) leaf: usize,
-    /// Widths of the leaves before it; `None` where one could not be resolved.
+    /// Widths of the leaves before it; `None` for a width that could not be resolved.
     pub(super) widths: &'c [Option<Width>],
-    /// Frames in which a path may start, the best first.
+    /// Frames that a path may start in, in order of preference.
     pub(super) frames: Vec<usize>,
 }
 
-/// Folds an expression without references; the width of `tag` may be referred to where it is given.
+/// Folds an expression without references. The expression may refer to the width of `tag` if `tag_width` is given.
 pub(super) fn constant(expression: &Expression, tag_width: Option<u8>) -> Option<u64> {
     let resolve = |reference: &Reference| match (reference.path.as_slice(), reference.of, tag_width) {
         ([only], Aspect::Width, Some(width)) if only.text == "tag" => Ok(ExprOp::Push(u64::from(width))),
@@ -55,12 +55,12 @@ pub(super) fn constant(expression: &Expression, tag_width: Option<u8>) -> Option
     }
 }
 
-/// Computes an expression as far as the DTD alone gives it.
+/// Evaluates an expression as far as possible without a trace.
 pub(super) fn compute(expression: &Expression, place: Span, context: &Context) -> Result<Computed, Failure> {
     fold(expression, place, |reference| context.resolve(reference, place))
 }
 
-/// One operand on the stack: where its steps start in the output, and its value if it is constant.
+/// An operand on the stack: the index of its first step in the output, and its value if it is constant.
 struct Operand {
     start: usize,
     constant: Option<u64>,
@@ -102,7 +102,7 @@ fn fold(
     }
 }
 
-/// Combines two operands: 0 to 2^64-1 at every step (spec 3.2).
+/// Combines two operands. Every step must be within 0 to 2^64-1 (spec 3.2).
 fn combine(
     operator: Operator,
     left: &Operand,
@@ -136,14 +136,14 @@ fn combine(
 }
 
 fn overflow(place: Span) -> Draft {
-    Draft::new(Code::ConstantOverflow, place, "this expression goes below 0 or over 2^64-1, or divides by 0")
-        .help("expressions use unsigned 64-bit integers, at every step")
+    Draft::new(Code::ConstantOverflow, place, "this expression goes below 0 or above 2^64-1, or divides by 0")
+        .help("every step of an expression must be an unsigned 64-bit integer")
 }
 
 impl Context<'_, '_> {
     fn resolve(&self, reference: &Reference, place: Span) -> Result<ExprOp, Failure> {
         let at = reference.span.or(place);
-        // The tag's width is one for all: it may be named in nested records too.
+        // All tags have the same width, so nested records may refer to it as well.
         if let ([only], Aspect::Width, Some(Width::Number(tag))) = (
             reference.path.as_slice(),
             reference.of,
@@ -176,7 +176,7 @@ impl Context<'_, '_> {
         }
     }
 
-    /// Returns the nearest leaf before this one that the path may mean; else what stands in the way.
+    /// Returns the nearest earlier leaf that the path can refer to, or the rule that prevents the reference.
     fn find(&self, reference: &Reference) -> Result<usize, Code> {
         let unknown = Code::UnknownReference;
         let from = |frame: &usize| {
@@ -188,18 +188,18 @@ impl Context<'_, '_> {
     fn not_found(&self, code: Code, reference: &Reference, at: Span) -> Draft {
         let path = reference.path.iter().map(|n| n.text).collect::<Vec<_>>().join(".");
         match code {
-            Code::ForwardReference => Draft::new(code, at, format!("`{path}` does not stand before this field"))
-                .help("a width or count is computed from fields that have been read: list it earlier"),
+            Code::ForwardReference => Draft::new(code, at, format!("`{path}` does not precede this field"))
+                .help("a width or count may refer only to earlier fields: list this one first"),
             Code::OutOfRepetition => {
-                Draft::new(code, at, format!("`{path}` stands in a repetition that is over")).help(
-                    "a repeated field has no single value after its repetition: refer to one outside, or in the same item",
+                Draft::new(code, at, format!("`{path}` is inside a repetition that has ended")).help(
+                    "a repeated field has no single value after its repetition: refer to a field outside, or in the same item",
                 )
             }
             _ => {
                 let known = self.layout.leaves.iter().take(self.leaf).map(|l| l.name);
                 let (place, name) = reference.path.last().map_or((at, ""), |n| (n.span, n.text));
                 Draft::new(code, at, format!("this record has no field `{path}` before this one"))
-                    .help("a width or count is computed from earlier fields of the same record")
+                    .help("a width or count may refer only to earlier fields of the same record")
                     .did_you_mean(place, name, known)
             }
         }
@@ -208,5 +208,5 @@ impl Context<'_, '_> {
 
 fn not_a_number(at: Span, message: &str) -> Draft {
     Draft::new(Code::NotANumber, at, message)
-        .help("`.value` needs a number field, `.width` a field whose width is an integer")
+        .help("`.value` requires a number field, `.width` a field whose width is an integer")
 }

@@ -1,4 +1,4 @@
-//! The index of a text: who names whom (spec 3.1), as far as the text can be resolved.
+//! Builds the index of a text: which names refer to which items (spec 3.1), as far as the text can be resolved.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -14,7 +14,7 @@ use crate::schema::{Leaf, Origin, Width};
 use crate::span::Span;
 use crate::vocabulary::Property;
 
-/// Makes the index, without its diagnostics.
+/// Builds the index without its diagnostics.
 pub(super) fn build(model: &Model, resolved: Vec<Resolved>, text: &str) -> Index {
     let mut fields = 0;
     let first_fields = model.records.iter().map(|record| {
@@ -47,26 +47,26 @@ pub(super) fn build(model: &Model, resolved: Vec<Resolved>, text: &str) -> Index
     Index { records: resolved.into_iter().map(|record| laid_out(model, record)).collect(), ..index }
 }
 
-/// Records that are looked at for expressions of scopes and for models. The DTDs in use take some thousand; of a hostile text the
-/// references beyond it are not in the index.
+/// Maximum number of records to visit for scope expressions and models. Real DTDs need a few thousand visits; further
+/// references of a hostile text are not indexed.
 const MOST_VISITS: usize = 1 << 22;
 
-/// What tells symbols apart.
+/// The identity of a symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Key<'a> {
     Section(ScopeIndex),
     Number(ScopeIndex),
     Record(RecordIndex),
     Field(RecordIndex, &'a str),
-    /// The fields of this name that properties of a scope are for.
+    /// The fields with this name that a scope sets properties for.
     Scoped(ScopeIndex, &'a str),
 }
 
-/// Where a path starts: at the fields of a record, or at those of every record that a scope's property is for.
+/// The start of a path: the fields of one record, or those of every record that a scope's property applies to.
 #[derive(Clone, Copy)]
 enum Start<'a> {
     Block(RecordIndex),
-    /// A scope, and the field that it sets something of.
+    /// A scope and the field whose property it sets.
     Scope(ScopeIndex, &'a str),
 }
 
@@ -74,20 +74,20 @@ struct Builder<'m, 'a> {
     model: &'m Model<'a>,
     resolved: &'m [Resolved<'a>],
     symbols: Vec<Symbol>,
-    /// Those of sections, and of what scopes set.
+    /// IDs of sections, and of fields that scopes set properties for.
     ids: HashMap<Key<'a>, Option<SymbolId>>,
     record_ids: Vec<Option<SymbolId>>,
-    /// Of each record: where its fields begin in `field_ids`, in the order of the model.
+    /// For each record, the index of its first field in `field_ids`, in the order of the model.
     first_fields: Vec<usize>,
     field_ids: Vec<Option<SymbolId>>,
-    /// For each symbol another one of its family, or itself.
+    /// For each symbol, another symbol of its family, or the symbol itself.
     families: Vec<SymbolId>,
     uses: Vec<Use>,
-    /// Of a scope: its records, and those that they nest, by the leaves that they list.
+    /// For each scope and field name, the records of the scope, and records nested in them, that list the field.
     lists: HashMap<ScopeIndex, HashMap<&'a str, Vec<RecordIndex>>>,
     /// Fields that share their previous value by name.
     shared: HashMap<&'a str, SymbolId>,
-    /// What is left of [`MOST_VISITS`].
+    /// Remaining visits out of [`MOST_VISITS`].
     visits: usize,
 }
 
@@ -102,7 +102,7 @@ impl<'a> Builder<'_, 'a> {
         }
     }
 
-    /// Returns where the number of a symbol is kept.
+    /// Returns the slot that stores a symbol's ID.
     fn slot(&mut self, key: Key<'a>) -> Option<&mut Option<SymbolId>> {
         match key {
             Key::Record(index) => self.record_ids.get_mut(index),
@@ -114,7 +114,7 @@ impl<'a> Builder<'_, 'a> {
         }
     }
 
-    /// Returns the symbol, which is new if it is not known.
+    /// Returns the ID of a symbol, creating the symbol if it is new.
     fn id(&mut self, key: Key<'a>, name: &str) -> SymbolId {
         let id = self.symbols.len();
         if let Some(slot) = self.slot(key) {
@@ -156,7 +156,7 @@ impl<'a> Builder<'_, 'a> {
         symbol
     }
 
-    /// Returns the symbol that stands for the family of one; the way to it gets shorter.
+    /// Returns the symbol that represents the family of `id`, and shortens the path to it.
     fn family(&mut self, mut id: SymbolId) -> SymbolId {
         while let Some(next) = self.families.get(id).copied().filter(|next| *next != id) {
             let after = self.families.get(next).copied().unwrap_or(next);
@@ -205,7 +205,7 @@ impl<'a> Builder<'_, 'a> {
         }
     }
 
-    /// Visits the expressions that count; they nest at most 32 deep.
+    /// Visits the expressions used as counts, which nest at most 32 deep.
     fn counts(&mut self, item: &'a FieldItem<'a>, record: RecordIndex) {
         match item {
             FieldItem::Name(_) => {}
@@ -237,7 +237,7 @@ impl<'a> Builder<'_, 'a> {
         }
     }
 
-    /// Returns the records of a scope, and those that they nest, that list a field.
+    /// Returns the records of a scope, and the records they nest, that list a field.
     fn records_with(&mut self, scope: ScopeIndex, field: &str) -> Vec<RecordIndex> {
         let model = self.model;
         let lists = self.lists.entry(scope).or_insert_with(|| {
@@ -254,8 +254,8 @@ impl<'a> Builder<'_, 'a> {
         lists.get(field).cloned().unwrap_or_default()
     }
 
-    /// Adds a use of each name of a path that starts at the fields of a record; of several records those that have the first name count, and
-    /// what the path means in each is one family. Returns what its last name means.
+    /// Adds a use of each name in a path. The path starts at the fields of those records in `starts` that have its
+    /// first name, and the symbols it denotes in these records form one family. Returns the symbol of the last name.
     fn path(&mut self, path: &[Name<'a>], starts: &[RecordIndex], role: Role) -> Option<SymbolId> {
         if let ([name], [record]) = (path, starts)
             && self.model.records.get(*record).and_then(|r| r.field(name.text)) == Some(Field::Leaf)
@@ -285,7 +285,7 @@ impl<'a> Builder<'_, 'a> {
         last
     }
 
-    /// Adds a use of a name that may mean each of several things.
+    /// Adds a use of a name that may denote any of several symbols.
     fn one_of(&mut self, name: &Name<'a>, keys: &[Key<'a>], role: Role) -> Option<SymbolId> {
         let (first, others) = keys.split_first()?;
         let symbol = self.add(name.span, *first, name.text, role);
@@ -331,7 +331,7 @@ impl<'a> Builder<'_, 'a> {
     fn starts(&mut self, start: Start<'a>) -> Vec<RecordIndex> {
         match start {
             Start::Block(record) => vec![record],
-            // The record that lists the field, or one that nests that.
+            // The record that lists the field, or a record that nests it.
             Start::Scope(scope, field) => {
                 let mut records = self.records_with(scope, field);
                 if self.visit(self.model.records.len()) {
@@ -342,7 +342,7 @@ impl<'a> Builder<'_, 'a> {
         }
     }
 
-    /// Checks whether that number of records more may be looked at.
+    /// Counts visits to this many records, and checks whether any visits remain.
     fn visit(&mut self, records: usize) -> bool {
         self.visits = self.visits.saturating_sub(records);
         self.visits > 0
@@ -360,12 +360,12 @@ impl<'a> Builder<'_, 'a> {
         }
     }
 
-    /// Adds the uses of `RECORD.FIELD`.
+    /// Adds the uses of a path `RECORD.FIELD`.
     fn of_record(&mut self, path: &[Name<'a>], scope: ScopeIndex) {
         let Some((record, path)) = path.split_first() else { return };
         let visible = match self.model.visible(scope, record.text) {
             Visible::Record(index) => vec![index],
-            // What stands at the top level means the record of each section.
+            // At the top level, the name denotes the record in each section.
             _ if scope == 0 => self.model.scopes.iter().filter_map(|s| s.names.get(record.text)).copied().collect(),
             _ => Vec::new(),
         };
@@ -376,7 +376,7 @@ impl<'a> Builder<'_, 'a> {
         }
     }
 
-    /// Adds a use of the first field of a name that a record has, nested ones included.
+    /// Adds a use of the first field with this name in a record, including fields of nested records.
     fn anywhere(&mut self, path: &[Name<'a>], records: &[RecordIndex]) {
         let [name] = path else { return };
         if !self.visit(self.resolved.len() * records.len().max(1)) {
@@ -425,7 +425,7 @@ impl<'a> Builder<'_, 'a> {
                 }
             }
         }
-        // A path that was tried in two meanings leaves its first names twice.
+        // A path tried in two meanings adds its first names twice.
         self.uses.sort_by_key(|u| (u.span.start, u.role != Role::Definition));
         self.uses.dedup_by_key(|u| u.span.start);
         let outline = self.model.scopes.iter().flat_map(|scope| declared_scope(scope.ast)).collect();
@@ -488,7 +488,7 @@ fn laid_out(model: &Model, Resolved { layout, leaves, tag }: Resolved) -> LaidOu
     }
 }
 
-/// Returns how many bytes a leaf takes in every record.
+/// Returns the number of bytes that a leaf occupies, if it is the same in every record.
 fn stored(leaf: &Leaf, raw: &RawLeaf) -> Option<u64> {
     let bytes = match leaf.width {
         _ if !leaf.interpretation.stores() => 0,

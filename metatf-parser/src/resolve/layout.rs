@@ -11,28 +11,28 @@ use crate::schema::{Item, LeafId, Repeated};
 use crate::span::Span;
 use crate::vocabulary::Property;
 
-/// Leaves in a record, `tag` included (spec 3.5).
+/// Maximum number of leaves in a record, including `tag` (spec 3.5).
 const MOST_LEAVES: usize = 255;
 
-/// An instance of a record in the layout: the top record itself, or one nested somewhere in it.
+/// An instance of a record in the layout: the top record, or a record nested in it.
 pub(super) struct Frame<'a> {
     pub(super) record: RecordIndex,
-    /// The instance that nests this one, and the field's name there.
+    /// The instance that nests this one, with the field name there.
     pub(super) parent: Option<(usize, &'a str)>,
 }
 
-/// A leaf before its properties are looked up.
+/// A leaf before property lookup.
 pub(super) struct RawLeaf<'a> {
     pub(super) name: &'a str,
-    /// Keys from the top record down to and with this leaf.
+    /// Keys from the top record down to this leaf, inclusive.
     pub(super) path: Vec<String>,
     pub(super) frame: usize,
-    /// The repetitions it stands in, outermost first.
+    /// The enclosing repetitions, outermost first.
     pub(super) repeats: Vec<usize>,
-    /// The field in the list of the innermost record that the text defines.
+    /// The field in the field list of the innermost record defined in the text.
     pub(super) site: Span,
     pub(super) is_tag: bool,
-    /// Of a count that is an expression: it. Such a leaf has no name, so no property is found for it.
+    /// The expression of a computed count. Such a leaf has no name, so no property applies to it.
     pub(super) computed: Option<&'a Computed<'a>>,
 }
 
@@ -45,8 +45,8 @@ pub(super) struct Layout<'a> {
 }
 
 impl<'a> Layout<'a> {
-    /// Returns the nearest leaf before `leaf` that matches, and that a leaf there may name; else what stands in the way, `unknown` where
-    /// none matches.
+    /// Returns the nearest matching leaf that `leaf` may refer to. Otherwise returns the rule that prevents the
+    /// reference, or `unknown` if no leaf matches.
     pub(super) fn nearest(
         &self,
         leaf: usize,
@@ -83,13 +83,13 @@ impl<'a> Layout<'a> {
         at == frame
     }
 
-    /// Returns the frames from a leaf's own up to the top record's.
+    /// Returns the frames from a leaf's frame up to that of the top record.
     pub(super) fn frames_up(&self, leaf: &RawLeaf) -> impl Iterator<Item = usize> {
         std::iter::successors(Some(leaf.frame), |at| self.frames.get(*at)?.parent.map(|(parent, _)| parent))
     }
 }
 
-/// Flattens a top record; `None` where it cannot be (reported).
+/// Flattens a top record. Returns `None` if it cannot be flattened, which has been reported.
 pub(super) fn expand<'a>(model: &mut Model<'a>, record: RecordIndex, report: &mut Reporter) -> Option<Layout<'a>> {
     let ast = model.records.get(record).filter(|r| r.sound)?.ast;
     let mut expander = Expander {
@@ -106,24 +106,24 @@ pub(super) fn expand<'a>(model: &mut Model<'a>, record: RecordIndex, report: &mu
     let full = expander.full;
     let mut layout = expander.layout;
     layout.items = items;
-    // There may be very many small records.
+    // A DTD may have a large number of small records.
     layout.items.shrink_to_fit();
     layout.leaves.shrink_to_fit();
     (!full).then_some(layout)
 }
 
-/// The names in one JSON object (spec 8): how often each was used, and the keys given out.
+/// The names in one JSON object (spec 8): the number of uses of each, and the keys assigned so far.
 #[derive(Default)]
 struct Object<'a> {
     uses: Vec<(&'a str, usize)>,
-    /// Repeated groups and records by the name of their count.
+    /// Repeated groups and records, by the name of their count.
     repetitions: Vec<(&'a str, usize)>,
     keys: Vec<(Cow<'a, str>, Span)>,
-    /// Whether a key was made, and is not in the text: it may clash with a name.
+    /// Whether a key was generated and so may clash with a name in the text.
     made: bool,
 }
 
-/// Counts a use of a name; returns how many there are. There are at most 255 names.
+/// Counts a use of a name and returns the number of uses so far. There are at most 255 names.
 fn count<'a>(uses: &mut Vec<(&'a str, usize)>, name: &'a str) -> usize {
     match uses.iter_mut().find(|(known, _)| *known == name) {
         Some((_, uses)) => {
@@ -137,14 +137,14 @@ fn count<'a>(uses: &mut Vec<(&'a str, usize)>, name: &'a str) -> usize {
     }
 }
 
-/// Where in the layout the expander is.
+/// The position of the expander in the layout.
 #[derive(Clone)]
 struct Place {
     frame: usize,
     object: usize,
     repeats: Vec<usize>,
     path: Vec<String>,
-    /// Stands for the places of predefined fields: where they are nested.
+    /// The location to report for predefined fields: the place that nests them.
     site: Span,
 }
 
@@ -154,9 +154,9 @@ struct Expander<'m, 'a, 'r, 's> {
     layout: Layout<'a>,
     objects: Vec<Object<'a>>,
     repeats: usize,
-    /// Counts encoded in place, by frame and name: where.
+    /// Locations of counts encoded in place, by frame and name.
     in_place: HashMap<(usize, &'a str), Span>,
-    /// Over a limit, reported.
+    /// Whether a limit was exceeded, which has been reported.
     full: bool,
 }
 
@@ -173,8 +173,8 @@ impl<'a> Expander<'_, 'a, '_, '_> {
         items
     }
 
-    /// Adds what a field item stands for. A group that is not repeated is flat (spec 3.1, 8). Depth: at most 32 levels,
-    /// checked before.
+    /// Adds the items of a field list entry. A group that is not repeated is flattened (spec 3.1, 8). The depth was
+    /// checked before and is at most 32.
     fn list(&mut self, item: &'a FieldItem<'a>, place: &Place, out: &mut Vec<Item>) {
         if self.full {
             return;
@@ -200,13 +200,13 @@ impl<'a> Expander<'_, 'a, '_, '_> {
 
     fn plain(&mut self, name: &'a Name<'a>, place: &Place, out: &mut Vec<Item>) {
         if name.text == "tag" && (place.frame != 0 || !self.layout.leaves.is_empty()) {
-            // Not the first field: reported.
+            // A `tag` that is not the first field has been reported.
             return;
         }
         if let Some(first) = self.in_place.get(&(place.frame, name.text)) {
             self.report.add(
                 Draft::new(Code::CountLater, *first, format!("the count `{}` is listed again later", name.text))
-                    .label("encoded here, before what it counts")
+                    .label("encoded here, before the repetition")
                     .also(name.span, "listed again here")
                     .help("list the count before the repetition, or only in the repetition"),
             );
@@ -214,7 +214,7 @@ impl<'a> Expander<'_, 'a, '_, '_> {
         out.extend(self.leaf(name.text, name.span, place).map(Item::Leaf));
     }
 
-    /// Returns the doc of a nested record here: that of the field, else the record's own.
+    /// Returns the doc of a nested record at this place: the field's doc, or else the record's own.
     fn nested_doc(&self, place: &Place, ast: &ast::Record, name: &Name) -> Option<String> {
         let frame = self.layout.frames.get(place.frame)?;
         let slot = self.model.records.get(frame.record)?.slots.get(&[name.text]);
@@ -262,7 +262,7 @@ impl<'a> Expander<'_, 'a, '_, '_> {
         if matches!(count, Count::Name(name) if wrong(name))
             || matches!(body, FieldItem::Name(name) if wrong_body(name))
         {
-            // Reported with the names in the list.
+            // Already reported with the names in the field list.
             return;
         }
         let counter = match count {
@@ -301,7 +301,8 @@ impl<'a> Expander<'_, 'a, '_, '_> {
         out.push(Item::Repeat { count: counter, key, body });
     }
 
-    /// Returns the leaf that counts: an earlier one of the same record, else one in place. Of several the nearest counts.
+    /// Returns the leaf that stores the count: the nearest earlier leaf of the same record, or else a new leaf in
+    /// place.
     fn counter(&mut self, count: &'a Name<'a>, place: &Place, out: &mut Vec<Item>) -> Option<LeafId> {
         let mut over = false;
         for (index, leaf) in self.layout.leaves.iter().enumerate().rev() {
@@ -317,9 +318,9 @@ impl<'a> Expander<'_, 'a, '_, '_> {
                 Draft::new(
                     Code::OutOfRepetition,
                     count.span,
-                    format!("`{}` stands in a repetition that is over", count.text),
+                    format!("`{}` is inside a repetition that has ended", count.text),
                 )
-                .help("a count stands outside of repetitions, or in the same item"),
+                .help("use a count outside of repetitions, or in the same item"),
             );
             return None;
         }
@@ -329,7 +330,7 @@ impl<'a> Expander<'_, 'a, '_, '_> {
         Some(leaf)
     }
 
-    /// Makes the leaf of a count that is an expression: it stands right before what it counts.
+    /// Adds the leaf of a computed count, right before the items that it counts.
     fn computed(&mut self, computed: &'a Computed<'a>, place: &Place, out: &mut Vec<Item>) -> Option<LeafId> {
         let leaf = self.add_leaf("", computed.span.or(place.site), place)?;
         self.layout.leaves.last_mut()?.computed = Some(computed);
@@ -337,8 +338,8 @@ impl<'a> Expander<'_, 'a, '_, '_> {
         Some(leaf)
     }
 
-    /// Makes the key `n_items`, or `n_items_2` and so on where repetitions by the same count stand in one object. `own` is that of
-    /// what an expression counts.
+    /// Returns the key `n_items`, or `n_items_2` and so on if one object has several repetitions with the same count.
+    /// `own` is the key of a repetition with a computed count.
     fn items_key(&mut self, count: &'a Count<'a>, own: &'a str, place: &Place) -> String {
         let count = match count {
             Count::Name(count) => count,
@@ -353,7 +354,7 @@ impl<'a> Expander<'_, 'a, '_, '_> {
         self.give(Cow::Owned(key), count.span.or(place.site), place.object)
     }
 
-    /// Makes the key of a field: the second of a name is called `name_2` outside (spec 3.1).
+    /// Returns the key of a field. The second field of a name has the key `name_2` (spec 3.1).
     fn key(&mut self, name: &'a str, span: Span, object: usize) -> String {
         let uses = self.objects.get_mut(object).map_or(1, |object| {
             let uses = count(&mut object.uses, name);
@@ -396,7 +397,7 @@ impl<'a> Expander<'_, 'a, '_, '_> {
         Some(LeafId(id))
     }
 
-    /// Stops at the limits: nesting can double with every level.
+    /// Stops the expansion at a limit, because each nesting level can double the number of leaves.
     fn too_many(&mut self, in_all: bool) {
         self.full = true;
         let Some(record) = self.model.records.get(self.layout.record) else { return };
@@ -405,12 +406,12 @@ impl<'a> Expander<'_, 'a, '_, '_> {
             super::too_large(place)
         } else {
             let message =
-                format!("`{}` has over {MOST_LEAVES} fields, nested ones and the tag included", record.name());
-            Draft::new(Code::ManyLeaves, place, message).help("repeat a field (`n*field`), or split the record in two")
+                format!("`{}` has more than {MOST_LEAVES} fields, including nested fields and the tag", record.name());
+            Draft::new(Code::ManyLeaves, place, message).help("repeat a field (`n*field`), or split the record")
         });
     }
 
-    /// Reports a made name that a field really has (spec 3.1).
+    /// Reports a generated key that is also the name of a field (spec 3.1).
     fn key_clashes(&mut self) {
         for object in self.objects.iter().filter(|object| object.made) {
             let mut seen: HashMap<&str, Span> = HashMap::new();
@@ -419,7 +420,7 @@ impl<'a> Expander<'_, 'a, '_, '_> {
                 self.report.add(
                     Draft::new(Code::KeyClash, *span, format!("two fields are called `{key}` outside the DTD"))
                         .also(first, format!("also called `{key}`"))
-                        .help("the second `a` of a record is called `a_2`, what `n` repeats `n_items`; rename a field"),
+                        .help("the second `a` of a record is called `a_2`, and items repeated by `n` are called `n_items`; rename a field"),
                 );
             }
         }

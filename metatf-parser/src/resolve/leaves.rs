@@ -1,4 +1,4 @@
-//! Looks up the properties of every leaf (spec 3.1) and checks what each must have (spec 3.2).
+//! Looks up the properties of every leaf (spec 3.1) and checks that the required ones are set (spec 3.2).
 
 use super::bases;
 use super::constants;
@@ -16,7 +16,7 @@ use crate::schema::{Argument, Expr, ExprOp, Interpretation, Leaf, LeafId, Names,
 use crate::span::Span;
 use crate::vocabulary::Property;
 
-/// Bytes of content of a chunk (spec 5.2). A record never spans chunks.
+/// Maximum size of the content of a chunk in bytes (spec 5.2). A record never spans chunks.
 const MOST_IN_A_CHUNK: u32 = 64 << 20;
 
 /// A record with its leaves resolved.
@@ -26,35 +26,35 @@ pub(super) struct Resolved<'a> {
     pub(super) tag: Option<Tag>,
 }
 
-/// A leaf, and what the checks that follow need to know of it.
+/// A leaf with the information that later checks need.
 pub(super) struct ResolvedLeaf {
     pub(super) leaf: Leaf,
-    /// Something about it has been reported.
+    /// Whether a mistake in the leaf has been reported.
     pub(super) broken: bool,
     pub(super) sharing: Sharing,
-    /// Where its interpretation is set, or the field.
+    /// The location of its interpretation, or of the field.
     pub(super) place: Span,
-    /// What it is predicted by: it gets its number when all leaves are known.
+    /// The leaf's model, which is numbered after all leaves are known.
     pub(super) predicted: Option<Predicted>,
-    /// Where the section is set whose records its bytes are.
+    /// The location of the `section` property, if its bytes are records of a section.
     pub(super) nested: Option<Span>,
 }
 
-/// Whose previous value a leaf uses (spec 4).
+/// The leaves that a leaf shares its previous value with (spec 4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sharing {
     Own,
-    /// With every leaf of its name that is `shared`.
+    /// Shared with every `shared` leaf of the same name.
     Name,
-    /// With every leaf that takes its delta or stride from the property at this place.
+    /// Shared with every leaf whose delta or stride is set by the property at this location.
     Property(Span),
-    /// Both of the above.
+    /// Shared with the leaves of both kinds.
     NameAndProperty(Span),
-    /// With no other, as nothing is set.
+    /// Not shared, because nothing is set.
     Alone,
 }
 
-/// Resolves the leaves of a record in order: widths refer to earlier ones.
+/// Resolves the leaves of a record in order, because a width may refer to earlier leaves.
 pub(super) fn resolve<'a>(
     model: &mut Model<'a>,
     layouts: &[Layout<'a>],
@@ -84,7 +84,7 @@ pub(super) fn resolve<'a>(
     out
 }
 
-/// Takes what was built off the budget; false, and reported, where there is none left.
+/// Charges the collected bytes to the budget. If the budget is exhausted, reports an error and returns false.
 fn charge(model: &mut Model, layout: &Layout, bytes: &mut usize, report: &mut Reporter) -> bool {
     let left = model.budget.charge(std::mem::take(bytes));
     if !left && let Some(record) = model.records.get(layout.record) {
@@ -98,7 +98,7 @@ fn size(leaf: &Leaf) -> usize {
     let expression = width.map_or(0, |e| e.0.len() * 16) + leaf.name.len() * 3 * usize::from(leaf.computed.is_some());
     let was = leaf.was.iter().map(|name| name.len() + 24).sum::<usize>();
     let annotations = leaf.annotations.iter().map(|(k, v)| k.len() + v.len() + 64).sum::<usize>();
-    // Lists of names are shared by all that have them.
+    // Lists of names are shared by all leaves that have them.
     expression
         + was
         + annotations
@@ -106,7 +106,7 @@ fn size(leaf: &Leaf) -> usize {
         + leaf.unit.as_ref().map_or(0, String::len)
 }
 
-/// Looks at one leaf.
+/// The resolver of a single leaf.
 struct Looker<'m, 'a> {
     model: &'m Model<'a>,
     layouts: &'m [Layout<'a>],
@@ -120,7 +120,7 @@ impl<'a> Looker<'_, 'a> {
     fn blank(&self) -> Leaf {
         Leaf {
             name: self.raw.name.to_owned(),
-            // One that is computed has its expression for a key.
+            // A computed leaf uses its expression as its key.
             key: self.raw.path.last().filter(|_| self.raw.computed.is_none()).cloned().unwrap_or_default(),
             path: self.raw.path.clone(),
             width: Width::Unset,
@@ -129,7 +129,7 @@ impl<'a> Looker<'_, 'a> {
             computed: None,
             format: self.lookup.format(),
             names: self.lookup.names(&self.model.lists).map_or(Names::None, |(_, names)| names),
-            // Of the tag they are the record's.
+            // For a tag, these are the earlier names of the record.
             was: if self.raw.is_tag { Vec::new() } else { self.lookup.was() },
             section: None,
             unit: self.lookup.text(Property::Unit),
@@ -173,7 +173,7 @@ impl<'a> Looker<'_, 'a> {
             (self.lookup.find(Property::Width), self.lookup.find(Property::Interpretation));
         let interpretation = found_interpretation.as_ref().map(|f| self.interpretation(f.setting, report));
         let width = found_width.as_ref().map(|f| self.width(f, widths, report));
-        // A code is a byte by default.
+        // The code of a predicted leaf is one byte by default.
         let width = match (width, interpretation) {
             (None, Some(Some(Interpretation::Predicted(_)))) => Some(Some(Width::Number(1))),
             (width, _) => width,
@@ -209,7 +209,7 @@ impl<'a> Looker<'_, 'a> {
         ResolvedLeaf { leaf, broken, sharing, place, predicted, nested }
     }
 
-    /// Makes the leaf of a count that is an expression (spec 3.3): it stores nothing, and the expression is its name.
+    /// Returns the leaf of a computed count (spec 3.3). It stores nothing, and its name is the expression.
     fn computed(
         &self,
         computed: &ast::Computed,
@@ -230,7 +230,7 @@ impl<'a> Looker<'_, 'a> {
         if let Some(expression) = &expression {
             let path = |id: LeafId| before.get(usize::from(id.0)).map_or_else(String::new, |l| l.leaf.path.join("."));
             leaf.name = format!("({})", expression_text(expression, path));
-            // As with fields of one name, the second is another one.
+            // As with fields of the same name, the second such leaf is a separate one.
             let same = |l: &&ResolvedLeaf| {
                 l.leaf.computed.is_some()
                     && l.leaf.name == leaf.name
@@ -247,7 +247,7 @@ impl<'a> Looker<'_, 'a> {
         ResolvedLeaf { leaf, broken, sharing: Sharing::Alone, place, predicted: None, nested: None }
     }
 
-    /// Resolves an interpretation; `None` if something is wrong with it (reported).
+    /// Resolves an interpretation. Returns `None` if it has a mistake, which has been reported.
     fn interpretation(&self, setting: &Setting, report: &mut Reporter) -> Option<Interpretation> {
         let Value::Interpretation(ast::Interpretation { word, arguments }) = &setting.value else { return None };
         let mut numbers = Vec::new();
@@ -259,14 +259,15 @@ impl<'a> Looker<'_, 'a> {
                 }
                 (Argument::Number | Argument::Base, ast::Argument::Number(number)) => numbers.push(number.bits()),
                 (_, ast::Argument::Number(number)) => numbers.push(number.natural()?),
-                // Its number is known when all leaves are.
+                // Models are numbered after all leaves are known.
                 (_, ast::Argument::Model(_)) => {}
             }
         }
         Interpretation::new(*word, &numbers)
     }
 
-    /// What a predicted leaf is predicted by; `None` where it is not, or cannot be (reported).
+    /// Returns the model of a predicted leaf. Returns `None` if the leaf is not predicted, or if its model has a
+    /// mistake, which has been reported.
     fn predicted(&self, found: &Found, report: &mut Reporter) -> Option<Predicted> {
         let Value::Interpretation(interpretation) = &found.setting.value else { return None };
         let [ast::Argument::Model(model), ast::Argument::Number(section)] = interpretation.arguments.as_slice() else {
@@ -277,7 +278,8 @@ impl<'a> Looker<'_, 'a> {
         predictors::resolve(&Place { model: model_of, layouts, layout, leaf, frames }, model, *section, report)
     }
 
-    /// Resolves a width (spec 3.2): 0 to 8 a number, more a byte array, an expression a variable byte array.
+    /// Resolves a width (spec 3.2): 0 to 8 is a number, a larger width is a byte array, and an expression is a byte
+    /// array of variable length.
     fn width(&self, found: &Found, widths: &[Option<Width>], report: &mut Reporter) -> Option<Width> {
         let place = found.setting.value_span.or(self.raw.site);
         let expression = match &found.setting.value {
@@ -288,8 +290,8 @@ impl<'a> Looker<'_, 'a> {
         };
         if expression.as_int().is_some_and(|int| int.natural().is_none()) {
             report.add(
-                Draft::new(Code::WidthRange, place, "a width is not negative")
-                    .help("0 to 8 for a number, more for a byte array"),
+                Draft::new(Code::WidthRange, place, "a width cannot be negative")
+                    .help("use 0 to 8 for a number, and more for a byte array"),
             );
             return None;
         }
@@ -303,8 +305,8 @@ impl<'a> Looker<'_, 'a> {
                 }
                 _ => {
                     report.add(
-                        Draft::new(Code::WidthRange, place, "a byte array has at most 4294967295 bytes")
-                            .help("0 to 8 for a number, more for a byte array"),
+                        Draft::new(Code::WidthRange, place, "a byte array cannot exceed 4294967295 bytes")
+                            .help("use 0 to 8 for a number, and more for a byte array"),
                     );
                     None
                 }
@@ -317,8 +319,8 @@ impl<'a> Looker<'_, 'a> {
         let length = int.natural().and_then(|n| u32::try_from(n).ok()).filter(|n| *n > 0);
         if length.is_none() {
             report.add(
-                Draft::new(Code::WidthRange, int.span.or(place), "a byte array has 1 to 4294967295 bytes")
-                    .help(format!("bytes up to a byte are `{}.width = until 0;`", self.raw.name)),
+                Draft::new(Code::WidthRange, int.span.or(place), "a byte array must have 1 to 4294967295 bytes")
+                    .help(format!("for bytes up to a terminator, write `{}.width = until 0;`", self.raw.name)),
             );
         }
         let length = length?;
@@ -326,7 +328,7 @@ impl<'a> Looker<'_, 'a> {
         Some(Width::Array(length))
     }
 
-    /// Warns of an array that no chunk holds (spec 5.2).
+    /// Warns of an array that does not fit in a chunk (spec 5.2).
     fn large(&self, bytes: u32, place: Span, report: &mut Reporter) {
         if bytes > MOST_IN_A_CHUNK {
             let name = self.raw.name;
@@ -334,11 +336,11 @@ impl<'a> Looker<'_, 'a> {
                 Draft::new(
                     Code::LargeArray,
                     place,
-                    format!("`{name}` is a byte array of {bytes} bytes in every record"),
+                    format!("`{name}` ({bytes} bytes in every record) does not fit in a chunk"),
                 )
                 .label("a chunk holds at most 67108864 bytes")
                 .help(format!(
-                    "0 to 8 makes a number; an array as long as a field says is `{name}.width = length.value;`"
+                    "for a number, use 0 to 8; for an array with the length in a field, write `{name}.width = length.value;`"
                 )),
             );
         }
@@ -375,7 +377,7 @@ impl<'a> Looker<'_, 'a> {
         }
     }
 
-    /// Resolves `value`, which makes a constant (spec 3.2).
+    /// Resolves `value`, which makes the leaf a constant (spec 3.2).
     fn constant(&self, leaf: &Leaf, report: &mut Reporter) -> Option<u64> {
         let found = self.lookup.find(Property::Value)?;
         let Value::Expression(expression) = &found.setting.value else { return None };
@@ -386,15 +388,16 @@ impl<'a> Looker<'_, 'a> {
         };
         let Some(value) = value else {
             report.add(
-                Draft::new(Code::ValueKind, place, "a constant is an integer")
-                    .help("a value that is computed from others is not a constant: leave the property out"),
+                Draft::new(Code::ValueKind, place, "a constant must be an integer")
+                    .help("a computed value is not a constant: remove the property"),
             );
             return None;
         };
         constants::check(leaf, value, place, report).then_some(value)
     }
 
-    /// Resolves `section`, which says whose records the bytes are (spec 3.7); returns where it is set.
+    /// Resolves `section`, which declares that the bytes are records of a section (spec 3.7). Returns the location of
+    /// the setting.
     fn section(&self, leaf: &mut Leaf, broken: bool, report: &mut Reporter) -> Option<Span> {
         let found = self.lookup.find(Property::Section)?;
         let Value::Expression(expression) = &found.setting.value else { return None };
@@ -407,8 +410,8 @@ impl<'a> Looker<'_, 'a> {
                 format!("`{}` is a number", leaf.name),
             )
             .also(self.raw.site, "the field")
-            .help("a byte array can be records of a section"),
-            None => Draft::new(Code::NestedSection, place, "a section's number is 1 to 255")
+            .help("only a byte array can contain records of a section"),
+            None => Draft::new(Code::NestedSection, place, "a section number must be 1 to 255")
                 .help(format!("write it like `{}`", Property::Section.example())),
             Some(number) => {
                 leaf.section = Some(number);
@@ -431,13 +434,13 @@ impl<'a> Looker<'_, 'a> {
         }));
     }
 
-    /// Returns where the block of the record that lists the leaf begins.
+    /// Returns the start of the block of the record that lists the leaf.
     fn block(&self) -> Option<Span> {
         let frame = self.layout.frames.get(self.raw.frame)?;
         self.model.records.get(frame.record)?.ast.brace.map(|brace| Span::at(brace.end()))
     }
 
-    /// Reports a property that a leaf lacks where it is misspelt.
+    /// Reports a missing property of a leaf if it is misspelled.
     fn misspelt(&self, code: Code, property: Property, message: &str) -> Option<Draft> {
         let setting = self.lookup.misspelt(property)?;
         Some(setting.misspelt(code, message.to_owned()).also(self.raw.site, "the field"))
@@ -457,7 +460,7 @@ impl<'a> Looker<'_, 'a> {
         let width = width.map_or(Span::PREDEFINED, |f| f.setting.value_span);
         report.add(
             Draft::new(Code::ArrayInterpretation, place, format!("`{}` is a byte array", self.raw.name))
-                .label("the interpretation of a byte array is `none`")
+                .label("the interpretation of a byte array must be `none`")
                 .also(width, "this width makes it one")
                 .help("only fields of up to 8 bytes are numbers"),
         );
@@ -486,8 +489,8 @@ fn until(int: ast::Int, place: Span, report: &mut Reporter) -> Option<Width> {
     let end = int.natural().and_then(|n| u8::try_from(n).ok());
     if end.is_none() {
         report.add(
-            Draft::new(Code::WidthRange, int.span.or(place), "bytes end at a byte, 0 to 255")
-                .help("`until 0` is text as C has it, `until 10` a line"),
+            Draft::new(Code::WidthRange, int.span.or(place), "the argument of `until` must be 0 to 255")
+                .help("use `until 0` for a C string, `until 10` for a line"),
         );
     }
     end.map(Width::Until)

@@ -1,4 +1,4 @@
-//! Property look-up (spec 3.1): the scopes of a leaf, nearest first, and the properties they set.
+//! Property lookup (spec 3.1): the scopes of a leaf, nearest first, and the properties they set.
 
 use std::collections::BTreeMap;
 
@@ -15,19 +15,19 @@ use crate::vocabulary::Property;
 pub(super) struct Found<'a> {
     pub(super) setting: &'a Setting<'a>,
     pub(super) origin: Origin,
-    /// The frame whose record's block sets it; `None` for a section's or the global scope.
+    /// The frame whose record's block sets the property; `None` for a section or the global scope.
     pub(super) frame: Option<usize>,
 }
 
-/// The scopes that a leaf's properties come from, nearest first: what each sets for it, the scope, and the frame
-/// whose record's block it is.
+/// The scopes that provide a leaf's properties, nearest first. Each entry holds the scope's settings for the leaf, the
+/// scope, and the frame of the record if the scope is a block.
 pub(super) struct Lookup<'m, 'a> {
     chain: Vec<(Slot<'m, 'a>, Origin, Option<usize>)>,
 }
 
 impl<'m, 'a> Lookup<'m, 'a> {
-    /// Collects the scopes of spec 3.1: the block of the top record, the blocks of the nested ones from the outermost, the top record's section,
-    /// global. Leaves of a predefined record look no further than the blocks.
+    /// Collects the scopes of spec 3.1: the block of the top record, the blocks of nested records from the outermost
+    /// inwards, the top record's section, and the global scope. Leaves of a predefined record use only the blocks.
     pub(super) fn new(model: &'m Model<'a>, layout: &Layout, raw: &RawLeaf) -> Lookup<'m, 'a> {
         let mut chain = Vec::new();
         let mut path = vec![raw.name];
@@ -64,7 +64,7 @@ impl<'m, 'a> Lookup<'m, 'a> {
         })
     }
 
-    /// Returns the setting of each property that has one: the nearest.
+    /// Returns the nearest setting of each property that is set.
     #[cfg(feature = "index")]
     pub(super) fn all(&self) -> Vec<(Property, &'a Setting<'a>, &Origin)> {
         let mut found: Vec<(Property, &'a Setting<'a>, &Origin)> = Vec::new();
@@ -79,7 +79,7 @@ impl<'m, 'a> Lookup<'m, 'a> {
         found
     }
 
-    /// Finds the annotation that is this property except for its spelling.
+    /// Finds the annotation that is a misspelled form of this property.
     pub(super) fn misspelt(&self, property: Property) -> Option<&'a Setting<'a>> {
         let mut settings = self.chain.iter().flat_map(|(slot, ..)| slot.settings());
         settings.find(|setting| setting.misspells() == Some(property))
@@ -89,7 +89,7 @@ impl<'m, 'a> Lookup<'m, 'a> {
         self.text(Property::Format).and_then(|name| Format::named(&name)).unwrap_or_default()
     }
 
-    /// Returns the setting of `values` or `flags`, the nearer one, with the names that it lists.
+    /// Returns the nearer setting of `values` and `flags`, with the names that it lists.
     pub(super) fn names(&self, lists: &NameLists) -> Option<(&'a Setting<'a>, Names)> {
         let set = |slot: &Slot<'m, 'a>| slot.get(Property::Values).or_else(|| slot.get(Property::Flags));
         let setting = self.chain.iter().find_map(|(slot, ..)| set(slot))?;
@@ -98,12 +98,12 @@ impl<'m, 'a> Lookup<'m, 'a> {
         Some((setting, names))
     }
 
-    /// Returns earlier names.
+    /// Returns the earlier names.
     pub(super) fn was(&self) -> Vec<String> {
         self.text(Property::Was).and_then(|text| earlier(&text)).unwrap_or_default()
     }
 
-    /// Checks whether the scope that names values names bits as well.
+    /// Checks whether one scope sets both `values` and `flags`.
     pub(super) fn has_both_names(&self) -> bool {
         let has = |slot: &Slot, property| slot.get(property).is_some();
         self.chain.iter().any(|(slot, ..)| has(slot, Property::Values) && has(slot, Property::Flags))
@@ -116,7 +116,7 @@ impl<'m, 'a> Lookup<'m, 'a> {
         }
     }
 
-    /// Returns the nearest `doc` property or doc comment; in one scope the property counts.
+    /// Returns the nearest `doc` property or doc comment. Within one scope, the property takes precedence.
     pub(super) fn doc(&self) -> Option<String> {
         self.chain.iter().find_map(|(slot, ..)| match slot.get(Property::Doc).map(|p| &p.value) {
             Some(Value::Text(text)) => Some(text.clone()),
@@ -130,7 +130,7 @@ impl<'m, 'a> Lookup<'m, 'a> {
         settings.find(|setting| setting.annotation.is_some() && setting.name.text == name)
     }
 
-    /// Returns properties that the tools do not know (spec 2).
+    /// Returns the annotations: properties without a meaning in the language (spec 2).
     pub(super) fn annotations(&self) -> BTreeMap<String, String> {
         let mut out = BTreeMap::new();
         for setting in self.chain.iter().flat_map(|(slot, ..)| slot.settings()) {

@@ -1,5 +1,5 @@
-//! Syntax tree to resolved schema (spec 3), one file for each family of rules. Each step reports what it finds wrong and
-//! goes on with what is left, so that one run reports all mistakes.
+//! Resolves a syntax tree to a schema (spec 3), with one file for each family of rules. After a mistake, each step
+//! reports it and continues with the rest, so a single run reports all mistakes.
 
 mod assemble;
 mod bases;
@@ -36,7 +36,8 @@ use crate::schema::Dtd;
 use crate::span::Span;
 use model::Model;
 
-/// Returns the schema, if nothing is wrong; `text` without its byte-order mark goes into it, `source` is what places count in.
+/// Returns the schema if there are no errors. `source` is the text for the schema, without a byte-order mark; locations
+/// refer to the text with the mark.
 pub(crate) fn resolve(ast: &Ast, source: &str, report: &mut Reporter) -> Option<Dtd> {
     let vfield = predefined::vfield();
     let laid_out = lay_out(ast, &vfield, report);
@@ -47,7 +48,7 @@ pub(crate) fn resolve(ast: &Ast, source: &str, report: &mut Reporter) -> Option<
     assemble::dtd(laid_out.model, laid_out.resolved, laid_out.predefined, ast, source, report)
 }
 
-/// Returns who names whom, whatever is wrong; diagnostics go to the reporter, as by [`resolve`].
+/// Returns the index, whatever the mistakes. Diagnostics go to the reporter, as with [`resolve`].
 #[cfg(feature = "index")]
 pub(crate) fn index(ast: &Ast, source: &str, report: &mut Reporter) -> crate::index::Index {
     let vfield = predefined::vfield();
@@ -65,7 +66,7 @@ struct LaidOut<'a> {
     resolved: Vec<leaves::Resolved<'a>>,
     /// The tags of the predefined records.
     predefined: [u32; 3],
-    /// A limit was reached, which has been reported.
+    /// Whether a limit was reached, which has been reported.
     incomplete: bool,
 }
 
@@ -107,7 +108,7 @@ fn lay_out<'a>(ast: &'a Ast<'a>, vfield: &'a ast::Record<'a>, report: &mut Repor
     out
 }
 
-/// Checks what can be checked only when all records are known.
+/// Runs the checks that need all records.
 fn check(LaidOut { model, resolved, .. }: &LaidOut, report: &mut Reporter) {
     referenced::check(resolved, report);
     streams::counts(resolved, report);
@@ -118,8 +119,8 @@ fn check(LaidOut { model, resolved, .. }: &LaidOut, report: &mut Reporter) {
     unused::check(model, report);
 }
 
-/// Reports a schema that is over the budget of [`model::Budget`].
+/// Reports a schema that exceeds the budget of [`model::Budget`].
 fn too_large(place: Span) -> Draft {
-    Draft::new(Code::LargeSchema, place, "the records of this DTD have too many fields in all")
-        .help("nested records multiply fields: nest less, or repeat (`n*item`)")
+    Draft::new(Code::LargeSchema, place, "the records of this DTD have too many fields in total")
+        .help("nested records multiply the number of fields: nest fewer, or use a repetition (`n*item`)")
 }

@@ -1,4 +1,4 @@
-//! What the resolver knows about scopes and records while it works.
+//! The resolver's working state: scopes and records.
 
 use std::collections::HashMap;
 
@@ -7,27 +7,27 @@ use super::slots::Slots;
 use crate::ast;
 use crate::schema::Origin;
 
-/// Index in [`Model::records`].
+/// Index into [`Model::records`].
 pub(super) type RecordIndex = usize;
-/// Index in [`Model::scopes`]; 0 is the global scope.
+/// Index into [`Model::scopes`]; 0 is the global scope.
 pub(super) type ScopeIndex = usize;
 
-/// The predefined `vfield` (spec 3.6) is the first record.
+/// The predefined `vfield` (spec 3.6), which is the first record.
 pub(super) const VFIELD: RecordIndex = 0;
 
-/// The predefined tagged records: visible everywhere, changed nowhere (spec 3.1).
+/// The predefined tagged records, which are visible everywhere and cannot be changed (spec 3.1).
 pub(super) const PREDEFINED_TAGGED: [&str; 3] = ["comment", "section", "metadata"];
 
-/// What a name in a record's field list is.
+/// The meaning of a name in a field list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Field {
     Leaf,
     Record(RecordIndex),
-    /// A tagged record, which cannot be nested: reported.
+    /// A tagged record, which cannot be nested. Reported.
     Wrong,
 }
 
-/// What a name means in a scope.
+/// The meaning of a name in a scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Visible {
     Nothing,
@@ -37,32 +37,32 @@ pub(super) enum Visible {
 
 pub(super) struct ScopeModel<'a> {
     pub(super) ast: &'a ast::Scope<'a>,
-    /// 0 for the global scope; `None` where the number is wrong.
+    /// 0 for the global scope; `None` if the number is invalid.
     pub(super) number: Option<u8>,
     pub(super) names: HashMap<&'a str, RecordIndex>,
-    /// Its own records in the order of the text.
+    /// The scope's own records, in text order.
     pub(super) records: Vec<RecordIndex>,
     pub(super) slots: Slots<'a>,
-    /// The element, where this is a stream section (spec 3.4).
+    /// The element, if this is a stream section (spec 3.4).
     pub(super) stream: Option<RecordIndex>,
 }
 
 pub(super) struct RecordModel<'a> {
     pub(super) ast: &'a ast::Record<'a>,
     pub(super) scope: ScopeIndex,
-    /// What its block sets has this origin.
+    /// The origin of properties set in its block.
     pub(super) origin: Origin,
-    /// Lists `tag` or sets `tag.value`.
+    /// Whether it lists `tag` or sets `tag.value`.
     pub(super) tagged: bool,
-    /// Lists `tag`.
+    /// Whether it lists `tag`.
     pub(super) lists_tag: bool,
-    /// Its name is its own: not a duplicate, not a predefined one's.
+    /// Whether its name is neither a duplicate nor predefined.
     pub(super) named: bool,
-    /// Can be expanded: nests neither itself nor too deep.
+    /// Whether it can be expanded: it does not nest itself, and does not nest too deep.
     pub(super) sound: bool,
-    /// Some record lists it.
+    /// Whether another record lists it.
     pub(super) nested: bool,
-    /// What the names in its list are, sorted by name.
+    /// The meaning of the names in its field list, sorted by name.
     pub(super) fields: Vec<(&'a str, Field)>,
     pub(super) slots: Slots<'a>,
 }
@@ -85,14 +85,14 @@ impl RecordModel<'_> {
 pub(super) struct Model<'a> {
     pub(super) scopes: Vec<ScopeModel<'a>>,
     pub(super) records: Vec<RecordModel<'a>>,
-    /// `None` where it is set to something wrong.
+    /// The tag width; `None` if it is set to an invalid value.
     pub(super) tag_width: Option<u8>,
     pub(super) budget: Budget,
     pub(super) lists: NameLists,
 }
 
 impl<'a> Model<'a> {
-    /// Looks a name up (spec 3.1): a section sees its own records and the global ones.
+    /// Looks up a name (spec 3.1). A section sees its own records and the global ones.
     pub(super) fn visible(&self, scope: ScopeIndex, name: &str) -> Visible {
         if PREDEFINED_TAGGED.contains(&name) {
             return Visible::PredefinedTagged;
@@ -102,8 +102,8 @@ impl<'a> Model<'a> {
         own.or_else(global).map_or(Visible::Nothing, |index| Visible::Record(*index))
     }
 
-    /// Returns the tagged records that may stand in a section besides the predefined ones: global ones first, then its own
-    /// (spec 3.1); or the element of a stream section.
+    /// Returns the tagged records that a section may contain in addition to the predefined ones: the global records,
+    /// then its own (spec 3.1). For a stream section, returns its element.
     pub(super) fn top_records(&self, scope: ScopeIndex) -> Vec<RecordIndex> {
         let Some(section) = self.scopes.get(scope) else { return Vec::new() };
         if let Some(element) = section.stream {
@@ -114,7 +114,7 @@ impl<'a> Model<'a> {
         all.filter(|r| self.records.get(*r).is_some_and(|r| r.tagged && r.named)).collect()
     }
 
-    /// Everything that is laid out on its own: tagged records and stream elements, in the order of
+    /// Returns the records that are laid out on their own, tagged records and stream elements, in the order of
     /// [`crate::schema::Dtd::records`].
     pub(super) fn all_tops(&self) -> Vec<RecordIndex> {
         let mut tops = Vec::new();
@@ -128,11 +128,11 @@ impl<'a> Model<'a> {
     }
 }
 
-/// Bytes that the resolved schema may take: nesting multiplies the fields of a short text (spec 7: memory stays a small
-/// multiple of the input; a schema of the largest DTDs in use takes a few hundred KiB).
+/// Maximum size of the resolved schema in bytes. Nesting multiplies the fields of a short text, and memory must stay a
+/// small multiple of the input (spec 7). The largest real DTDs need a few hundred KiB.
 const MOST_BYTES: usize = 16 << 20;
 
-/// What is left of [`MOST_BYTES`].
+/// The remaining bytes out of [`MOST_BYTES`].
 pub(super) struct Budget(usize);
 
 impl Budget {
@@ -140,12 +140,12 @@ impl Budget {
         Budget(MOST_BYTES)
     }
 
-    /// Checks whether nothing is left, which has been reported.
+    /// Checks whether the budget is exhausted, which has been reported.
     pub(super) fn is_spent(&self) -> bool {
         self.0 == 0
     }
 
-    /// Checks whether `bytes` more are allowed.
+    /// Charges `bytes`, and checks whether the budget allows them.
     pub(super) fn charge(&mut self, bytes: usize) -> bool {
         match self.0.checked_sub(bytes) {
             Some(left) => self.0 = left,

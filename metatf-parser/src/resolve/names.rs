@@ -1,4 +1,5 @@
-//! Names of sections and records (spec 3.1, 3.2): unique, not predefined; section numbers.
+//! Checks the names of sections and records (spec 3.1, 3.2), which must be unique and not predefined, and the section
+//! numbers.
 
 use std::collections::HashMap;
 
@@ -10,7 +11,7 @@ use crate::diagnostic::{Draft, Reporter};
 use crate::schema::Origin;
 use crate::vocabulary::Property;
 
-/// Returns the model with every scope and record in it, fields and properties still empty.
+/// Returns the model with all scopes and records, but without fields and properties.
 pub(super) fn collect<'a>(ast: &'a Ast<'a>, vfield: &'a ast::Record<'a>, report: &mut Reporter) -> Model<'a> {
     let mut model = Model {
         scopes: Vec::new(),
@@ -62,8 +63,8 @@ fn section_number(scope: &ast::Scope, report: &mut Reporter) -> Option<u8> {
     let natural = number.natural().and_then(|n| u8::try_from(n).ok()).filter(|n| *n != 0);
     if natural.is_none() {
         report.add(
-            Draft::new(Code::SectionNumber, number.span, "a section's number is 1 to 255")
-                .help("0 is the global section, which needs no `section`"),
+            Draft::new(Code::SectionNumber, number.span, "a section number must be 1 to 255")
+                .help("0 is the global section, which is not declared with `section`"),
         );
     }
     natural
@@ -75,11 +76,11 @@ fn unique_sections(model: &mut Model, report: &mut Reporter) {
     for scope in &mut model.scopes {
         let Some(head) = &scope.ast.head else { continue };
         if let Some(first) = names.get(head.name.text) {
-            let message = format!("there are two sections `{}`", head.name.text);
+            let message = format!("two sections are called `{}`", head.name.text);
             report.add(
                 Draft::new(Code::SectionNameTwice, head.name.span, message)
                     .also(first.span, "first defined here")
-                    .help("give one of them another name"),
+                    .help("rename one of them"),
             );
         } else {
             names.insert(head.name.text, &head.name);
@@ -87,7 +88,7 @@ fn unique_sections(model: &mut Model, report: &mut Reporter) {
         let (Some(number), Some(place)) = (scope.number, head.number.map(|n| n.span)) else { continue };
         if let Some(first) = numbers.get(&number) {
             report.add(
-                Draft::new(Code::SectionNumberTwice, place, format!("there are two sections with number {number}"))
+                Draft::new(Code::SectionNumberTwice, place, format!("two sections have the number {number}"))
                     .also(*first, "first used here")
                     .help("give one of them another number, 1 to 255"),
             );
@@ -98,7 +99,7 @@ fn unique_sections(model: &mut Model, report: &mut Reporter) {
     }
 }
 
-/// Checks the names of records (spec 3.1). Of two of a name the first in the text counts.
+/// Checks that record names are unique (spec 3.1). The first record of a name in the text keeps the name.
 fn unique_records(model: &mut Model, report: &mut Reporter) {
     for index in 1..model.records.len() {
         let Some(record) = model.records.get(index) else { continue };
@@ -106,7 +107,7 @@ fn unique_records(model: &mut Model, report: &mut Reporter) {
         if PREDEFINED_TAGGED.contains(&name.text) || name.text == "vfield" {
             report.add(
                 Draft::new(Code::ReservedRecord, name.span, format!("`{}` is a predefined record", name.text))
-                    .help("give this record another name"),
+                    .help("rename this record"),
             );
             unname(model, index);
         } else if let Some(first) = model.scopes.get(record.scope).and_then(|s| s.names.get(name.text)) {
@@ -122,7 +123,7 @@ fn unique_records(model: &mut Model, report: &mut Reporter) {
     hidden_globals(model, report);
 }
 
-/// Checks that a section's record does not take a global record's name, whichever comes first in the text.
+/// Checks that no section record has the name of a global record, whichever comes first in the text.
 fn hidden_globals(model: &mut Model, report: &mut Reporter) {
     for index in 1..model.records.len() {
         let Some(record) = model.records.get(index).filter(|r| r.scope != 0 && r.named) else { continue };
@@ -138,19 +139,19 @@ fn duplicate(model: &mut Model, one: usize, other: usize, report: &mut Reporter)
     let (first, second) =
         if a.ast.name.span <= b.ast.name.span { (&a.ast.name, &b.ast.name) } else { (&b.ast.name, &a.ast.name) };
     let message = if a.scope == b.scope {
-        format!("there are two records `{}`", second.text)
+        format!("two records are called `{}`", second.text)
     } else {
         format!("a section's record and a global record are both called `{}`", second.text)
     };
     report.add(
         Draft::new(Code::RecordTwice, second.span, message)
             .also(first.span, "first defined here")
-            .help("give one of them another name"),
+            .help("rename one of them"),
     );
     unname(model, other);
 }
 
-/// Takes a record with a wrong name out of sight; its definition is still checked.
+/// Hides a record with an invalid name from lookup. Its definition is still checked.
 fn unname(model: &mut Model, index: usize) {
     let Some(record) = model.records.get_mut(index) else { return };
     record.named = false;

@@ -1,4 +1,4 @@
-//! Byte arrays that are records of a section (spec 3.7): which sections can be nested so.
+//! Checks byte arrays that contain records of a section (spec 3.7): which sections can be nested this way.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,33 +9,35 @@ use crate::diagnostic::{Draft, Reporter};
 use crate::schema::Interpretation;
 use crate::span::Span;
 
-/// Sections nest at most this deep (spec 3.7).
+/// Maximum nesting depth of sections (spec 3.7).
 const MOST_NESTING: usize = 8;
 
-/// Checks the sections that byte arrays name.
+/// Checks the sections that byte arrays refer to.
 pub(super) fn check(model: &Model, resolved: &[Resolved], report: &mut Reporter) {
     let mut uses: Vec<(ScopeIndex, Span)> = Vec::new();
     for (number, place) in resolved.iter().flat_map(|r| &r.leaves).filter_map(|l| l.leaf.section.zip(l.nested)) {
-        // A property of a section or of the top level stands for many leaves.
+        // A property of a section or the top level applies to many leaves.
         let scope = model.scopes.iter().position(|s| s.number == Some(number));
         match scope.filter(|scope| !model.top_records(*scope).is_empty()) {
             Some(scope) if !uses.contains(&(scope, place)) => uses.push((scope, place)),
             Some(_) => {}
             None => report.add(
                 Draft::new(Code::NestedSection, place, format!("there is no section {number} with records"))
-                    .help("the bytes are records of a section: tagged ones, or elements of a stream section"),
+                    .help("the bytes must be tagged records of a section, or elements of a stream section"),
             ),
         }
     }
     let graph = Graph::of(model, resolved, uses.iter().map(|(scope, _)| *scope).collect());
     for (scope, place) in uses {
         if let Some((field, span)) = graph.taker(scope) {
-            let message = format!("`{field}` of section {} goes by a stream section", number(model, scope));
+            let message = format!("`{field}` of section {} depends on a stream section", number(model, scope));
             report.add(
                 Draft::new(Code::NestedSection, place, message)
-                    .label("records in a byte array have no stream sections")
+                    .label("records in a byte array cannot use stream sections")
                     .also(span, "the field")
-                    .help("`sectionOffset`, `sectionStride` and `predicted` are for records that stand in the trace itself"),
+                    .help(
+                        "only records directly in the trace can use `sectionOffset`, `sectionStride` and `predicted`",
+                    ),
             );
         }
         if !graph.too_deep.contains(&scope) {
@@ -44,11 +46,11 @@ pub(super) fn check(model: &Model, resolved: &[Resolved], report: &mut Reporter)
         let deep = if graph.nests_itself(scope) {
             format!("section {} nests itself in a byte array", number(model, scope))
         } else {
-            format!("sections nest over {MOST_NESTING} deep in byte arrays")
+            format!("sections nest more than {MOST_NESTING} deep in byte arrays")
         };
         report.add(
             Draft::new(Code::NestedSection, place, deep)
-                .help("leave the property out at one of them: it is a byte array then"),
+                .help("remove the property from one of them to make it a plain byte array"),
         );
     }
 }
@@ -57,12 +59,12 @@ fn number(model: &Model, scope: ScopeIndex) -> u8 {
     model.scopes.get(scope).and_then(|s| s.number).unwrap_or(0)
 }
 
-/// The sections that are nested, and those nested in these.
+/// The nested sections and the sections nested in them.
 struct Graph<'a> {
     children: BTreeMap<ScopeIndex, BTreeSet<ScopeIndex>>,
-    /// A field of each that goes by a stream section.
+    /// For each section, a field that depends on a stream section.
     takers: BTreeMap<ScopeIndex, (&'a str, Span)>,
-    /// Those that nest too deep, as those do that nest themselves.
+    /// The sections that nest too deep, including those that nest themselves.
     too_deep: BTreeSet<ScopeIndex>,
 }
 
@@ -86,7 +88,7 @@ impl<'a> Graph<'a> {
             }
             graph.children.insert(scope, children);
         }
-        // In each round those stay that nest one that stayed.
+        // Each round keeps only the sections that nest one of the remaining sections.
         graph.too_deep.extend(graph.children.keys());
         for _ in 0..MOST_NESTING {
             let stays = |scope: &ScopeIndex| {

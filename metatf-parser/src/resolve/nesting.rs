@@ -1,4 +1,4 @@
-//! What the names in field lists are, and which records nest which (spec 3.1, 3.2, 3.5).
+//! Determines the meaning of names in field lists, and which records nest which (spec 3.1, 3.2, 3.5).
 
 use super::model::{Field, Model, RecordIndex, VFIELD, Visible};
 use crate::ast::{Count, FieldItem, Name};
@@ -7,7 +7,7 @@ use crate::diagnostic::{Draft, Reporter};
 use crate::lexer::MOST_NESTING;
 use crate::span::Span;
 
-/// A nested record in a field list: which, where, and how many groups deep in its list.
+/// A nested record in a field list, with its location and the number of groups around it.
 #[derive(Clone, Copy)]
 struct Child {
     record: RecordIndex,
@@ -15,7 +15,7 @@ struct Child {
     groups: usize,
 }
 
-/// Fills in the fields of every record; reports what nests wrongly.
+/// Resolves the fields of every record, and reports invalid nesting.
 pub(super) fn check(model: &mut Model, report: &mut Reporter) {
     for index in 0..model.records.len() {
         find_tag(model, index, report);
@@ -23,14 +23,14 @@ pub(super) fn check(model: &mut Model, report: &mut Reporter) {
     let children: Vec<Vec<Child>> = (0..model.records.len()).map(|i| fields(model, i, report)).collect();
     let heights = heights(model, &children, report);
     deep(model, &children, &heights, report);
-    // What cannot be expanded spoils what nests it.
+    // A record that nests one that cannot be expanded cannot be expanded either.
     for (index, height) in heights.iter().enumerate() {
         let sound = height.is_some_and(|h| h <= MOST_NESTING);
         model.records.get_mut(index).into_iter().for_each(|r| r.sound &= sound);
     }
 }
 
-/// Visits every name in a field list, with whether it is a count or repeated and how many groups it stands in.
+/// Visits every name in a field list, with its role (count or repeated) and the number of groups around it.
 pub(super) fn walk<'a>(item: &'a FieldItem<'a>, groups: usize, visit: &mut dyn FnMut(&'a Name<'a>, Place)) {
     match item {
         FieldItem::Name(name) => visit(name, Place { groups, count: false, repeated: false }),
@@ -51,7 +51,7 @@ pub(super) struct Place {
     repeated: bool,
 }
 
-/// Finds `tag`: where it is listed, it is first (spec 3.2).
+/// Finds `tag`, which must be first if it is listed (spec 3.2).
 fn find_tag(model: &mut Model, index: RecordIndex, report: &mut Reporter) {
     let Some(record) = model.records.get_mut(index) else { return };
     let mut first = true;
@@ -61,7 +61,7 @@ fn find_tag(model: &mut Model, index: RecordIndex, report: &mut Reporter) {
                 record.lists_tag = true;
             } else {
                 report.add(
-                    Draft::new(Code::TagNotFirst, name.span, "`tag` is the first field of a record, and only that")
+                    Draft::new(Code::TagNotFirst, name.span, "`tag` may only be the first field of a record")
                         .help("write `(tag, ...)`"),
                 );
                 record.lists_tag = true;
@@ -72,7 +72,7 @@ fn find_tag(model: &mut Model, index: RecordIndex, report: &mut Reporter) {
     record.tagged |= record.lists_tag;
 }
 
-/// Resolves the names in a record's list; returns the records it nests.
+/// Resolves the names in a record's field list, and returns the records it nests.
 fn fields(model: &mut Model, index: RecordIndex, report: &mut Reporter) -> Vec<Child> {
     let mut children = Vec::new();
     let mut found = std::collections::BTreeMap::new();
@@ -115,28 +115,28 @@ fn fields(model: &mut Model, index: RecordIndex, report: &mut Reporter) -> Vec<C
     children
 }
 
-/// Checks that a count is a number: not a nested record. That a *tagged* record has its name does no harm (3.1).
+/// Checks that a count is a number rather than a nested record. A *tagged* record of the same name is allowed (3.1).
 fn count_name(name: &Name, untagged: bool, report: &mut Reporter) {
     if name.text == "tag" || untagged {
         let what = if name.text == "tag" { "`tag`".to_owned() } else { format!("the record `{}`", name.text) };
         report.add(
             Draft::new(Code::CountName, name.span, format!("{what} cannot count a repetition"))
-                .help("write `COUNT*ITEM`, where COUNT is a number field"),
+                .help("write `COUNT*ITEM` with a number field as COUNT"),
         );
     }
 }
 
 fn nests_tagged(name: &Name, defined: Option<Span>, report: &mut Reporter) {
     let draft = Draft::new(Code::NestsTagged, name.span, format!("the tagged record `{}` cannot be nested", name.text))
-        .help("only untagged records are nested; call the field something else if it is not meant as the record");
+        .help("only untagged records can be nested; rename the field if you do not mean the record");
     report.add(match defined {
         Some(span) => draft.also(span, "defined here, with a tag"),
         None => draft,
     });
 }
 
-/// For each record how many levels it needs, itself included; `None` where it nests itself or what does. Depth-first
-/// with a stack of its own: the text decides how deep it goes.
+/// Returns the number of nesting levels of each record, itself included, or `None` if it nests itself or a record that
+/// does. The depth-first search uses its own stack, because the text determines the depth.
 fn heights(model: &mut Model, children: &[Vec<Child>], report: &mut Reporter) -> Vec<Option<usize>> {
     #[derive(Clone, Copy, PartialEq)]
     enum Mark {
@@ -190,7 +190,7 @@ fn nests_itself(model: &Model, child: Child, report: &mut Reporter) {
     );
 }
 
-/// Reports nesting over 32 deep (spec 3.5). Reported where the nesting begins.
+/// Reports nesting deeper than 32 levels (spec 3.5) at the outermost record.
 fn deep(model: &Model, children: &[Vec<Child>], heights: &[Option<usize>], report: &mut Reporter) {
     let too_deep = |record: RecordIndex| heights.get(record).copied().flatten().is_some_and(|h| h > MOST_NESTING);
     let mut inner = vec![false; children.len()];
@@ -206,7 +206,7 @@ fn deep(model: &Model, children: &[Vec<Child>], heights: &[Option<usize>], repor
                     record.ast.name.span,
                     format!("`{}` nests records and groups {height} deep", record.name()),
                 )
-                .help(format!("at most {MOST_NESTING} levels, this record included")),
+                .help(format!("at most {MOST_NESTING} levels are allowed, including this record")),
             );
         }
     }

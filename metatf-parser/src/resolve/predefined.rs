@@ -24,8 +24,8 @@ fn setting(path: &'static str, property: Property, value: Value<'static>) -> Set
     }
 }
 
-/// `vfield: (length, data) { length.width = 1; length.interpretation = none; data.width = length.value;
-/// data.interpretation = none; }`
+/// Returns the definition `vfield: (length, data) { length.width = 1; length.interpretation = none; data.width =
+/// length.value; data.interpretation = none; }`.
 pub(super) fn vfield() -> ast::Record<'static> {
     let one = Step::Int(Int { negative: false, magnitude: 1, span: Span::PREDEFINED });
     let length = Reference { path: vec![name("length")], of: Aspect::Value, span: Span::PREDEFINED };
@@ -46,7 +46,7 @@ pub(super) fn vfield() -> ast::Record<'static> {
     }
 }
 
-/// Makes `comment`, `section` and `metadata`, in the order of their ids, with these tags.
+/// Returns `comment`, `section` and `metadata`, in the order of their IDs, with these tags.
 pub(super) fn tagged(tag_width: u8, tags: [u32; 3]) -> [schema::Record; 3] {
     let [comment_tag, section_tag, metadata_tag] = tags;
     [comment(tag_width, comment_tag), section(tag_width, section_tag), metadata(tag_width, metadata_tag)]
@@ -116,7 +116,7 @@ fn section(tag_width: u8, value: u32) -> schema::Record {
     record("section", value, flat(2), vec![tag(tag_width, value), number])
 }
 
-/// Makes `metadata`. The width of `value` depends on the trace (spec 4.1); the longer default stands for it.
+/// Returns `metadata`. The width of `value` depends on the trace (spec 4.1); the schema has the longer default.
 fn metadata(tag_width: u8, value: u32) -> schema::Record {
     let fields = [("record", tag_width), ("field", 1), ("property", 1), ("value", 8)];
     let leaves = fields.map(|(name, width)| leaf("metadata", &[name], Width::Number(width)));

@@ -1,6 +1,6 @@
-//! What predicted leaves are predicted by: `x.interpretation = predicted REVISION MODEL n;`.
+//! Resolves the models of predicted leaves: `x.interpretation = predicted REVISION MODEL n;`.
 //!
-//! A model alone is checked once ([`check`]); what its fields are for a leaf is looked up for each ([`resolve`]).
+//! [`check`] checks a model once, without its fields; [`resolve`] looks up the fields for each leaf.
 
 use super::bases::PREDEFINED_RECORDS;
 use super::layout::{Layout, RawLeaf};
@@ -11,43 +11,46 @@ use crate::diagnostic::{Draft, Reporter};
 use crate::schema::{self, HeapRole, LeafId, MODEL_REVISION, ModelKind, Predictor, PredictorKind, RecordId};
 use crate::span::Span;
 
-/// Values that `lastValue` may keep.
+/// Maximum number of values of `lastValue`.
 const MOST_VALUES: u64 = 16;
-/// Values that a context may have.
+/// Maximum order of a context.
 const MOST_ORDER: u64 = 3;
-/// Candidates of a model.
+/// Maximum number of candidates of a model.
 const MOST_CANDIDATES: u64 = 64;
 
-/// What a reference takes off the budget: more than its bytes, because it takes time to look it up among 255 leaves.
+/// Number of bytes charged to the budget for a reference. This is more than it occupies, because looking it up among
+/// 255 leaves takes time.
 const REFERENCE: usize = 1024;
 
 /// The model of a leaf.
 pub(super) struct Predicted {
     pub(super) model: schema::Model,
-    /// The leaves that it refers to, and where: checked when the widths of all leaves are known.
+    /// The leaves that the model refers to, with the locations of the references. They are checked after all widths are
+    /// known.
     pub(super) references: Vec<(RecordId, LeafId, Span)>,
 }
 
 impl Predicted {
-    /// Returns the bytes that it takes.
+    /// Returns the size in bytes.
     pub(super) fn size(&self) -> usize {
         let predictors = if let ModelKind::Values(predictors) = &self.model.kind { predictors.len() } else { 0 };
         64 + predictors * size_of::<Predictor>() + self.references.len() * REFERENCE
     }
 }
 
-/// The leaf that is predicted.
+/// The predicted leaf.
 pub(super) struct Place<'p, 'a> {
     pub(super) model: &'p Model<'a>,
     pub(super) layouts: &'p [Layout<'a>],
     pub(super) layout: &'p Layout<'a>,
-    /// Its index.
+    /// The leaf's index.
     pub(super) leaf: usize,
-    /// Frames of its record in which a path may start, the best first.
+    /// Frames of its record that a path may start in, in order of preference.
     pub(super) frames: Vec<usize>,
 }
 
-/// Checks what needs no leaf: the revision, arguments, the number of candidates, that `heap` is alone.
+/// Checks everything that does not depend on a leaf: the revision, the arguments, the number of candidates, and that
+/// `heap` is the only predictor.
 pub(super) fn check(model: &ast::Model, report: &mut Reporter) {
     revision(model, report);
     let mut candidates: u64 = 0;
@@ -64,41 +67,41 @@ pub(super) fn check(model: &ast::Model, report: &mut Reporter) {
         report.add(
             Draft::new(Code::ManyCandidates, model.span, format!("this model has {candidates} candidates"))
                 .label("at most 64")
-                .help("`lastValue n` gives n, `stride` 1, `fcm` and `dfcm` 2 each: leave some out"),
+                .help("`lastValue n` has n candidates, `stride` has 1, `fcm` and `dfcm` have 2 each: remove some"),
         );
     }
     let others = model.predictors.len() > 1;
     if let Some(heap) = model.predictors.iter().find(|p| others && p.kind.is_heap()) {
         report.add(
-            Draft::new(Code::HeapAlone, heap.span, "`heap` stands beside no other predictor")
-                .help("write `predicted 1 heap ... n`: it has candidates of many kinds of its own"),
+            Draft::new(Code::HeapAlone, heap.span, "`heap` cannot be combined with other predictors")
+                .help("write `predicted 1 heap ... n`: the heap model has its own candidates"),
         );
     }
 }
 
-/// Reports a model whose rules are not known: what it gives for a trace would be a guess.
+/// Reports an unknown model revision, because decoding with other rules would produce wrong values.
 fn revision(model: &ast::Model, report: &mut Reporter) {
     let heap = model.predictors.iter().any(|predictor| predictor.kind.is_heap());
     let of = if heap { "the model of a heap" } else { "the models of values" };
-    let knows = format!("this version knows revision {MODEL_REVISION} of {of}");
+    let knows = format!("this version supports revision {MODEL_REVISION} of {of}");
     let draft = match model.revision {
         Some(known) if !known.negative && known.magnitude == MODEL_REVISION => return,
         Some(n) => {
             let sign = if n.negative { "-" } else { "" };
-            let message = format!("revision {sign}{} of {of} is not known", n.magnitude);
+            let message = format!("revision {sign}{} of {of} is not supported", n.magnitude);
             Draft::new(Code::ModelRevision, n.span, message)
-                .help(format!("{knows}: take a later one of the program, if the number is right"))
+                .help(format!("{knows}; if the number is correct, use a later version of the program"))
         }
         None => Draft::new(Code::ModelRevision, model.span, "this model has no revision")
             .help(format!(
-                "write `predicted {MODEL_REVISION} ...`; a trace without the number was made before 1.0, by other rules: {knows}"
+                "write `predicted {MODEL_REVISION} ...`; a trace without the number was written before 1.0 with different rules: {knows}"
             ))
             .replace(Span::at(model.span.start()), format!("{MODEL_REVISION} ")),
     };
     report.add(draft);
 }
 
-/// Returns the argument where it is in range, else 0.
+/// Returns the argument if it is in range; otherwise reports it and returns 0.
 fn argument(n: Int, rule: &str, most: u64, report: &mut Reporter) -> u64 {
     if let Some(n) = n.natural().filter(|n| (1..=most).contains(n)) {
         return n;
@@ -106,14 +109,15 @@ fn argument(n: Int, rule: &str, most: u64, report: &mut Reporter) -> u64 {
     let sign = if n.negative { "-" } else { "" };
     report.add(
         Draft::new(Code::PredictorRange, n.span, format!("{rule}, not {sign}{}", n.magnitude))
-            .help(format!("a number from 1 to {most}")),
+            .help(format!("use a number from 1 to {most}")),
     );
     0
 }
 
-/// Returns the model of a leaf; `None` where something is wrong with it (reported here, by [`check`] or with the stream sections).
+/// Returns the model of a leaf, or `None` if it has a mistake. The mistake is reported here, by [`check`] or with the
+/// stream sections.
 pub(super) fn resolve(place: &Place, model: &ast::Model, section: Int, report: &mut Reporter) -> Option<Predicted> {
-    // That many predictors have too many candidates: each leaf of a hostile text would make its own copy.
+    // More predictors than this exceed the candidate limit, and each leaf of a hostile text would copy them.
     let sound = u64::try_from(model.predictors.len()).is_ok_and(|n| n <= MOST_CANDIDATES);
     if !place.may_be_predicted(model, report) || !sound {
         return None;
@@ -162,27 +166,28 @@ impl Place<'_, '_> {
         self.layout.leaves.get(self.leaf)
     }
 
-    /// Checks that a leaf is neither an element of a stream section, which is where values come from, nor in a predefined record.
+    /// Checks that a leaf is neither in the element of a stream section, which is itself a source of values, nor in a
+    /// predefined record.
     fn may_be_predicted(&self, model: &ast::Model, report: &mut Reporter) -> bool {
         let Some(raw) = self.raw() else { return false };
         let tagged = self.model.records.get(self.layout.record).is_some_and(|r| r.tagged);
         let predefined = self.layout.frames.get(raw.frame).is_some_and(|f| f.record == VFIELD);
         let (message, remark) = match (tagged, predefined) {
             (true, false) => return true,
-            (false, _) => ("a field of a stream section's element is not predicted", "a field of an element"),
-            (true, true) => ("a field of a predefined record is not predicted", "it stands in this `vfield`"),
+            (false, _) => ("a field of a stream section's element cannot be predicted", "a field of an element"),
+            (true, true) => ("a field of a predefined record cannot be predicted", "it is in this `vfield`"),
         };
         report.add(
             Draft::new(Code::PredictedPlace, model.span, message).also(raw.site, remark).help(
-                "predict fields of tagged records; give this one another interpretation, like `none` or `delta 0`",
+                "use a different interpretation, such as `none` or `delta 0`; only fields of tagged records can be predicted",
             ),
         );
         false
     }
 
-    /// Finds a leaf before this one in the same record, or a leaf of another record.
+    /// Finds an earlier leaf of the same record, or a leaf of another record.
     fn find(&self, path: &FieldPath, report: &mut Reporter) -> Option<(RecordId, LeafId)> {
-        // What is wrong for one leaf is wrong: it is not looked for again for every other.
+        // A failed lookup is not repeated for every other leaf with the same property.
         if report.has_reported(&[Code::PredictorField, Code::ForwardReference, Code::OutOfRepetition], path.span) {
             return None;
         }
@@ -195,8 +200,8 @@ impl Place<'_, '_> {
         Some((RecordId(u32::try_from(record).ok()?), LeafId(u8::try_from(leaf).ok()?)))
     }
 
-    /// Returns the nearest leaf before this one that the path may mean; else what stands in the way. Without a path from where
-    /// the property stands, a name alone means the nearest leaf of that name.
+    /// Returns the nearest earlier leaf that the path can refer to, or the rule that prevents the reference. If no path
+    /// from the location of the property matches, a single name means the nearest leaf with that name.
     fn own(&self, path: &FieldPath) -> Result<usize, Code> {
         let from = |frame: usize| self.nearest(|leaf| self.layout.has_path(leaf, frame, &path.names));
         let mut found = self.frames.iter().map(|frame| from(*frame)).find(|f| *f != Err(Code::PredictorField));
@@ -210,8 +215,9 @@ impl Place<'_, '_> {
         self.layout.nearest(self.leaf, Code::PredictorField, matches)
     }
 
-    /// `RECORD.FIELD`: a leaf of a record that this one's section lists, or of a global one; by path, or the first of
-    /// that name. The tag does not count. This leaf's own record by name is like a path in it.
+    /// Returns the leaf of a path `RECORD.FIELD`: a leaf of a record in the same section or of a global record, found
+    /// by path or as the first leaf with that name. The tag is excluded. If the record is the leaf's own record, the
+    /// rest is a path within it.
     fn other(&self, path: &FieldPath) -> Result<(usize, usize), Code> {
         let unknown = Err(Code::PredictorField);
         let Some((record, path)) = path.names.split_first().filter(|(_, path)| !path.is_empty()) else {
@@ -240,20 +246,20 @@ impl Place<'_, '_> {
         let text = path.text();
         match code {
             Code::ForwardReference => {
-                Draft::new(code, path.span, format!("`{text}` does not stand before the field that is predicted"))
-                    .help("a predictor goes by fields that have been read: list it earlier")
+                Draft::new(code, path.span, format!("`{text}` does not precede the predicted field"))
+                    .help("a predictor may refer only to earlier fields: list this one first")
             }
             Code::OutOfRepetition => {
-                Draft::new(code, path.span, format!("`{text}` stands in a repetition that is over"))
+                Draft::new(code, path.span, format!("`{text}` is inside a repetition that has ended"))
                     .help("refer to a field outside of repetitions, or in the same item")
             }
             _ => {
                 let message = match path.names.as_slice() {
-                    [_] => format!("this record has no field `{text}` before the one that is predicted"),
+                    [_] => format!("this record has no field `{text}` before the predicted field"),
                     _ => format!("no record of this section has a field `{text}`"),
                 };
                 let draft = Draft::new(code, path.span, message).help(
-                    "a predictor goes by an earlier field of the same record, or by `RECORD.FIELD` of the same section or a global record",
+                    "use an earlier field of the same record, or `RECORD.FIELD` with a record of the same section or a global record",
                 );
                 match path.names.as_slice() {
                     [name] => {
@@ -267,7 +273,7 @@ impl Place<'_, '_> {
         }
     }
 
-    /// Adds what may have been meant by `record.name`.
+    /// Suggests names similar to `record.name`.
     fn similar_field(&self, draft: Draft, record: &Name, name: &Name) -> Draft {
         let scope = self.model.records.get(self.layout.record).map_or(0, |r| r.scope);
         let layout = match self.model.visible(scope, record.text) {

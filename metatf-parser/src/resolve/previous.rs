@@ -1,4 +1,4 @@
-//! Which leaves share a previous value (spec 4), as cells for each section.
+//! Determines which leaves share a previous value (spec 4), as cells for each section.
 
 use std::collections::HashMap;
 
@@ -7,14 +7,14 @@ use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
 use crate::span::Span;
 
-/// Cells of the records of one section.
+/// The cells of the records of one section.
 pub(super) struct Cells {
-    /// For each record, for each leaf.
+    /// The cell of each leaf of each record.
     pub(super) cells: Vec<Vec<u32>>,
     pub(super) initials: Vec<u64>,
 }
 
-/// Sets of leaves, joined as sharing is found: union-find with path halving.
+/// Sets of leaves that share a previous value: union-find with path halving.
 struct Sets(Vec<usize>);
 
 impl Sets {
@@ -29,7 +29,7 @@ impl Sets {
         at
     }
 
-    /// Joins two sets; the smaller index stays the root.
+    /// Joins two sets. The smaller index remains the root.
     fn join(&mut self, a: usize, b: usize) {
         let (a, b) = (self.find(a), self.find(b));
         if let Some(slot) = self.0.get_mut(a.max(b)) {
@@ -38,7 +38,7 @@ impl Sets {
     }
 }
 
-/// Joins what shares; reports leaves that share and start differently (spec 3.5).
+/// Joins the leaves that share a previous value, and reports those with different initial values (spec 3.5).
 pub(super) fn cells(records: &[&Resolved], report: &mut Reporter) -> Cells {
     let leaves: Vec<&ResolvedLeaf> = records.iter().flat_map(|r| &r.leaves).collect();
     let mut sets = Sets((0..leaves.len()).collect());
@@ -89,10 +89,10 @@ fn set_initial<'l>(
             Draft::new(
                 Code::InitialsDiffer,
                 leaf.place,
-                format!("`{}` shares a previous value that starts with {first_value}, not {value}", leaf.leaf.name),
+                format!("`{}` shares a previous value that starts at {first_value}, not {value}", leaf.leaf.name),
             )
             .also(first.place, "the first initial value")
-            .help("give all that share one initial value, or set `previous = own`"),
+            .help("use the same initial value for all of them, or set `previous = own`"),
         );
     } else if let Some(slot) = usize::try_from(cell).ok().and_then(|c| initials.get_mut(c)) {
         *slot = value;

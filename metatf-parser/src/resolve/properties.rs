@@ -1,4 +1,4 @@
-//! The kind of value that each property takes (spec 2).
+//! Checks the kind of value of each property (spec 2).
 
 use std::collections::HashMap;
 
@@ -11,11 +11,11 @@ use crate::span::Span;
 use crate::suggest::unknown_interpretation;
 use crate::vocabulary::{OTHER, Property, Takes};
 
-/// Names that properties list, by the place of the list.
+/// Lists of names in properties, by the location of the list.
 pub(super) type NameLists = HashMap<Span, NameList>;
 
-/// Reports a value of the wrong kind, and reads lists of names. Later uses of a wrong property find the wrong variant of
-/// [`Value`], or no list, and goes on in silence.
+/// Reports a value of the wrong kind, and parses lists of names. Later stages find the wrong variant of [`Value`], or
+/// no list, and skip the property without reporting it again.
 pub(super) fn check(setting: &Setting, lists: &mut NameLists, report: &mut Reporter) {
     let Some(property) = setting.property else { return };
     let draft = match (property.takes(), &setting.value) {
@@ -38,19 +38,19 @@ pub(super) fn check(setting: &Setting, lists: &mut NameLists, report: &mut Repor
         (Takes::Interpretation, Value::Word(word)) => unknown_interpretation(setting.value_span, word),
         (Takes::Format, Value::Text(text)) => unknown_format(setting, text),
         (Takes::Sharing, Value::Word(_)) => {
-            Draft::new(Code::UnknownPrevious, setting.value_span, "`previous` is `own` or `shared`")
-                .help("`shared`: one previous value for all fields of this name; `own`: one for this field alone")
+            Draft::new(Code::UnknownPrevious, setting.value_span, "`previous` must be `own` or `shared`")
+                .help("`shared` means one previous value for all fields of this name, `own` one for this field only")
         }
         (Takes::Constant, Value::Word(_)) if setting.is("tag", Property::Value) => {
-            Draft::new(Code::ValueKind, setting.value_span, "the value of a tag is a number, or `other`")
-                .help("`tag.value = other;` makes a record of all tags that no other record of the section has")
+            Draft::new(Code::ValueKind, setting.value_span, "the value of a tag must be a number or `other`")
+                .help("`tag.value = other;` matches all tags that no other record of the section has")
         }
         _ => wrong_kind(setting, property),
     };
     report.add(draft);
 }
 
-/// Reads up to 16 names with commas between, as fields and records have them.
+/// Parses up to 16 comma-separated names of fields or records.
 pub(super) fn earlier(text: &str) -> Option<Vec<String>> {
     if text.bytes().filter(|b| *b == b',').count() > 15 {
         return None;
@@ -62,7 +62,7 @@ pub(super) fn earlier(text: &str) -> Option<Vec<String>> {
 
 fn wrong_kind(setting: &Setting, property: Property) -> Draft {
     let (name, takes) = (property.name(), property.takes().describe());
-    let draft = Draft::new(Code::ValueKind, setting.value_span, format!("the value of `{name}` is {takes}"))
+    let draft = Draft::new(Code::ValueKind, setting.value_span, format!("the value of `{name}` must be {takes}"))
         .label(format!("expected {takes}"))
         .help(format!("write it like `{}`", property.example()));
     match other_quotes(setting, property) {
@@ -71,7 +71,7 @@ fn wrong_kind(setting: &Setting, property: Property) -> Draft {
     }
 }
 
-/// Returns the value with quotes, or without, where it is right so.
+/// Returns the value with quotes added or removed, if that makes it valid.
 fn other_quotes(setting: &Setting, property: Property) -> Option<String> {
     match (property.takes(), &setting.value) {
         (Takes::Format, Value::Word(word)) if Format::named(word).is_some() => Some(format!("\"{word}\"")),
@@ -89,7 +89,7 @@ fn other_quotes(setting: &Setting, property: Property) -> Option<String> {
 
 fn wrong_names(setting: &Setting, property: Property, text: &str, (at, message): ListError) -> Draft {
     let span = setting.value_span;
-    // In a string with escapes places are others: then all of it is marked.
+    // In a string with escapes, offsets differ from those in the source, so mark the entire string.
     let plain = span.end() - span.start() == text.len() + 2;
     let place = if plain { Span::new(span.start() + 1 + at.start, span.start() + 1 + at.end) } else { span };
     Draft::new(Code::NameList, place, message).help(format!("write it like `{}`", property.example()))

@@ -1,4 +1,4 @@
-//! Roles that say how files without a header begin and end (spec 5.4).
+//! Checks the roles that describe the start and end of files without a header (spec 5.4).
 
 use super::leaves::{Resolved, ResolvedLeaf};
 use super::lookup::Lookup;
@@ -8,7 +8,7 @@ use crate::diagnostic::{Draft, Reporter};
 use crate::schema::{Interpretation, MAGIC, Names, RECORDS_SIZE, TRAILER, Width};
 use crate::span::Span;
 
-/// Checks the fields that have these roles, and that one section is left for the records.
+/// Checks the fields with these roles, and that exactly one section remains for the records.
 pub(super) fn check(model: &Model, resolved: &[Resolved], report: &mut Reporter) {
     let (mut magic, mut around) = (None, Vec::new());
     for record in resolved {
@@ -44,7 +44,7 @@ pub(super) fn check(model: &Model, resolved: &[Resolved], report: &mut Reporter)
     }
 }
 
-/// Where the role is set.
+/// Returns the location at which the role is set.
 fn place(model: &Model, record: &Resolved, index: usize) -> Span {
     let Some(raw) = record.layout.leaves.get(index) else { return Span::PREDEFINED };
     let setting = Lookup::new(model, &record.layout, raw).annotation("role");
@@ -53,21 +53,19 @@ fn place(model: &Model, record: &Resolved, index: usize) -> Span {
 
 fn help(role: &str) -> &'static str {
     match role {
-        MAGIC => {
-            "give it a `value`, or `values` that list what it may be: `magic.values = \"0xa1b2c3d4 microseconds\";`"
-        }
-        RECORDS_SIZE => "it stands in the record that a file begins with, which is the element of a stream section",
-        _ => "what stands behind the records is a section of bytes: `section trailer 3 { trailer: (byte) { .. } }`",
+        MAGIC => "give it a `value`, or list its possible `values`: `magic.values = \"0xa1b2c3d4 microseconds\";`",
+        RECORDS_SIZE => "put it in the record that a file starts with, which is the element of a stream section",
+        _ => "declare the data after the records as a section of bytes: `section trailer 3 { trailer: (byte) { .. } }`",
     }
 }
 
 fn not_magic(scope: ScopeIndex, leaf: &ResolvedLeaf) -> Option<(Code, &'static str)> {
     let why = match &leaf.leaf {
-        _ if scope == 0 => "its record is not of a section",
+        _ if scope == 0 => "its record does not belong to a section",
         leaf if leaf.repeated => "it is repeated",
-        leaf if !matches!(leaf.width, Width::Number(1..)) => "it is not a number that is stored",
+        leaf if !matches!(leaf.width, Width::Number(1..)) => "it is not a stored number",
         leaf if leaf.interpretation != Interpretation::None => "its interpretation is not `none`",
-        leaf if leaf.constant.is_none() && !matches!(leaf.names, Names::Values(_)) => "it may have any value",
+        leaf if leaf.constant.is_none() && !matches!(leaf.names, Names::Values(_)) => "its values are not restricted",
         _ => return None,
     };
     Some((Code::MagicField, why))
@@ -75,7 +73,7 @@ fn not_magic(scope: ScopeIndex, leaf: &ResolvedLeaf) -> Option<(Code, &'static s
 
 fn not_size(is_prologue: bool, leaf: &ResolvedLeaf) -> Option<(Code, &'static str)> {
     let why = match &leaf.leaf {
-        _ if !is_prologue => "no file begins with its record",
+        _ if !is_prologue => "its record is not one that a file starts with",
         leaf if leaf.repeated => "it is repeated",
         leaf if !leaf.is_numeric() => "it is a byte array",
         _ => return None,
@@ -87,12 +85,12 @@ fn not_trailer(is_element: bool, record: &Resolved) -> Option<(Code, &'static st
     let why = match record.leaves.as_slice() {
         _ if !is_element => "its record is not the element of a stream section",
         [only] if only.leaf.is_numeric() => return None,
-        _ => "it is not one number alone",
+        _ => "it is not a single number",
     };
     Some((Code::RawRole, why))
 }
 
-/// Checks that one section is left for the records.
+/// Checks that exactly one section remains for the records.
 fn one_section(model: &Model, place: Span, around: &[ScopeIndex], report: &mut Reporter) {
     let left: Vec<&str> = (1..model.scopes.len())
         .filter(|scope| !around.contains(scope))
@@ -100,11 +98,13 @@ fn one_section(model: &Model, place: Span, around: &[ScopeIndex], report: &mut R
         .collect();
     let message = match left.as_slice() {
         [_] => return,
-        [] => "no section is left for the records of a file that begins so".to_owned(),
-        several => format!("the records of a file that begins so may be of several sections: {}", several.join(", ")),
+        [] => "no section remains for the records of a file with this header".to_owned(),
+        several => {
+            format!("the records of a file with this header may belong to several sections: {}", several.join(", "))
+        }
     };
     report.add(
         Draft::new(Code::RawSections, place, message)
-            .help("the records of a file without a header are of one section; the stream sections of what stands before and behind them do not count, nor do those of byte arrays"),
+            .help("all records of a file without a header must belong to one section, not counting the stream sections for the data before and after them and the sections of byte arrays"),
     );
 }

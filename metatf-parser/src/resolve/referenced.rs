@@ -1,4 +1,4 @@
-//! Leaves that others refer to are numbers, which is known when the widths of all are.
+//! Checks that referenced leaves are numbers, after the widths of all leaves are known.
 
 use super::bases::PREDEFINED_RECORDS;
 use super::leaves::Resolved;
@@ -6,7 +6,7 @@ use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
 use crate::schema::Interpretation;
 
-/// Checks bases (spec 4), and what predictors go by (spec 3.5).
+/// Checks bases (spec 4) and the fields that predictors use (spec 3.5).
 pub(super) fn check(resolved: &[Resolved], report: &mut Reporter) {
     bases(resolved, report);
     predictors(resolved, report);
@@ -18,8 +18,8 @@ fn bases(resolved: &[Resolved], report: &mut Reporter) {
         let record = usize::try_from(record.0).unwrap_or(usize::MAX).wrapping_sub(PREDEFINED_RECORDS);
         let base = resolved.get(record).and_then(|r| r.leaves.get(usize::from(base.0)));
         if let Some(base) = base.filter(|b| !b.broken && !b.leaf.is_numeric()) {
-            let message = format!("`{}` is a byte array and no base", base.leaf.name);
-            report.add(Draft::new(Code::BaseUnknown, leaf.place, message).help("a base is a number field"));
+            let message = format!("`{}` is a byte array and cannot be a base", base.leaf.name);
+            report.add(Draft::new(Code::BaseUnknown, leaf.place, message).help("a base must be a number field"));
         }
     }
 }
@@ -30,7 +30,7 @@ fn predictors(resolved: &[Resolved], report: &mut Reporter) {
             let record = usize::try_from(record.0).unwrap_or(usize::MAX).wrapping_sub(PREDEFINED_RECORDS);
             let leaf = resolved.get(record).and_then(|r| r.leaves.get(usize::from(leaf.0)));
             if let Some(leaf) = leaf.filter(|l| !l.broken && !l.leaf.is_numeric()) {
-                let message = format!("`{}` is a byte array, and a predictor goes by numbers", leaf.leaf.name);
+                let message = format!("`{}` is a byte array, but a predictor requires a number", leaf.leaf.name);
                 report.add(Draft::new(Code::PredictorField, *place, message).help("refer to a field of up to 8 bytes"));
             }
         }

@@ -1,4 +1,5 @@
-//! Properties to their scopes (spec 3.1): in a record's block a path from one of its fields, elsewhere one field name.
+//! Assigns properties to their scopes (spec 3.1). In a record's block, a path starts at one of its fields; elsewhere,
+//! it is a single field name.
 
 use super::model::{Field, Model, PREDEFINED_TAGGED, RecordIndex, ScopeIndex};
 use super::properties;
@@ -8,7 +9,7 @@ use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
 use crate::vocabulary::{OnTag, Property};
 
-/// Fills in the slots of every scope and block.
+/// Fills the slots of every scope and block.
 pub(super) fn fill(model: &mut Model, report: &mut Reporter) {
     for index in 0..model.scopes.len() {
         scope(model, index, report);
@@ -34,9 +35,9 @@ fn scope(model: &mut Model, index: ScopeIndex, report: &mut Reporter) {
                     Draft::new(
                         Code::PathOutsideBlock,
                         setting.target(),
-                        "outside a record's block a property names one field",
+                        "outside a record block, a property path must be a single field name",
                     )
-                    .help("move it into the block of the record that nests the field, or name the field alone"),
+                    .help("move it into the block of the record that nests the field, or use only the field name"),
                 );
                 continue;
             }
@@ -46,12 +47,12 @@ fn scope(model: &mut Model, index: ScopeIndex, report: &mut Reporter) {
     scope.slots = Slots::new(settings, report);
 }
 
-const NEVER_ON_TAG: &str = "take it out: a tag has a width and a value, and its interpretation is always `none`";
+const NEVER_ON_TAG: &str = "remove it: a tag has only a width and a value, and its interpretation is always `none`";
 
-/// Checks a property of `tag`: it has only a width, set globally (spec 3.2).
+/// Checks a property of `tag`, which has only a width, set globally (spec 3.2).
 fn tag_in_scope(scope: ScopeIndex, setting: &Setting, report: &mut Reporter) {
     let help = match setting.property.map(Property::on_tag) {
-        Some(OnTag::TopLevel) if scope != 0 => "move it to the top level: all tags of a trace have one width",
+        Some(OnTag::TopLevel) if scope != 0 => "move it to the top level: all tags of a trace have the same width",
         Some(OnTag::Block) => "each record sets its own in its block",
         Some(OnTag::Never) => NEVER_ON_TAG,
         Some(OnTag::TopLevel | OnTag::Anywhere) | None => return,
@@ -59,13 +60,14 @@ fn tag_in_scope(scope: ScopeIndex, setting: &Setting, report: &mut Reporter) {
     tag_property(setting, help, report);
 }
 
-/// Checks a property of the tag of a predefined record: the top level of a DTD can give it another value (spec 3.2).
+/// Checks a property of a predefined record's tag, which the top level of a DTD can set to another value (spec 3.2).
 fn predefined_tag(scope: ScopeIndex, setting: &Setting, report: &mut Reporter) {
     if scope != 0 || setting.property.is_some_and(|property| property != Property::Value) {
         let message = format!("`{}.{}` cannot be set here", setting.path_text(), setting.name.text);
         report.add(
-            Draft::new(Code::TagProperty, setting.target(), message)
-                .help("at the top level a DTD can give the tags of `comment`, `section` and `metadata` other values"),
+            Draft::new(Code::TagProperty, setting.target(), message).help(
+                "only the top level can set the tags of `comment`, `section` and `metadata`, and only their values",
+            ),
         );
     }
 }
@@ -90,7 +92,7 @@ fn block(model: &mut Model, index: RecordIndex, report: &mut Reporter) {
     }
 }
 
-/// Checks a path (spec 3.1): it starts at a field of the record and descends through nested records.
+/// Checks that a path starts at a field of the record and descends through nested records (spec 3.1).
 fn path_fits(model: &Model, index: RecordIndex, setting: &Setting, report: &mut Reporter) -> bool {
     let mut at = Field::Record(index);
     let mut before: Option<&Name> = None;
@@ -105,7 +107,7 @@ fn path_fits(model: &Model, index: RecordIndex, setting: &Setting, report: &mut 
             report.add(
                 Draft::new(Code::UnknownField, name.span, message)
                     .also(record.ast.name.span, "the record")
-                    .help("list the field, or take the property out")
+                    .help("list the field, or remove the property")
                     .did_you_mean(name.span, name.text, record.fields.iter().map(|(name, _)| *name)),
             );
             return false;
@@ -146,7 +148,7 @@ fn through_leaf(name: &Name, before: Option<&Name>, report: &mut Reporter) {
             name.span,
             format!("`{before}` is not a nested record: it has no field `{}`", name.text),
         )
-        .help("a path goes through nested records only"),
+        .help("a path can only lead through nested records"),
     );
 }
 
@@ -157,11 +159,12 @@ fn ends_at_record(model: &Model, nested: RecordIndex, setting: &Setting, report:
     let name = setting.name.text;
     report.add(
         Draft::new(Code::PathEnd, setting.target(), format!("`{path}` is a nested record and has no {name}"))
-            .help(format!("name one of its fields, like `{path}.{example}.{name}`")),
+            .help(format!("name one of its fields, such as `{path}.{example}.{name}`")),
     );
 }
 
-/// Returns the width of tags: 1, 2 or 4, by default 1 (spec 3.2); `None` if it is wrong, which is reported.
+/// Returns the tag width, which is 1, 2 or 4 and by default 1 (spec 3.2). Returns `None` if it is invalid, which has
+/// been reported.
 pub(super) fn tag_width(model: &Model, report: &mut Reporter) -> Option<u8> {
     let slot = model.scopes.first().and_then(|s| s.slots.get(&["tag"]));
     let Some(property) = slot.and_then(|s| s.get(Property::Width)) else { return Some(1) };
@@ -170,8 +173,8 @@ pub(super) fn tag_width(model: &Model, report: &mut Reporter) -> Option<u8> {
     let width = width.filter(|n| matches!(n, 1 | 2 | 4));
     if width.is_none() {
         report.add(
-            Draft::new(Code::TagWidth, property.value_span, "a tag is 1, 2 or 4 bytes wide")
-                .help("write `tag.width = 1;`, or 2 or 4 where there are more than 252 records"),
+            Draft::new(Code::TagWidth, property.value_span, "a tag must be 1, 2 or 4 bytes wide")
+                .help("write `tag.width = 1;`, or use 2 or 4 if there are more than 252 records"),
         );
     }
     width

@@ -1,4 +1,5 @@
-//! Whether a leaf can be shown as its DTD asks: `format`, `values`, `flags` (spec 2). None of them changes a stored byte.
+//! Checks whether a leaf can be displayed with its `format`, `values` or `flags` (spec 2). These properties do not
+//! change any stored byte.
 
 use super::layout::RawLeaf;
 use super::lookup::Lookup;
@@ -17,24 +18,25 @@ pub(super) fn check(model: &Model, lookup: &Lookup, raw: &RawLeaf, leaf: &Leaf, 
     names(model, lookup, raw, leaf, report);
 }
 
-/// Warns of `signed` where the 64-bit value is never negative.
+/// Warns of `signed` if the 64-bit value is never negative.
 fn signed(leaf: &Leaf, place: Span, report: &mut Reporter) {
     let narrow = matches!(leaf.width, Width::Number(w) if w < 8);
     if leaf.format == Format::Signed && leaf.interpretation == Interpretation::None && narrow {
-        let message = format!("`{}` is zero-extended and so never negative", leaf.name);
+        let message = format!("`{}` is zero-extended, so it is never negative", leaf.name);
         report.add(
-            Draft::new(Code::SignedNarrow, place, message).help("`baseOffset 0` in place of `none` extends the sign"),
+            Draft::new(Code::SignedNarrow, place, message)
+                .help("use `baseOffset 0` instead of `none` to extend the sign"),
         );
     }
 }
 
-/// Warns of a format that says nothing of such a field.
+/// Warns of a format that does not apply to the field.
 fn format(leaf: &Leaf, place: Span, report: &mut Reporter) {
     let number = |most: u8| matches!(leaf.width, Width::Unset) || matches!(leaf.width, Width::Number(w) if w <= most);
     let plain = leaf.interpretation == Interpretation::None;
     let (fits, wanted) = match leaf.format {
         Format::Unset => return,
-        Format::CString if leaf.width == Width::Until(0) => (false, "a byte array that may have a 0 inside"),
+        Format::CString if leaf.width == Width::Until(0) => (false, "a byte array that may contain a 0"),
         Format::Utf8 | Format::CString | Format::Bytes => (!leaf.is_numeric(), "a byte array"),
         Format::Ipv6 | Format::Uuid => {
             (matches!(leaf.width, Width::Array(16) | Width::Variable(_)), "a byte array of 16 bytes")
@@ -48,23 +50,23 @@ fn format(leaf: &Leaf, place: Span, report: &mut Reporter) {
         report.add(
             Draft::new(Code::FormatWidth, place, message)
                 .label(format!("`{}` is not", leaf.name))
-                .help("give the field another format, or another width"),
+                .help("change the format or the width of the field"),
         );
     }
 }
 
-/// Checks that names are those of an integer.
+/// Checks that only an integer has names.
 fn names(model: &Model, lookup: &Lookup, raw: &RawLeaf, leaf: &Leaf, report: &mut Reporter) {
     let Some((setting, _)) = lookup.names(&model.lists) else { return };
     let why = match leaf.format {
         _ if !leaf.is_numeric() => "is a byte array",
         Format::F64 => "is a floating-point number",
-        _ if lookup.has_both_names() => "has names of values and of bits",
+        _ if lookup.has_both_names() => "has both `values` and `flags`",
         _ => return,
     };
     report.add(
         Draft::new(Code::NamedField, setting.target().or(raw.site), format!("`{}` {why}", leaf.name))
             .also(raw.site, "the field")
-            .help("an integer has either `values` or `flags`"),
+            .help("an integer may have either `values` or `flags`"),
     );
 }

@@ -1,4 +1,4 @@
-//! The properties that one scope sets, found by field path and property name.
+//! The properties that one scope sets, searchable by field path and property name.
 
 use std::cmp::Ordering;
 
@@ -7,19 +7,19 @@ use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
 use crate::vocabulary::Property;
 
-/// The properties of one scope, sorted by path and name, each with the first name of its path: most comparisons end there, and the
-/// settings lie all over the memory.
+/// The settings of one scope, sorted by path and name. Each is stored with the first name of its path, which decides
+/// most comparisons without loading the setting itself.
 #[derive(Default)]
 pub(super) struct Slots<'a>(Vec<Entry<'a>>);
 
 type Entry<'a> = (&'a str, &'a Setting<'a>);
 
-/// The properties that one scope sets for one field path, annotations too.
+/// The properties, including annotations, that one scope sets for one field path.
 #[derive(Clone, Copy)]
 pub(super) struct Slot<'m, 'a>(&'m [Entry<'a>]);
 
 impl<'a> Slots<'a> {
-    /// Collects settings in the order of the text; a property set twice in one scope is an error (spec 3.1).
+    /// Collects settings in text order, and reports a property set twice in one scope (spec 3.1).
     pub(super) fn new(settings: Vec<&'a Setting<'a>>, report: &mut Reporter) -> Slots<'a> {
         let first = |setting: &'a Setting<'a>| setting.path.first().map_or("", |name| name.text);
         let mut entries: Vec<Entry> = settings.into_iter().map(|setting| (first(setting), setting)).collect();
@@ -39,7 +39,7 @@ impl<'a> Slots<'a> {
         Slots(entries)
     }
 
-    /// Finds the properties of a path (`vfield`, `length`).
+    /// Finds the properties of a path such as `vfield`, `length`.
     pub(super) fn get(&self, path: &[&str]) -> Option<Slot<'_, 'a>> {
         let compare = |(first, setting): &Entry| {
             let start = path.first().map_or(Ordering::Greater, |wanted| first.cmp(wanted));
@@ -51,13 +51,13 @@ impl<'a> Slots<'a> {
         (end > 0).then_some(Slot(rest.get(..end)?))
     }
 
-    /// Goes through the paths.
+    /// Returns an iterator over the paths.
     pub(super) fn iter(&self) -> impl Iterator<Item = Slot<'_, 'a>> {
         self.0.chunk_by(|a, b| order(*a, *b) == Ordering::Equal).map(Slot)
     }
 }
 
-/// Returns what a setting sets: an annotation whose name is quoted is another than the property of that name.
+/// Returns the key of a setting. An annotation with a quoted name differs from the property of the same name.
 fn key<'s>(setting: &'s Setting) -> (bool, &'s str) {
     (setting.quoted, setting.name.text)
 }
@@ -67,7 +67,7 @@ fn order((first, a): Entry, (other, b): Entry) -> Ordering {
     first.cmp(other).then_with(|| compare(&a.path, &b.path, |name| name.text))
 }
 
-/// Compares a path with names.
+/// Compares a path with a list of names.
 fn compare<N>(path: &[Name], names: &[N], text: impl Fn(&N) -> &str) -> Ordering {
     for (name, other) in path.iter().zip(names) {
         match name.text.cmp(text(other)) {
@@ -89,7 +89,7 @@ impl<'m, 'a> Slot<'m, 'a> {
         self.0.iter().map(|(_, setting)| *setting)
     }
 
-    /// Returns the setting that comes first in the text.
+    /// Returns the first setting in the text.
     pub(super) fn first(&self) -> Option<&'a Setting<'a>> {
         self.settings().min_by_key(|setting| setting.target())
     }

@@ -1,4 +1,4 @@
-//! Stream sections and what refers to them (spec 3.4, 3.5).
+//! Finds stream sections and checks references to them (spec 3.4, 3.5).
 
 use super::layout::Layout;
 use super::leaves::Resolved;
@@ -10,7 +10,8 @@ use crate::diagnostic::{Draft, Reporter};
 use crate::schema::{Argument, Item, Repeated, Width};
 use crate::vocabulary::Property;
 
-/// Finds stream sections (spec 3.4): exactly one untagged record that no other of the section nests, and no tagged record.
+/// Finds stream sections (spec 3.4). A stream section has no tagged record and exactly one untagged record that no
+/// other record of the section nests.
 pub(super) fn find(model: &mut Model) {
     for index in 1..model.scopes.len() {
         let Some(scope) = model.scopes.get(index) else { continue };
@@ -25,14 +26,14 @@ pub(super) fn find(model: &mut Model) {
     }
 }
 
-/// Checks that what counts a repetition is a number (spec 3.3).
+/// Checks that the count of each repetition is a number (spec 3.3).
 pub(super) fn counts(resolved: &[Resolved], report: &mut Reporter) {
     for record in resolved {
         count(record, &record.layout.items, report);
     }
 }
 
-/// Items nest at most 32 deep (spec 3.5).
+/// Checks the counts of items, which nest at most 32 deep (spec 3.5).
 fn count(record: &Resolved, items: &[Item], report: &mut Reporter) {
     for item in items {
         match item {
@@ -42,9 +43,10 @@ fn count(record: &Resolved, items: &[Item], report: &mut Reporter) {
                 let index = usize::from(counter.0);
                 let (leaf, raw) = (record.leaves.get(index), record.layout.leaves.get(index));
                 if let (Some(leaf), Some(raw)) = (leaf.filter(|l| !l.broken && !l.leaf.is_numeric()), raw) {
-                    let message = format!("`{}` counts a repetition and is a byte array", leaf.leaf.name);
+                    let message = format!("`{}` is a byte array and cannot count a repetition", leaf.leaf.name);
                     report.add(
-                        Draft::new(Code::NotANumber, raw.site, message).help("a count has a width of 0 to 8 bytes"),
+                        Draft::new(Code::NotANumber, raw.site, message)
+                            .help("a count must have a width of 0 to 8 bytes"),
                     );
                 }
                 match body {
@@ -104,14 +106,14 @@ fn stream_help(model: &Model) -> String {
         .take(10)
         .collect();
     if named.is_empty() {
-        "define one: a section whose only record is untagged, like `section names 2 { name: vfield; }`".to_owned()
+        "define a section whose only record is untagged, such as `section names 2 { name: vfield; }`".to_owned()
     } else {
         format!("the stream sections are {}", named.join(", "))
     }
 }
 
-/// Checks for a stream section of one numeric leaf (spec 3.5). That it is not repeated and stores bytes follows from what every
-/// element must be ([`element_sizes`]).
+/// Checks that a section is a stream section with one numeric leaf (spec 3.5). [`element_sizes`] ensures that the leaf
+/// is not repeated and stores bytes.
 fn number_stream(model: &Model, resolved: &[Resolved], number: Int, word: &str, report: &mut Reporter) {
     let Some(scope) = stream_section(model, number) else {
         report.add(Draft::new(Code::NoNumberStream, number.span, not_stream(model, number)).help(stream_help(model)));
@@ -128,7 +130,7 @@ fn number_stream(model: &Model, resolved: &[Resolved], number: Int, word: &str, 
         let draft = Draft::new(
             Code::NoNumberStream,
             number.span,
-            format!("an element of section {} is not one number", number.magnitude),
+            format!("an element of section {} is not a single number", number.magnitude),
         )
         .help(format!("`{word}` takes its values from a stream section of one number field"));
         report.add(match name {
@@ -141,14 +143,14 @@ fn number_stream(model: &Model, resolved: &[Resolved], number: Int, word: &str, 
 fn stride_range(setting: &Setting, stride: Int, report: &mut Reporter) {
     if stride.natural().is_none_or(|s| s == 0) {
         report.add(
-            Draft::new(Code::StrideRange, stride.span, "the stride of a `sectionStride` is at least 1")
+            Draft::new(Code::StrideRange, stride.span, "the stride of a `sectionStride` must be at least 1")
                 .also(setting.target(), "set here")
-                .help("1 takes one element after the other"),
+                .help("a stride of 1 reads every element in turn"),
         );
     }
 }
 
-/// Checks that an element (spec 3.4) stores at least one byte whatever its counts: outside of repetitions and variable arrays.
+/// Checks that an element (spec 3.4) always stores at least one byte outside of repetitions and variable arrays.
 pub(super) fn element_sizes(model: &Model, resolved: &[Resolved], report: &mut Reporter) {
     let elements = resolved.iter().filter(|r| model.records.get(r.layout.record).is_some_and(|m| !m.tagged));
     elements.for_each(|element| element_size(model, element, report));
@@ -161,12 +163,8 @@ fn element_size(model: &Model, resolved: &Resolved, report: &mut Reporter) {
     }
     let Some(record) = model.records.get(*record) else { return };
     report.add(
-        Draft::new(
-            Code::EmptyElement,
-            record.ast.name.span,
-            format!("an element `{}` may store no bytes at all", record.name()),
-        )
-        .help("give it a field that always stores bytes, outside of repetitions"),
+        Draft::new(Code::EmptyElement, record.ast.name.span, format!("an element `{}` may be empty", record.name()))
+            .help("add a field outside of repetitions that always stores bytes"),
     );
 }
 

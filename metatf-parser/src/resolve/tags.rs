@@ -1,4 +1,4 @@
-//! Tag values (spec 3.2).
+//! Resolves tag values (spec 3.2).
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,23 +10,24 @@ use crate::diagnostic::{Draft, Reporter};
 use crate::span::Span;
 use crate::vocabulary::{OTHER, Property};
 
-/// What a record sets its tag to.
+/// The value that a record sets its tag to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum TagValue {
     Number(u32),
-    /// All that no other record of its sections has: a catch-all record.
+    /// All values without their own record in the same sections: a catch-all record.
     Other,
 }
 
 /// The tag of a record.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tag {
-    /// The value; of a catch-all record the least that it can have.
+    /// The value, or the lowest possible value for a catch-all record.
     pub(super) number: u32,
     pub(super) catch_all: bool,
 }
 
-/// Returns the tag of a record, checked on its own and against the predefined ones; `None` where there is none or it is wrong.
+/// Returns the tag of a record, checked on its own and against the predefined tags. Returns `None` if there is none or
+/// it is invalid.
 pub(super) fn value(
     model: &Model,
     index: RecordIndex,
@@ -43,7 +44,7 @@ pub(super) fn value(
             None => Draft::new(
                 Code::TagWithoutValue,
                 tag_field(&record.ast.fields).unwrap_or(record.ast.name.span),
-                format!("record `{}` lists `tag` but sets no `tag.value`", record.name()),
+                format!("record `{}` lists `tag` but does not set `tag.value`", record.name()),
             )
             .help("add `tag.value = 4;` (or another number) to its block")
             .maybe_propose(record.ast.brace.filter(|_| !report.is_full()).map(|brace| Span::at(brace.end())), || {
@@ -63,12 +64,12 @@ pub(super) fn value(
     report.add(
         Draft::new(Code::TagReserved, property.value_span, format!("tag {value} belongs to `{owner}`"))
             .also(moved.map_or(Span::PREDEFINED, |setting| setting.value_span), "set here")
-            .help(format!("take another number, or give `{owner}` one: `{owner}.tag.value = 250;` at the top level")),
+            .help(format!("choose a different number, or move `{owner}`: `{owner}.tag.value = 250;` at the top level")),
     );
     None
 }
 
-/// Returns the least number, from 4 on, that no record has as its tag, as far as blocks say it in digits.
+/// Returns the lowest number, from 4 on, that no record uses as its tag. Considers only tags set to a literal number.
 fn next_tag(model: &Model, predefined: [u32; 3]) -> u64 {
     let settings = (0..model.records.len()).filter_map(|index| property(model, index));
     let used = settings.filter_map(|setting| match &setting.value {
@@ -79,16 +80,16 @@ fn next_tag(model: &Model, predefined: [u32; 3]) -> u64 {
     (4..).find(|tag| !used.contains(tag)).unwrap_or(4)
 }
 
-/// Returns the number that a tag is set to; `None` where it is none, or does not fit (reported).
+/// Returns the number that a tag is set to. Reports a value that is not a number or does not fit, and returns `None`.
 fn number(model: &Model, property: &Setting, expression: &Expression, report: &mut Reporter) -> Option<u32> {
     let number = expression::constant(expression, model.tag_width);
-    // A wrong tag width has been reported; the value may be right for the one that is meant.
+    // An invalid tag width has already been reported, and the value may be valid for the intended width.
     let bits = u32::from(model.tag_width.unwrap_or(4)) * 8;
     let value = number.filter(|n| n >> bits == 0).and_then(|n| u32::try_from(n).ok());
     if value.is_none() {
         let message = match number {
-            Some(n) => format!("tag {n} does not fit a tag of {} bits", bits),
-            None => "a tag value is a number, 0 or more".to_owned(),
+            Some(n) => format!("tag {n} does not fit in {} bits", bits),
+            None => "a tag value must be a non-negative number".to_owned(),
         };
         report.add(
             Draft::new(Code::TagValue, property.value_span, message)
@@ -98,7 +99,7 @@ fn number(model: &Model, property: &Setting, expression: &Expression, report: &m
     value
 }
 
-/// Returns the tags of the predefined records: 1, 2 and 3, or what the top level sets (spec 3.2).
+/// Returns the tags of the predefined records: 1, 2 and 3, or the values set at the top level (spec 3.2).
 pub(super) fn predefined(model: &Model, report: &mut Reporter) -> [u32; 3] {
     let mut tags = [1, 2, 3];
     for (tag, name) in tags.iter_mut().zip(PREDEFINED_TAGGED) {
@@ -115,13 +116,16 @@ pub(super) fn predefined(model: &Model, report: &mut Reporter) -> [u32; 3] {
         let message = format!("`{}` and `{name}` both have tag {}", PREDEFINED_TAGGED[first], tags[index]);
         let draft = Draft::new(Code::TagTwice, place.value_span, message);
         let also = one.filter(|_| other.is_some()).map_or(Span::PREDEFINED, |setting| setting.value_span);
-        report
-            .add(draft.also(also, "first used here").help("records that may stand in one section have different tags"));
+        report.add(
+            draft
+                .also(also, "first used here")
+                .help("records that can occur in the same section must have different tags"),
+        );
     }
     tags
 }
 
-/// Returns where the top level sets the tag of a predefined record.
+/// Returns the top-level setting for the tag of a predefined record.
 fn moved<'a>(model: &Model<'a>, record: &str) -> Option<&'a Setting<'a>> {
     model.scopes.first()?.slots.get(&[record, "tag"])?.get(Property::Value)
 }
@@ -130,7 +134,7 @@ fn property<'a>(model: &Model<'a>, index: RecordIndex) -> Option<&'a Setting<'a>
     model.records.get(index)?.slots.get(&["tag"])?.get(Property::Value)
 }
 
-/// Finds where a field list names `tag`.
+/// Finds `tag` in a field list.
 fn tag_field(item: &crate::ast::FieldItem) -> Option<Span> {
     match item {
         crate::ast::FieldItem::Name(name) => (name.text == "tag").then_some(name.span),
@@ -139,7 +143,8 @@ fn tag_field(item: &crate::ast::FieldItem) -> Option<Span> {
     }
 }
 
-/// Checks that tags are unique (spec 3.2) among the records visible in a section. Of two the second in the text is at fault.
+/// Checks that tags are unique among the records visible in a section (spec 3.2). Of two records with the same tag, the
+/// second one in the text is reported.
 pub(super) fn unique(model: &Model, tags: &HashMap<RecordIndex, TagValue>, report: &mut Reporter) {
     let global = owners(model, tags, &model.top_records(0), &HashMap::new(), report);
     for scope in model.scopes.iter().skip(1) {
@@ -149,7 +154,7 @@ pub(super) fn unique(model: &Model, tags: &HashMap<RecordIndex, TagValue>, repor
     }
 }
 
-/// Finds who has which tag; `global` are those already taken.
+/// Returns the record that owns each tag. `global` contains the tags that are already taken.
 fn owners(
     model: &Model,
     tags: &HashMap<RecordIndex, TagValue>,
@@ -174,17 +179,19 @@ fn twice(model: &Model, tag: TagValue, one: RecordIndex, other: RecordIndex, rep
     let (first, second) = (one.min(other), one.max(other));
     let name = |index: RecordIndex| model.records.get(index).map_or("", |r| r.ast.name.text);
     let (both, help) = match tag {
-        TagValue::Number(tag) => (format!("tag {tag}"), "records that may stand in one section have different tags"),
+        TagValue::Number(tag) => {
+            (format!("tag {tag}"), "records that can occur in the same section must have different tags")
+        }
         TagValue::Other => (
             "all other tags".to_owned(),
-            "of the records that may stand in one section, one at most has `tag.value = other;`",
+            "of the records that can occur in a section, at most one may have `tag.value = other;`",
         ),
     };
     let message = format!("`{}` and `{}` both have {both}", name(first.1), name(second.1));
     report.add(Draft::new(Code::TagTwice, second.0, message).also(first.0, "first used here").help(help));
 }
 
-/// Returns the tags of all records. A catch-all record gets the least that no record has in any section that lists it.
+/// Returns the tags of all records. A catch-all record gets the lowest tag that is free in every section that lists it.
 pub(super) fn numbered(
     model: &Model,
     values: &HashMap<RecordIndex, TagValue>,
@@ -200,8 +207,8 @@ pub(super) fn numbered(
         match (number, property(model, index)) {
             (Some(number), _) => drop(tags.insert(index, Tag { number, catch_all: value == TagValue::Other })),
             (None, Some(property)) => report.add(
-                Draft::new(Code::TagValue, property.value_span, "other records have all tags already")
-                    .help("take this record out, or make tags wider: `tag.width = 2;` at the top level"),
+                Draft::new(Code::TagValue, property.value_span, "other records already use all tags")
+                    .help("remove this record, or make tags wider: `tag.width = 2;` at the top level"),
             ),
             (None, None) => {}
         }
@@ -209,7 +216,7 @@ pub(super) fn numbered(
     tags
 }
 
-/// Returns the least tag that no record has in any section that lists the record.
+/// Returns the lowest tag that is free in every section that lists the record.
 fn free(
     model: &Model,
     index: RecordIndex,

@@ -1,4 +1,4 @@
-//! What nothing uses: warnings (spec 3.1).
+//! Warns of unused items (spec 3.1).
 
 use std::collections::HashSet;
 
@@ -12,8 +12,8 @@ pub(super) fn check(model: &Model, report: &mut Reporter) {
     misspelt(model, report);
     if model.records.len() == VFIELD + 1 && !report.failed() {
         report.add(
-            Draft::new(Code::NoRecords, Span::at(report.source.start), "this DTD declares no record")
-                .help("a record is written `section log 1 { event: (time) { tag.value = 4; } }`"),
+            Draft::new(Code::NoRecords, Span::at(report.source.start), "this DTD declares no records")
+                .help("declare a record, for example `section log 1 { event: (time) { tag.value = 4; } }`"),
         );
     }
     for scope in 0..model.scopes.len() {
@@ -21,7 +21,7 @@ pub(super) fn check(model: &Model, report: &mut Reporter) {
     }
 }
 
-/// Reports an untagged record that no other nests and that is not a stream's element.
+/// Reports an untagged record that no other record nests and that is not the element of a stream section.
 fn records(model: &Model, report: &mut Reporter) {
     for (index, record) in model.records.iter().enumerate().skip(VFIELD + 1) {
         let is_element = model.scopes.get(record.scope).is_some_and(|s| s.stream == Some(index));
@@ -38,7 +38,7 @@ fn records(model: &Model, report: &mut Reporter) {
     }
 }
 
-/// Reports annotations whose names are nearly those of properties, except for those that an error has named.
+/// Reports annotations that are probably misspelled properties, except those mentioned in an error.
 fn misspelt(model: &Model, report: &mut Reporter) {
     let scopes = model.scopes.iter().flat_map(|s| &s.ast.properties);
     for setting in scopes.chain(model.records.iter().flat_map(|r| &r.ast.block)) {
@@ -46,7 +46,7 @@ fn misspelt(model: &Model, report: &mut Reporter) {
         if !report.has_reported(&[Code::NoWidth, Code::NoInterpretation, Code::TagWithoutValue], name.span) {
             let (meant, path) = (meant.name(), setting.path_text());
             report.add(
-                Draft::new(Code::MisspeltProperty, name.span, format!("`{}` is no property", name.text))
+                Draft::new(Code::MisspeltProperty, name.span, format!("`{}` is not a property", name.text))
                     .label(format!("did you mean `{meant}`?"))
                     .help(format!("write `{path}.{meant}`, or `{path}.\"{}\"` for an annotation", name.text))
                     .replace(name.span, meant),
@@ -55,7 +55,7 @@ fn misspelt(model: &Model, report: &mut Reporter) {
     }
 }
 
-/// Reports properties of a section or the top level for a field name that no record has there. One warning for each name.
+/// Reports properties that a section or the top level sets for a field name that no record there has, once per name.
 fn properties(model: &Model, scope: ScopeIndex, report: &mut Reporter) {
     let Some(slots) = model.scopes.get(scope).map(|s| &s.slots) else { return };
     if slots.iter().next().is_none() {
@@ -70,21 +70,21 @@ fn properties(model: &Model, scope: ScopeIndex, report: &mut Reporter) {
         }
         report.add(
             Draft::new(Code::UnusedProperty, first.target(), format!("no record here has a field `{name}`"))
-                .help("take the properties out, or list the field")
+                .help("remove the properties, or list the field")
                 .did_you_mean(first.path.first().map_or(Span::PREDEFINED, |n| n.span), name, used.iter().copied()),
         );
     }
 }
 
-/// Returns the leaf names of the records of a scope, and of all they nest; of every record for the global scope.
+/// Returns the leaf names of the records of a scope and of all records they nest. The global scope covers every record.
 fn names<'m>(model: &'m Model, scope: ScopeIndex) -> HashSet<&'m str> {
     let records = reached(model, scope).into_iter().filter_map(|index| model.records.get(index));
     let fields = records.flat_map(|record| &record.fields);
     fields.filter(|(_, field)| *field == Field::Leaf).map(|(name, _)| *name).collect()
 }
 
-/// Returns the records of a scope, and all they nest; every record for the global scope. Predefined ones look no further than
-/// their blocks.
+/// Returns the records of a scope and all records they nest. The global scope covers every record. Predefined records
+/// use only the properties set in blocks.
 pub(super) fn reached(model: &Model, scope: ScopeIndex) -> Vec<RecordIndex> {
     let mut open: Vec<RecordIndex> = match model.scopes.get(scope) {
         Some(section) if scope != 0 => section.records.clone(),

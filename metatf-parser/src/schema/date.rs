@@ -1,16 +1,16 @@
-//! Dates of numbers that count from 1970 in UTC, as RFC 3339 writes them (spec 2, formats `date_s` to `date_ns`).
+//! Formats numbers that count from 1970 in UTC as RFC 3339 dates (spec 2, formats `date_s` to `date_ns`).
 //!
-//! Leap seconds do not count, as in POSIX, and the calendar is the Gregorian one for all years.
+//! As in POSIX, leap seconds are ignored. The Gregorian calendar applies to all years.
 
-/// Seconds in a day.
+/// Seconds per day.
 const DAY: i64 = 86_400;
-/// Days of 400 years, after which the calendar repeats.
+/// Days in 400 years, the period of the calendar.
 const ERA: i64 = 146_097;
-/// Days from the first of March of the year 0 to the first of January 1970.
+/// Days from 1 March of year 0 to 1 January 1970.
 const EPOCH: i64 = 719_468;
 
-/// Writes the date of `count` units, of which `per_second` are a second: `2026-11-27T02:25:04.5Z` has as many digits as the
-/// unit. `None` outside of the years 0 to 9999, which the form has.
+/// Returns the date of `count` units, of which a second has `per_second`. The fraction has as many digits as the unit,
+/// as in `2026-11-27T02:25:04.5Z`. Returns `None` outside the years 0 to 9999, which have four digits.
 pub(super) fn text(count: i64, per_second: i64) -> Option<String> {
     let (seconds, part) = (count.div_euclid(per_second), count.rem_euclid(per_second));
     let (year, month, day) = civil(seconds.div_euclid(DAY))?;
@@ -23,8 +23,8 @@ pub(super) fn text(count: i64, per_second: i64) -> Option<String> {
     Some(format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{fraction}Z"))
 }
 
-/// Returns the count of a date in the form of [`text`]; the fraction may have fewer digits, or none. `None` for another text, for
-/// a day that is not there, and for digits that the unit does not hold.
+/// Returns the count of a date in the format of [`text`]. The fraction may be shorter or missing. Returns `None` for
+/// any other text, for a day that does not exist, and for digits finer than the unit.
 pub(super) fn count(text: &str, per_second: i64) -> Option<i64> {
     let (whole, fraction) = match text.strip_suffix('Z')?.split_once('.') {
         Some((_, "")) => return None,
@@ -49,12 +49,12 @@ pub(super) fn count(text: &str, per_second: i64) -> Option<i64> {
     }
     let part: i64 = format!("{fraction:0<digits$}0").parse::<i64>().ok()? / 10;
     let seconds = days * DAY + hour * 3600 + minute * 60 + second;
-    // The multiple of a date before 1970 may be out of range where the sum is not.
+    // For a date before 1970, the product may overflow although the sum does not.
     i64::try_from(i128::from(seconds) * i128::from(per_second) + i128::from(part)).ok()
 }
 
-/// Returns year, month and day of a day since 1970, in the years 0 to 9999. Years begin in March here, so that a leap day is the
-/// last of one, and months have 153 days in five.
+/// Returns the year, month and day of a day since 1970, for the years 0 to 9999. Internally, years start in March, so a
+/// leap day is the last day of a year, and five months have 153 days.
 fn civil(day: i64) -> Option<(i64, i64, i64)> {
     let day = day.checked_add(EPOCH)?;
     let (era, of_era) = (day.div_euclid(ERA), day.rem_euclid(ERA));
@@ -66,7 +66,7 @@ fn civil(day: i64) -> Option<(i64, i64, i64)> {
     (0..=9999).contains(&year).then_some((year, month, day))
 }
 
-/// Returns the day since 1970 of a date; of a day that is not there any day.
+/// Returns the day since 1970 of a date. The result for a date that does not exist is unspecified.
 fn days(year: i64, month: i64, day: i64) -> i64 {
     let year = year - i64::from(month <= 2);
     let (era, year) = (year.div_euclid(400), year.rem_euclid(400));
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn every_day_of_ten_thousand_years() {
-        // By counting: a calendar as a table, from the first day on.
+        // Count through the calendar from its first day.
         let mut at = -719_528;
         for year in 0..10_000_i64 {
             let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn dates_that_other_tools_give() {
-        // `date -u -d @N`.
+        // Expected values from `date -u -d @N`.
         for (seconds, date) in [
             (0, "1970-01-01T00:00:00Z"),
             (-1, "1969-12-31T23:59:59Z"),

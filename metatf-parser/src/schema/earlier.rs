@@ -2,11 +2,11 @@
 
 use super::{Item, Leaf, LeafId, Record, Repeated};
 
-/// Paths of one leaf at most: each renamed count on the way to it doubles them.
+/// Maximum number of paths per leaf, because each renamed part of a path doubles the number.
 const MOST_PATHS: usize = 16;
 
 impl Record {
-    /// Returns the paths that each leaf had under earlier names, with dots between; of the leaves that had any.
+    /// Returns the dotted paths of each leaf under its earlier names. Leaves without earlier paths are omitted.
     #[must_use]
     pub fn earlier_paths(&self) -> Vec<(LeafId, Vec<String>)> {
         if self.leaves.iter().all(|leaf| leaf.was.is_empty()) {
@@ -24,8 +24,8 @@ struct Walk<'r> {
 }
 
 impl Walk<'_> {
-    /// Goes through items whose paths begin with one of `prefixes`, the first of which is that of today. Items nest at most 32
-    /// deep (spec 3.5).
+    /// Visits items whose paths start with one of `prefixes`, of which the first is the current one. Items nest at most
+    /// 32 deep (spec 3.5).
     fn items(&mut self, items: &[Item], prefixes: &[String]) {
         for item in items {
             match item {
@@ -51,7 +51,8 @@ impl Walk<'_> {
     }
 }
 
-/// Returns a key that begins with the name of a leaf (`address_2`, `n_items`), and the same with its earlier names.
+/// Returns a key that starts with the name of a leaf (`address_2`, `n_items`), followed by the same key with each of
+/// the leaf's earlier names.
 fn names(leaf: &Leaf, key: &str) -> Vec<String> {
     let rest = key.strip_prefix(&leaf.name).unwrap_or_default();
     std::iter::once(key.to_owned()).chain(leaf.was.iter().map(|was| format!("{was}{rest}"))).collect()

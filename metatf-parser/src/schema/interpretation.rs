@@ -1,9 +1,9 @@
-//! The interpretations (spec 4): their words, what follows each word, and what each means for a leaf. A new one is a row of
-//! the table, a variant of [`Interpretation`], and an arm in each of its methods.
+//! The interpretations (spec 4): their words, arguments and meaning for a leaf. A new interpretation needs a row in the
+//! table, a variant of [`Interpretation`], and an arm in each of its methods.
 
 use super::{LeafId, ModelId, RecordId};
 
-/// Makes [`InterpretationWord`] of the table below.
+/// Defines [`InterpretationWord`] from the table below.
 macro_rules! words {
     ($($variant:ident = $word:literal [$($argument:ident),*], $doc:literal;)*) => {
         /// The word of an interpretation.
@@ -17,7 +17,7 @@ macro_rules! words {
             /// All words.
             pub const ALL: &[InterpretationWord] = &[$(InterpretationWord::$variant),*];
 
-            /// Returns the word in a DTD.
+            /// Returns the word as written in a DTD.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
@@ -25,7 +25,7 @@ macro_rules! words {
                 }
             }
 
-            /// What follows the word.
+            /// Returns the arguments that follow the word.
             #[must_use]
             pub const fn arguments(self) -> &'static [Argument] {
                 match self {
@@ -33,7 +33,7 @@ macro_rules! words {
                 }
             }
 
-            /// How the value is found, in a sentence.
+            /// Returns a sentence that describes the value.
             #[must_use]
             pub const fn doc(self) -> &'static str {
                 match self {
@@ -61,10 +61,11 @@ words! {
     SectionStride = "sectionStride" [NumberStream, Steps],
         "No bytes: the next element of a stream section.";
     Predicted = "predicted" [Model, NumberStream],
-        "The number of a model's candidate; a value that no candidate hits stands in a stream section.";
+        "The number of a model's candidate. A value that no candidate hits is stored in a stream section.";
 }
 
-/// The words as messages list them: text of constants, where [`InterpretationWord::ALL`] cannot be gone through.
+/// Joins the words for messages. Constants need this macro because they cannot iterate over
+/// [`InterpretationWord::ALL`].
 macro_rules! listed_words {
     ($before_last:literal) => {
         concat!(
@@ -84,59 +85,60 @@ impl InterpretationWord {
     }
 }
 
-/// What follows the word of an interpretation.
+/// An argument of an interpretation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Argument {
-    /// A number of 64 bits, signed or not.
+    /// A 64-bit number, signed or unsigned.
     Number,
-    /// A number, or the value of another record's field.
+    /// A number, or the value of a field in another record.
     Base,
     /// The number of a stream section.
     Stream,
-    /// The number of a stream section whose elements are one number each.
+    /// The number of a stream section whose elements are single numbers.
     NumberStream,
-    /// How many elements a cursor moves on, at least 1.
+    /// The number of elements by which a cursor advances, at least 1.
     Steps,
-    /// What a field is predicted by.
+    /// The model that predicts a field.
     Model,
 }
 
-/// How stored bytes give a value (spec 4). Numbers are 64-bit two's complement.
+/// The rule that turns stored bytes into a value (spec 4). Numbers are 64-bit two's complement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interpretation {
     /// The stored integer.
     None,
-    /// Base plus the sign-extended stored integer.
+    /// The base plus the sign-extended stored integer.
     BaseOffset(u64),
     /// The value last seen for a leaf of a record of the same section, plus the sign-extended stored integer.
     BaseOffsetOf(RecordId, LeafId),
-    /// Previous value plus the sign-extended stored integer; the initial previous value.
+    /// The previous value plus the sign-extended stored integer. The argument is the initial previous value.
     Delta(u64),
-    /// No bytes: this value.
+    /// A fixed value, without stored bytes.
     Default(u64),
-    /// No bytes: previous value plus the stride.
+    /// The previous value plus the stride, without stored bytes.
     Stride {
-        /// Previous value before the first record.
+        /// The previous value before the first record.
         initial: u64,
-        /// What is added for each record.
+        /// The increment per record.
         stride: u64,
     },
-    /// A byte offset into the content of a stream section, by number.
+    /// A byte offset into the content of the stream section with this number.
     SectionOffset(u8),
-    /// No bytes: the element of a stream section at the cursor.
+    /// The element at the cursor of a stream section, without stored bytes.
     SectionStride {
-        /// Number of the stream section.
+        /// The number of the stream section.
         section: u8,
-        /// How many elements the cursor moves on; at least 1.
+        /// The number of elements by which the cursor advances, at least 1.
         stride: u64,
     },
-    /// The number of a model's candidate; what no candidate hits stands in a stream section.
+    /// The number of a model's candidate. Values that no candidate hits are stored in a stream section.
     Predicted(ModelId),
 }
 
 impl Interpretation {
-    /// Makes an interpretation of its word and its numbers. A base that is a field, and the number of a model, are set later.
+    /// Returns the interpretation for a word and its numbers. A base that is a field and the number of a model are set
+    /// later.
     pub(crate) fn new(word: InterpretationWord, numbers: &[u64]) -> Option<Interpretation> {
         use InterpretationWord as W;
         let section = |number: u64| u8::try_from(number).ok();
@@ -155,7 +157,7 @@ impl Interpretation {
         })
     }
 
-    /// Returns the word, and the numbers behind it as they are written into tables: name of the variant, arguments.
+    /// Returns the word and its arguments, as used in tables.
     #[must_use]
     pub fn parts(self) -> Parts {
         use InterpretationWord as W;
@@ -184,7 +186,8 @@ impl Interpretation {
         !matches!(self, Default(_) | Stride { .. } | SectionStride { .. })
     }
 
-    /// Returns the previous value before the first record; `None` where the previous value does not matter.
+    /// Returns the previous value before the first record, or `None` if the interpretation does not use a previous
+    /// value.
     #[must_use]
     pub fn initial(self) -> Option<u64> {
         match self {
@@ -194,7 +197,8 @@ impl Interpretation {
         }
     }
 
-    /// Returns the number of the stream section from which values are taken one after the other. Models name theirs themselves.
+    /// Returns the number of the stream section that provides successive values. A model stores its section number
+    /// itself.
     #[must_use]
     pub fn stream(self) -> Option<u8> {
         match self {
@@ -203,7 +207,7 @@ impl Interpretation {
         }
     }
 
-    /// Checks whether the value depends on nothing that precedes in the trace.
+    /// Checks whether the value is independent of earlier records in the trace.
     #[must_use]
     pub fn is_stateless(self) -> bool {
         use Interpretation::{BaseOffset, Default, None, SectionOffset};
@@ -211,16 +215,16 @@ impl Interpretation {
     }
 }
 
-/// An interpretation taken apart: what tables and fingerprints are made of.
+/// The parts of an interpretation, for tables and fingerprints.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parts {
-    /// The number that stands for it in fingerprints; never changes.
+    /// The interpretation's number in fingerprints, which never changes.
     pub code: u8,
-    /// The word in a DTD.
+    /// The word as written in a DTD.
     pub word: InterpretationWord,
-    /// The name of the variant, here and in the runtime.
+    /// The name of the variant, both here and in the runtime.
     pub variant: &'static str,
-    /// The arguments in their order; indices for a field or a model.
+    /// The arguments in order. A field or a model is given by its index.
     pub numbers: Vec<u64>,
 }
 

@@ -1,8 +1,8 @@
-//! Whether two DTDs mean the same (spec 5.3): white space, comments and annotations aside.
+//! Checks whether two DTDs have the same meaning, ignoring whitespace, comments and annotations (spec 5.3).
 //!
-//! What a DTD means is written in a canonical form, byte for byte the same on every platform: numbers as little-endian
-//! 64-bit integers, texts with their length before them, each list with its length, each choice with a number. What
-//! differs only in where a property was set means the same; `doc`, `unit`, `format` and annotations are left out.
+//! The meaning of a DTD is written in a canonical form that is identical on every platform. Numbers are little-endian
+//! 64-bit integers, strings and lists are preceded by their lengths, and choices are encoded as numbers. The scope that
+//! sets a property does not affect the meaning; `doc`, `unit`, `format` and annotations are omitted.
 
 use super::{
     Dtd, Expr, ExprOp, HeapRole, Interpretation, Item, Leaf, LeafId, Model, ModelKind, Predictor, PredictorKind,
@@ -10,13 +10,14 @@ use super::{
 };
 
 impl Dtd {
-    /// Checks whether traces of one are traces of the other, and read the same.
+    /// Checks whether traces of one DTD are valid traces of the other and decode to the same values.
     #[must_use]
     pub fn same_meaning(&self, other: &Dtd) -> bool {
         self.canonical() == other.canonical()
     }
 
-    /// FNV-1a, 64 bits, over the canonical form: DTDs of the same meaning have the same fingerprint, on every platform.
+    /// Returns the 64-bit FNV-1a hash of the canonical form. DTDs with the same meaning have the same fingerprint on
+    /// every platform.
     #[must_use]
     pub fn fingerprint(&self) -> u64 {
         const OFFSET_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
@@ -29,7 +30,7 @@ impl Dtd {
         out.number(self.tag_width);
         out.list(&self.sections, Canonical::section);
         out.list(&self.records, Canonical::record);
-        // Written only where there are some: a DTD without any keeps its fingerprint.
+        // Written only if there are any, so that a DTD without them keeps its fingerprint.
         if !self.models.is_empty() {
             out.list(&self.models, Canonical::model);
         }
@@ -37,7 +38,7 @@ impl Dtd {
     }
 }
 
-/// The form as it is written.
+/// The canonical form written so far.
 struct Canonical(Vec<u8>);
 
 impl Canonical {
@@ -76,7 +77,7 @@ impl Canonical {
     fn record(&mut self, record: &Record) {
         self.text(&record.name);
         self.optional(record.section.map(|s| s.0.into()));
-        // No tag is so great.
+        // No tag is this large.
         self.optional(if record.catch_all { Some(u64::MAX) } else { record.tag.map(u64::from) });
         self.list(&record.items, Self::item);
         self.list(&record.leaves, Self::leaf);
@@ -127,7 +128,7 @@ impl Canonical {
         self.width(&leaf.width);
         self.interpretation(leaf.interpretation);
         self.optional(leaf.constant);
-        // Written only where there is one: a DTD without any keeps its fingerprint.
+        // Written only if present, so that a DTD without it keeps its fingerprint.
         if let Some(expression) = &leaf.computed {
             self.list(&expression.0, |out, step| out.step(*step));
         }

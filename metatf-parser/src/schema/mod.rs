@@ -1,7 +1,7 @@
-//! The resolved schema of a DTD: what every other crate reads.
+//! The resolved schema of a DTD, which all other crates use.
 //!
-//! Names are looked up, properties are inherited, records are flattened into leaves; no spans, no syntax. All text
-//! positions of a DTD stay inside this crate (diagnostics).
+//! Names are resolved, properties are inherited, and records are flattened into leaves. The schema contains no syntax
+//! and no source locations, which only diagnostics within this crate use.
 
 mod date;
 mod earlier;
@@ -32,25 +32,26 @@ pub struct SectionId(pub u16);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RecordId(pub u32);
 
-/// Index of a leaf in its tagged or stream record, `tag` being 0 in a tagged record (spec 4.1 `field`). At most 255.
+/// Index of a leaf in its tagged or stream record (spec 4.1 `field`). In a tagged record, `tag` has index 0. At most
+/// 255.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LeafId(pub u8);
 
 /// A resolved DTD without errors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dtd {
-    /// The DTD's source text, as it is embedded in traces (without a byte-order mark).
+    /// The DTD's source text as embedded in traces, without a byte-order mark.
     pub text: String,
     /// The comment at the head of the DTD, if there is one.
     pub doc: Option<String>,
-    /// Bytes of a tag: 1, 2 or 4.
+    /// The size of a tag in bytes: 1, 2 or 4.
     pub tag_width: u8,
-    /// Index 0 is the global section; the others in the order of the DTD.
+    /// The sections. Index 0 is the global section, and the other sections follow in DTD order.
     pub sections: Vec<Section>,
-    /// The *top* records: every tagged record and every stream section's element, predefined ones (`comment`,
-    /// `section`, `metadata`) first. Records that are only nested appear as [`Item::Nested`] inside these.
+    /// The *top* records: every tagged record and every element of a stream section, starting with the predefined ones
+    /// (`comment`, `section`, `metadata`). Records that are only nested appear as [`Item::Nested`] inside them.
     pub records: Vec<Record>,
-    /// What predicted leaves are predicted by: one for each such leaf of a record, in their order.
+    /// The models of predicted leaves, one for each such leaf of a record and in the same order.
     pub models: Vec<Model>,
 }
 
@@ -58,156 +59,163 @@ pub struct Dtd {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ModelId(pub u16);
 
-/// A section of the trace: which records may stand in it, and how their state is laid out.
+/// A section of the trace: the records it may contain and the layout of their state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {
-    /// 1 to 255; 0 for the global section.
+    /// The number: 1 to 255, or 0 for the global section.
     pub number: u8,
-    /// `None` for the global section.
+    /// The name; `None` for the global section.
     pub name: Option<String>,
-    /// Doc comment.
+    /// The doc comment.
     pub doc: Option<String>,
-    /// `Some(element)` for a stream section (spec 3.4).
+    /// The element, if this is a stream section (spec 3.4).
     pub stream: Option<RecordId>,
-    /// Records that may stand in this section. Tagged section: `comment`, `section`, `metadata` (always the ids 0, 1,
-    /// 2), then the global tagged records, then its own, in the order of the DTD. Stream section: its element alone.
+    /// The records that this section may contain. For a stream section, this is only its element. Any other section has
+    /// `comment`, `section` and `metadata` (always IDs 0, 1 and 2), the global tagged records, and its own tagged
+    /// records in DTD order.
     pub records: Vec<RecordId>,
-    /// For each of [`records`](Self::records), for each leaf: the cell that holds its *previous* value (spec 4).
-    /// Leaves that share a previous value have the same cell. Leaves of `section` and `metadata` have none: empty.
+    /// For each leaf of each of the [`records`](Self::records), the cell that holds its *previous* value (spec 4).
+    /// Leaves that share a previous value have the same cell. The lists for `section` and `metadata` are empty, because
+    /// their leaves have no cells.
     pub cells: Vec<Vec<u32>>,
-    /// Initial value of each cell: the initial value of its delta or stride leaves; 0 where none has one.
+    /// The initial value of each cell: that of its delta or stride leaves, or 0 if they have none.
     pub cell_initials: Vec<u64>,
 }
 
 /// A tagged record or the element of a stream section.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// Name in the DTD.
+    /// The name in the DTD.
     pub name: String,
-    /// The section whose definitions list it; `None` for global and predefined records.
+    /// The section whose definitions list the record; `None` for global and predefined records.
     pub section: Option<SectionId>,
-    /// Tag value; `None` for a stream element. Of a catch-all record the least that no record of its sections has: metadata records
-    /// name it by that.
+    /// The tag value; `None` for a stream element. For a catch-all record, this is the lowest value that no record of
+    /// its sections has, and metadata records use it to refer to the record.
     pub tag: Option<u32>,
-    /// Whether it is the record of all tags that no other record of its sections has (spec 3.2). Its first leaf, which is not a
-    /// [tag](Leaf::is_tag), is the number that stands there.
+    /// Whether this is the catch-all record, which matches all tags that no other record of its sections has (spec
+    /// 3.2). Its first leaf is the stored number, which is not a [tag](Leaf::is_tag).
     pub catch_all: bool,
-    /// Names that the record had in earlier versions of the DTD.
+    /// The record's names in earlier versions of the DTD.
     pub was: Vec<String>,
-    /// Doc comment.
+    /// The doc comment.
     pub doc: Option<String>,
-    /// The layout, in the order of the bytes. A tagged record starts with its tag (leaf 0).
+    /// The layout in byte order. A tagged record starts with its tag (leaf 0).
     pub items: Vec<Item>,
-    /// Leaves in the order of the bytes; those inside a repetition once.
+    /// The leaves in byte order. A leaf inside a repetition occurs only once.
     pub leaves: Vec<Leaf>,
 }
 
-/// One piece of a record's layout. A composite group that is not repeated has been flattened away.
+/// An item of a record's layout. Groups that are not repeated have been flattened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Item {
-    /// One leaf.
+    /// A single leaf.
     Leaf(LeafId),
     /// A nested untagged record.
     Nested {
-        /// Key in JSON and basis of the name in generated code: the record's name, or `name_2` where it stands twice.
+        /// The JSON key, which is also the basis of the name in generated code: the record's name, or `name_2` for the
+        /// second occurrence.
         key: String,
-        /// The untagged record's name in the DTD (`vfield` for the predefined one).
+        /// The name of the untagged record in the DTD (`vfield` for the predefined one).
         record: String,
-        /// Doc comment of the untagged record.
+        /// The doc comment of the untagged record.
         doc: Option<String>,
-        /// Its layout here.
+        /// The record's layout at this place.
         items: Vec<Item>,
     },
-    /// A repetition: `count` (an earlier leaf; a count in place, or an [expression](Leaf::computed), stands just before as an
-    /// [`Item::Leaf`]) says how often.
+    /// A repetition. Its `count` is an earlier leaf; a count in place, or an [expression](Leaf::computed), directly
+    /// precedes the repetition as an [`Item::Leaf`].
     Repeat {
-        /// The leaf that counts.
+        /// The leaf that stores the count.
         count: LeafId,
-        /// Key in JSON: the leaf's own key for a repeated leaf, else `<count>_items`; with an expression the nested record's, or `items`.
+        /// The JSON key: the leaf's own key for a repeated leaf, otherwise `<count>_items`. If the count is an
+        /// expression, the key is that of the nested record, or `items`.
         key: String,
-        /// What is repeated.
+        /// The repeated part.
         body: Repeated,
     },
 }
 
-/// What a repetition repeats.
+/// The repeated part of a repetition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Repeated {
-    /// One leaf: prints as an array of values.
+    /// A leaf, printed as an array of values.
     Leaf(LeafId),
-    /// A group: prints as an array of objects.
+    /// A group, printed as an array of objects.
     Group(Vec<Item>),
-    /// A nested record: prints as an array of objects (`vfield`: of its data).
+    /// A nested record, printed as an array of objects, or for `vfield` as an array of its data.
     Record {
-        /// The untagged record's name in the DTD.
+        /// The name of the untagged record in the DTD.
         record: String,
-        /// Its doc comment.
+        /// The doc comment of the untagged record.
         doc: Option<String>,
-        /// Its layout here.
+        /// The record's layout at this place.
         items: Vec<Item>,
     },
 }
 
-/// A leaf: the unit that has width, interpretation and state.
+/// A leaf: the unit with a width, an interpretation and state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leaf {
-    /// The field's name in the DTD.
+    /// The name of the field in the DTD.
     pub name: String,
-    /// The name outside the DTD: `address_2` for the second `address` of an object (spec 3.1, 8).
+    /// The name outside the DTD, such as `address_2` for the second `address` of an object (spec 3.1, 8).
     pub key: String,
-    /// Keys from the top record down to and with this leaf (`["box", "point", "x"]`).
+    /// The keys from the top record down to this leaf, inclusive (`["box", "point", "x"]`).
     pub path: Vec<String>,
-    /// Bytes it stores, as the DTD says.
+    /// The number of stored bytes, as given in the DTD.
     pub width: Width,
-    /// How the stored bytes give the value, as the DTD says.
+    /// The interpretation of the stored bytes, as given in the DTD.
     pub interpretation: Interpretation,
-    /// The value every record must have (spec 3.2), if it is a constant.
+    /// The value of a constant (spec 3.2), which every record must have.
     pub constant: Option<u64>,
-    /// The expression that is its value, if it is a count that is computed (spec 3.3). It stores nothing, and its name is the
-    /// expression in parentheses.
+    /// The expression of a computed count (spec 3.3). Such a leaf stores nothing, and its name is the expression in
+    /// parentheses.
     pub computed: Option<Expr>,
-    /// How tools print it.
+    /// The format in which tools print the value.
     pub format: Format,
-    /// Names of its values or bits.
+    /// The names of its values or bits.
     pub names: Names,
-    /// Names that the field had in earlier versions of the DTD.
+    /// The field's names in earlier versions of the DTD.
     pub was: Vec<String>,
-    /// Of a byte array that is records of a section (spec 3.7): the section's number.
+    /// The number of the section whose records the byte array contains (spec 3.7).
     pub section: Option<u8>,
-    /// Unit for docs and exports.
+    /// The unit for documentation and exports.
     pub unit: Option<String>,
-    /// `doc` property or comment.
+    /// The `doc` property or the doc comment.
     pub doc: Option<String>,
-    /// Properties that are neither standard nor understood by the tools, with their values as written.
+    /// Annotations: properties that are neither standard nor known to the tools, with their values as written.
     pub annotations: BTreeMap<String, String>,
-    /// Whether it stands inside a repetition.
+    /// Whether the leaf is inside a repetition.
     pub repeated: bool,
-    /// Where `width` was set; `None` where it was not.
+    /// The scope that sets `width`; `None` if it is not set.
     pub width_origin: Option<Origin>,
-    /// Where `interpretation` was set.
+    /// The scope that sets `interpretation`.
     pub interpretation_origin: Origin,
 }
 
 impl Leaf {
-    /// Checks whether this is the tag of a tagged record: always the same number. (In a catch-all record it is a field.)
+    /// Checks whether this is the tag of a tagged record, which always has the same value. (In a catch-all record, the
+    /// tag is an ordinary field.)
     #[must_use]
     pub fn is_tag(&self) -> bool {
         self.interpretation_origin == Origin::Tag
     }
 
-    /// Checks whether the value follows from the DTD or from other fields: a constant, the tag, a computed count.
+    /// Checks whether the value follows from the DTD or from other fields, as for a constant, a tag or a computed
+    /// count.
     #[must_use]
     pub fn is_implied(&self) -> bool {
         self.constant.is_some() || self.computed.is_some() || self.is_tag()
     }
 
-    /// Checks whether the value is a number (else a byte array).
+    /// Checks whether the value is a number rather than a byte array.
     #[must_use]
     pub fn is_numeric(&self) -> bool {
         matches!(self.width, Width::Unset | Width::Number(_))
     }
 
-    /// Returns the nanoseconds in its unit, or in that of its format; `None`: it has none, or one that is not a time.
+    /// Returns the nanoseconds in one unit of the leaf's format or, failing that, of its `unit`. Returns `None` if it
+    /// has neither or the unit is not a time.
     #[must_use]
     pub fn nanoseconds(&self) -> Option<u64> {
         let unit = match self.format {
@@ -227,10 +235,10 @@ impl Leaf {
     }
 }
 
-/// The width a DTD gives a leaf.
+/// The width of a leaf in the DTD.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Width {
-    /// None given; only for interpretations that store nothing.
+    /// No width, which is allowed only for interpretations that store nothing.
     Unset,
     /// A numeric leaf of 0 to 8 bytes.
     Number(u8),
@@ -238,39 +246,39 @@ pub enum Width {
     Array(u32),
     /// A byte array whose length is computed for each record.
     Variable(Expr),
-    /// A byte array up to this byte, which is stored behind it and is not part of it.
+    /// A byte array that ends before this byte. The byte is stored after the array but is not part of it.
     Until(u8),
 }
 
-/// An expression in postfix form: evaluate left to right with a stack. At every step a result below 0 or over 2^64-1
-/// is an error of the trace (spec 3.2).
+/// An expression in postfix order, evaluated from left to right with a stack. If a result is below 0 or above 2^64-1 at
+/// any step, the trace is invalid (spec 3.2).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expr(pub Vec<ExprOp>);
 
-/// One step of an [`Expr`].
+/// A step of an [`Expr`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExprOp {
-    /// Push a number.
+    /// Pushes a number.
     Push(u64),
-    /// Push the value of an earlier leaf of the same record (the last read one, where repeated).
+    /// Pushes the value of an earlier leaf of the same record. For a repeated leaf, this is the value read last.
     Leaf(LeafId),
-    /// Pop two, push their sum.
+    /// Pops two numbers and pushes their sum.
     Add,
-    /// Pop two, push the first less the second.
+    /// Pops two numbers and pushes the first minus the second.
     Sub,
-    /// Pop two, push their product.
+    /// Pops two numbers and pushes their product.
     Mul,
-    /// Pop two, push the quotient of the first by the second, rounded down.
+    /// Pops two numbers and pushes the quotient of the first by the second, rounded down.
     Div,
-    /// Pop two, push the remainder of the first by the second.
+    /// Pops two numbers and pushes the remainder of the first by the second.
     Rem,
-    /// Pop a number, push its bit of this number, 0 or 1.
+    /// Pops a number and pushes the value, 0 or 1, of its bit with this index.
     Bit(u8),
-    /// Pop two, push 1 where the first compares so with the second, else 0.
+    /// Pops two numbers and pushes 1 if the comparison of the first with the second holds, otherwise 0.
     Compare(Comparison),
 }
 
-/// How two numbers compare.
+/// A comparison of two numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparison {
     /// `==`
@@ -288,7 +296,7 @@ pub enum Comparison {
 }
 
 impl Comparison {
-    /// All of them, with their signs.
+    /// All comparisons with their signs.
     const SIGNS: [(Comparison, &str); 6] = [
         (Comparison::Equal, "=="),
         (Comparison::NotEqual, "!="),
@@ -303,12 +311,12 @@ impl Comparison {
         Comparison::SIGNS.iter().find(|(_, s)| *s == sign).map(|(comparison, _)| *comparison)
     }
 
-    /// Returns its sign.
+    /// Returns the sign of the comparison.
     pub(crate) fn sign(self) -> &'static str {
         Comparison::SIGNS.iter().find(|(comparison, _)| *comparison == self).map_or("", |(_, sign)| sign)
     }
 
-    /// Checks whether two numbers compare so.
+    /// Checks whether the comparison holds for two numbers.
     #[must_use]
     pub fn holds(self, a: u64, b: u64) -> bool {
         match self {
@@ -323,7 +331,7 @@ impl Comparison {
 }
 
 impl Expr {
-    /// Returns a number that no value exceeds (spec 3.3).
+    /// Returns an upper bound for the value (spec 3.3).
     #[must_use]
     pub fn most(&self) -> u64 {
         let mut stack = Vec::new();
@@ -357,58 +365,59 @@ impl Expr {
     }
 }
 
-/// The revision of the models that this version knows (spec 4.2): of those of values, and of that of a heap. What a model gives for a
-/// trace changes only under another number.
+/// The revision of the models that this version supports, both for values and for heaps (spec 4.2). Any change to the
+/// predictions for a trace requires a new revision.
 pub const MODEL_REVISION: u64 = 1;
 
-/// What a leaf is predicted by. Every predicted leaf of every record has its own, because the leaves that it refers to are
-/// those of its record; leaves that share a previous value (a cell of [`Section::cells`]) share what the models learn.
+/// The model of a predicted leaf. Every predicted leaf of every record has its own model, because the model refers to
+/// leaves of that record. Leaves that share a previous value (a cell of [`Section::cells`]) share the state that their
+/// models learn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Model {
-    /// Number of the stream section that holds the values that no candidate hits.
+    /// The number of the stream section that stores the values that no candidate hits.
     pub section: u8,
-    /// Where candidates come from.
+    /// The source of the candidates.
     pub kind: ModelKind,
 }
 
-/// Where the candidates of a [`Model`] come from.
+/// The source of a [`Model`]'s candidates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ModelKind {
-    /// Predictors for any number, in the order of their candidates.
+    /// Predictors for arbitrary numbers, in the order of their candidates.
     Values(Vec<Predictor>),
     /// The live and the freed objects of a heap.
     Heap {
-        /// What happens to the address.
+        /// The action on the address.
         role: HeapRole,
-        /// The leaf whose values tell models apart (a thread, an arena): one for each value.
+        /// A leaf, such as a thread or an arena, that selects the model: each of its values has a separate model.
         by: Option<(RecordId, LeafId)>,
     },
 }
 
-/// A predictor of a [`ModelKind::Values`].
+/// A predictor of [`ModelKind::Values`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Predictor {
-    /// What it goes on.
+    /// The kind of predictor.
     pub kind: PredictorKind,
-    /// The leaf whose last value is part of its context.
+    /// The leaf whose last value is part of the predictor's context.
     pub by: Option<(RecordId, LeafId)>,
 }
 
-/// What a [`Predictor`] goes on.
+/// The kind of a [`Predictor`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PredictorKind {
-    /// The last values, 1 to 16 of them: a candidate each.
+    /// Predicts each of the last 1 to 16 values, with one candidate for each.
     LastValue(u8),
-    /// The last value plus the last difference: one candidate.
+    /// Predicts the last value plus the last difference, with one candidate.
     Stride,
-    /// What followed the last values, 1 to 3 of them, before (a finite context): two candidates.
+    /// Predicts the values that followed the last 1 to 3 values before (a finite context), with two candidates.
     Fcm(u8),
-    /// The same with differences in place of values: two candidates.
+    /// Works like `Fcm` on differences instead of values, with two candidates.
     Dfcm(u8),
 }
 
 impl PredictorKind {
-    /// How many candidates it gives.
+    /// Returns the number of candidates.
     #[must_use]
     pub fn candidates(self) -> u8 {
         match self {
@@ -419,46 +428,47 @@ impl PredictorKind {
     }
 }
 
-/// What happens to an address of a heap.
+/// The action on a heap address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeapRole {
-    /// An object begins there.
+    /// An object is allocated at the address.
     Allocated {
-        /// The leaf with its size.
+        /// The leaf that stores the object's size.
         size: (RecordId, LeafId),
     },
-    /// The object there ends.
+    /// The object at the address is freed.
     Freed,
-    /// The object there is used and stays.
+    /// The object at the address is used and remains live.
     Used,
 }
 
-/// Makes [`Format`] of the table below.
+/// Defines [`Format`] from the table below.
 macro_rules! formats {
     ($($variant:ident = $name:literal, $doc:literal;)*) => {
-        /// How tools print a value (spec 3, property `format`).
+        /// The format in which tools print a value (spec 3, property `format`).
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
         pub enum Format {
-            /// Not given: decimal numbers, hex bytes (`comment` text is predefined as [`Format::Utf8`]).
+            /// Not set: numbers are printed in decimal, bytes in hexadecimal. (The text of `comment` is predefined as
+            /// [`Format::Utf8`].)
             #[default]
             Unset,
             $(#[doc = $doc] $variant,)*
         }
 
         impl Format {
-            /// All formats that a DTD can give.
+            /// All formats available in a DTD.
             pub const ALL: &[Format] = &[$(Format::$variant),*];
 
-            /// What it prints, in a sentence.
+            /// Returns a sentence that describes the output.
             #[must_use]
             pub const fn doc(self) -> &'static str {
                 match self {
-                    Format::Unset => "Decimal numbers, hex bytes.",
+                    Format::Unset => "Decimal numbers, hexadecimal bytes.",
                     $(Format::$variant => $doc,)*
                 }
             }
 
-            /// Returns the name in a DTD; empty where none is given.
+            /// Returns the name in a DTD, or an empty string for [`Format::Unset`].
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
@@ -476,7 +486,7 @@ formats! {
     Signed = "signed", "Two's complement of the 64-bit value.";
     F64 = "f64", "The bits of an IEEE 754 double.";
     Utf8 = "utf8", "Text.";
-    CString = "cstring", "Text up to the first byte 0.";
+    CString = "cstring", "Text up to the first zero byte.";
     Bytes = "bytes", "Hex string.";
     TimeNs = "time_ns", "A time in nanoseconds, shown in seconds.";
     TimeUs = "time_us", "A time in microseconds, shown in seconds.";
@@ -485,7 +495,7 @@ formats! {
     DateUs = "date_us", "Microseconds since 1970, shown as a date.";
     DateMs = "date_ms", "Milliseconds since 1970, shown as a date.";
     DateS = "date_s", "Seconds since 1970, shown as a date.";
-    DurationNs = "duration_ns", "A duration in nanoseconds, shown in the unit that fits.";
+    DurationNs = "duration_ns", "A duration in nanoseconds, shown in a suitable unit.";
     Bool = "bool", "False for 0, true for 1.";
     Chars = "chars", "Characters, the first in the most significant byte.";
     CharsLe = "chars_le", "Characters, the first in the least significant byte.";
@@ -503,12 +513,12 @@ impl Format {
     }
 }
 
-/// Where a leaf's property was set.
+/// The scope that sets a property of a leaf.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// The leaf is a tag.
+    /// No scope: the leaf is a tag.
     Tag,
-    /// The block of this record (top, nested or predefined), by name.
+    /// The block of the record with this name (top, nested or predefined).
     Block(Arc<str>),
     /// The definitions of a section.
     Section(SectionId),
@@ -516,21 +526,22 @@ pub enum Origin {
     Global,
 }
 
-/// The three predefined tagged records have fixed places in [`Dtd::records`].
+/// The ID of `comment`. The three predefined tagged records have fixed positions in [`Dtd::records`].
 pub const COMMENT: RecordId = RecordId(0);
-/// See [`COMMENT`].
+/// The ID of `section`; see [`COMMENT`].
 pub const SECTION: RecordId = RecordId(1);
-/// See [`COMMENT`]. Its `value` leaf is special (spec 4.1); it is listed with one `value` leaf of width 4 or 8.
+/// The ID of `metadata`; see [`COMMENT`]. The width of its `value` leaf depends on the trace (spec 4.1); the schema
+/// lists one `value` leaf of width 4 or 8.
 pub const METADATA: RecordId = RecordId(2);
 
 impl Dtd {
-    /// Returns the record with this id.
+    /// Returns the record with this ID.
     #[must_use]
     pub fn record(&self, id: RecordId) -> Option<&Record> {
         self.records.get(id.0 as usize)
     }
 
-    /// Returns the section with this number (0: global).
+    /// Returns the section with this number (0 is the global section).
     #[must_use]
     pub fn section(&self, number: u8) -> Option<&Section> {
         self.sections.iter().find(|s| s.number == number)
@@ -542,13 +553,14 @@ impl Dtd {
         self.sections.iter().find(|s| s.name.as_deref() == Some(name))
     }
 
-    /// Returns the record of this name that may stand in a section, predefined ones included.
+    /// Returns the record of this name that a section may contain, including predefined records.
     #[must_use]
     pub fn find_record(&self, section: &Section, name: &str) -> Option<&Record> {
         section.records.iter().filter_map(|id| self.record(*id)).find(|record| record.name == name)
     }
 
-    /// Returns the record with this tag that may stand in a section, with its id: that of this number, or the catch-all record.
+    /// Returns the record for this tag in a section, with its ID: the record with the tag, or else the catch-all
+    /// record.
     #[must_use]
     pub fn tagged(&self, section: &Section, tag: u32) -> Option<(RecordId, &Record)> {
         let mut records = section.records.iter().filter_map(|id| Some((*id, self.record(*id)?)));
@@ -564,7 +576,7 @@ impl Record {
         self.leaves.get(usize::from(id.0))
     }
 
-    /// Checks whether what a leaf counts is there or not, as the count is an expression that is at most 1 (spec 3.3).
+    /// Checks whether the counted item is optional: its count is an expression with a maximum of 1 (spec 3.3).
     #[must_use]
     pub fn is_optional(&self, count: LeafId) -> bool {
         self.leaf(count).and_then(|leaf| leaf.computed.as_ref()).is_some_and(|expression| expression.most() <= 1)

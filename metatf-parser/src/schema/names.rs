@@ -1,4 +1,4 @@
-//! Names of a number's values and bits (spec 2, `values` and `flags`). They change no stored byte.
+//! Names for the values and bits of a number (spec 2, `values` and `flags`). They do not change any stored byte.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -6,57 +6,59 @@ use std::fmt::Write as _;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Numbers and their names, in the order of the DTD.
+/// Numbers and their names, in DTD order.
 pub type NameList = Arc<[(u64, String)]>;
 
-/// Names that a DTD gives to the values of a leaf, or to their bits.
+/// The names that a DTD gives to the values or bits of a leaf.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Names {
-    /// None.
+    /// No names.
     #[default]
     None,
-    /// Of values: an enumeration. Other values are allowed and have no name.
+    /// Names of values, as in an enumeration. Other values are allowed and have no name.
     Values(NameList),
-    /// Of bits, numbered from the least significant one, and of numbers that several bits are: their number is [`Bits::number`].
+    /// Names of bits, counted from the least significant, and of bit ranges that hold a number. Each is encoded as
+    /// [`Bits::number`].
     Flags(NameList),
 }
 
-/// Bits of an integer that have one name.
+/// One bit or a range of bits of an integer with a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bits {
-    /// The least significant one, 0 to 63.
+    /// The least significant bit, 0 to 63.
     pub first: u8,
-    /// The most significant one. The same as the first: a flag. Another: the bits are a number.
+    /// The most significant bit. If it equals `first`, this is a flag; otherwise the range holds a number.
     pub last: u8,
 }
 
 impl Bits {
-    /// Returns what stands for them in a [`NameList`]: the number of the one bit, of several the first and 256 times the last.
+    /// Returns the encoding in a [`NameList`]: the index of a single bit, or for a range the first index plus 256 times
+    /// the last.
     #[must_use]
     pub fn number(self) -> u64 {
         u64::from(self.first) | if self.is_flag() { 0 } else { u64::from(self.last) << 8 }
     }
 
-    /// Returns the bits that stand in a list with this number.
+    /// Returns the bits encoded as this number in a list.
     #[must_use]
     pub fn of(number: u64) -> Self {
         let [first, last, ..] = number.to_le_bytes();
         Self { first: first.min(63), last: last.clamp(first.min(63), 63) }
     }
 
-    /// Checks for one bit.
+    /// Checks whether this is a single bit.
     #[must_use]
     pub fn is_flag(self) -> bool {
         self.first == self.last
     }
 
-    /// Returns an integer in which these bits are set.
+    /// Returns an integer in which exactly these bits are set.
     #[must_use]
     pub fn mask(self) -> u64 {
         u64::MAX >> (63 - (self.last - self.first)) << self.first
     }
 
-    /// Reads `4`, or `4-7`.
+    /// Parses `4` or `4-7`.
     fn parse(text: &str) -> Option<Self> {
         let bit = |text: &str| number_of(text).and_then(|n| u8::try_from(n).ok()).filter(|bit| *bit < 64);
         match text.split_once('-') {
@@ -75,7 +77,7 @@ impl std::fmt::Display for Bits {
 }
 
 impl Names {
-    /// Returns the numbers and names; of flags those of [`Bits`].
+    /// Returns the numbers and names. For flags, the numbers are encoded as [`Bits::number`].
     #[must_use]
     pub fn list(&self) -> &[(u64, String)] {
         match self {
@@ -84,8 +86,9 @@ impl Names {
         }
     }
 
-    /// Returns the name of a value: of flags those that are set, with `|` between and the bits without a name as one
-    /// hexadecimal number behind; a number of several bits, if it is not 0, is `name=5`. `None` where it has no name, and for flags of which none is set.
+    /// Returns the name of a value. For flags, these are the names of the set bits, separated by `|`; unnamed bits
+    /// follow as a single hexadecimal number, and a nonzero bit range is shown as `name=5`. Returns `None` if the value
+    /// has no name or no flag is set.
     #[must_use]
     pub fn text(&self, value: u64) -> Option<Cow<'_, str>> {
         match self {
@@ -114,7 +117,7 @@ impl Names {
         }
     }
 
-    /// Returns the value with this name: the reverse of [`text`](Self::text).
+    /// Returns the value with this name, the inverse of [`text`](Self::text).
     #[must_use]
     pub fn value(&self, text: &str) -> Option<u64> {
         let find = |list: &NameList, text: &str| list.iter().find(|(_, name)| name == text).map(|(v, _)| *v);
@@ -136,13 +139,13 @@ impl Names {
     }
 }
 
-/// More names than this are not a list that a person reads.
+/// Maximum number of names; nobody would read a longer list.
 const MOST_NAMES: usize = 4096;
 
-/// What is wrong with a list, and where in its text.
+/// The location of a mistake in the text of a list, and a message.
 pub(crate) type ListError = (Range<usize>, String);
 
-/// Reads `0 running, 1 sleeping`; a comma may follow the last.
+/// Parses a list such as `0 running, 1 sleeping`. A trailing comma is allowed.
 pub(crate) fn parse(text: &str, flags: bool) -> Result<NameList, ListError> {
     let (mut numbers, mut names, mut taken) = (HashSet::new(), HashSet::new(), 0);
     let mut list = Vec::new();
@@ -160,8 +163,8 @@ pub(crate) fn parse(text: &str, flags: bool) -> Result<NameList, ListError> {
         let bits = if flags { Bits::parse(number) } else { None };
         let Some(value) = (if flags { bits.map(Bits::number) } else { number_of(number) }) else {
             return fail(match flags {
-                true => format!("`{number}` is not the number of a bit, 0 to 63, nor two with `-` between"),
-                false => format!("`{number}` is not a number of 64 bits"),
+                true => format!("`{number}` is not a bit, 0 to 63, or a range of bits such as `4-7`"),
+                false => format!("`{number}` is not a 64-bit number"),
             });
         };
         let strange = |c: char| c.is_control() || changes_direction(c);
@@ -177,20 +180,20 @@ pub(crate) fn parse(text: &str, flags: bool) -> Result<NameList, ListError> {
             return fail(format!("two numbers have the name `{name}`"));
         }
         if list.len() == MOST_NAMES {
-            return fail(format!("there are over {MOST_NAMES} names"));
+            return fail(format!("there are more than {MOST_NAMES} names"));
         }
         list.push((value, name.to_owned()));
     }
     Ok(list.into())
 }
 
-/// Returns whether a character changes the direction in which text is shown, so that it may read otherwise than it looks.
+/// Returns whether a character changes the text direction, so that text may not mean what it looks like.
 #[must_use]
 pub fn changes_direction(c: char) -> bool {
     matches!(c, '\u{61C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Reads a decimal or hexadecimal number; a negative one is two's complement.
+/// Parses a decimal or hexadecimal number. A negative number is converted to two's complement.
 fn number_of(text: &str) -> Option<u64> {
     let (negative, digits) = text.strip_prefix('-').map_or((false, text), |digits| (true, digits));
     let number = match digits.strip_prefix("0x") {

@@ -1,4 +1,4 @@
-//! How a value reads, by its leaf's `format` (spec 2).
+//! Formats values by the `format` property of their leaf (spec 2).
 
 use std::fmt::Write as _;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -6,9 +6,9 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use super::{Format, date};
 
 impl Format {
-    /// Appends a number for people.
+    /// Appends a number in this format.
     pub fn write_number(self, out: &mut String, n: u64) {
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = match self {
             Format::Hex => write!(out, "{n:#x}"),
             Format::Signed => write!(out, "{}", n.cast_signed()),
@@ -18,7 +18,7 @@ impl Format {
             Format::TimeS => write!(out, "{n}s"),
             Format::DurationNs => duration(out, n),
             _ => match self.word(n) {
-                // A space or a quote is clear from what stands around it.
+                // Quotes show where a character starts and ends, even a space or a quote.
                 Some(word) if matches!(self, Format::Char | Format::Chars | Format::CharsLe) => {
                     write!(out, "'{}'", word.escape_debug())
                 }
@@ -28,8 +28,8 @@ impl Format {
         };
     }
 
-    /// Returns what stands for a number as a whole, `true` or `127.0.0.1`; `None` where the format has no such words, or this
-    /// number none.
+    /// Returns the text that replaces the number, such as `true` or `127.0.0.1`. Returns `None` if the format has no
+    /// such text, at all or for this number.
     #[must_use]
     pub fn word(self, n: u64) -> Option<String> {
         match self {
@@ -42,14 +42,14 @@ impl Format {
         }
     }
 
-    /// Checks whether some numbers have a [`word`](Self::word).
+    /// Checks whether [`word`](Self::word) returns text for some numbers.
     #[must_use]
     pub fn has_words(self) -> bool {
         matches!(self, Format::Bool | Format::Ipv4 | Format::Char | Format::Chars | Format::CharsLe)
             || self.per_second().is_some()
     }
 
-    /// Returns the number of a [`word`](Self::word).
+    /// Returns the number that a [`word`](Self::word) stands for.
     #[must_use]
     pub fn number_of_word(self, word: &str) -> Option<u64> {
         match self {
@@ -68,13 +68,13 @@ impl Format {
         }
     }
 
-    /// Checks whether it shows when something was: seconds, or a date.
+    /// Checks whether the format shows a time, in seconds or as a date.
     #[must_use]
     pub fn is_time(self) -> bool {
         matches!(self, Format::TimeNs | Format::TimeUs | Format::TimeS) || self.per_second().is_some()
     }
 
-    /// Returns how many of the format's units are a second; `None` for formats other than dates.
+    /// Returns the number of the format's units per second, or `None` for formats other than dates.
     fn per_second(self) -> Option<i64> {
         match self {
             Format::DateNs => Some(1_000_000_000),
@@ -85,7 +85,8 @@ impl Format {
         }
     }
 
-    /// Returns what stands for bytes: an address or a UUID; `None` where the format or the length is another.
+    /// Returns the text for bytes that are an address or a UUID. Returns `None` if the format or the length does not
+    /// match.
     #[must_use]
     pub fn word_of_bytes(self, bytes: &[u8]) -> Option<String> {
         let number = u128::from_be_bytes(bytes.try_into().ok()?);
@@ -100,8 +101,8 @@ impl Format {
         }
     }
 
-    /// Returns the text that bytes are: all of them for `utf8`, those before the first 0 for `cstring`; `None` where the format
-    /// is another, or they are not UTF-8.
+    /// Returns the bytes as a string: all of them for `utf8`, or those before the first 0 for `cstring`. Returns `None`
+    /// for other formats, and for invalid UTF-8.
     #[must_use]
     pub fn text_of_bytes(self, bytes: &[u8]) -> Option<&str> {
         match self {
@@ -111,13 +112,14 @@ impl Format {
         }
     }
 
-    /// Returns what stands behind the [`text_of_bytes`](Self::text_of_bytes): of a `cstring` the bytes from the first 0 on.
+    /// Returns the bytes after [`text_of_bytes`](Self::text_of_bytes): for `cstring`, the first 0 and all following
+    /// bytes.
     #[must_use]
     pub fn tail_of_bytes(self, bytes: &[u8]) -> &[u8] {
         if self == Format::CString { cut(bytes).1 } else { &[] }
     }
 
-    /// Returns the bytes of a [`word_of_bytes`](Self::word_of_bytes).
+    /// Returns the bytes that a [`word_of_bytes`](Self::word_of_bytes) stands for.
     #[must_use]
     pub fn bytes_of_word(self, word: &str) -> Option<[u8; 16]> {
         let number = match self {
@@ -135,14 +137,14 @@ impl Format {
     }
 }
 
-/// Returns the characters of a number; `trim` leaves out its most significant bytes where they are 0. `None` where there is no
-/// character, or one that is not printable ASCII.
+/// Returns the characters of a number, with zero bytes at the most significant end removed by `trim`. Returns `None` if
+/// there are no characters or any of them is not printable ASCII.
 fn chars(bytes: &[u8; 8], trim: impl Fn(&str) -> &str) -> Option<String> {
     let text = trim(std::str::from_utf8(bytes).ok()?);
     is_printable(text).then(|| text.to_owned())
 }
 
-/// Checks for one character or more, all of printable ASCII.
+/// Checks whether the text is a nonempty sequence of printable ASCII characters.
 fn is_printable(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| matches!(b, b' '..=b'~'))
 }
@@ -152,7 +154,7 @@ fn cut(bytes: &[u8]) -> (&[u8], &[u8]) {
     bytes.split_at(bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len()))
 }
 
-/// Appends nanoseconds in the largest unit of which there is one: `1.5ms`.
+/// Appends nanoseconds in the largest unit that does not exceed the value, such as `1.5ms`.
 fn duration(out: &mut String, n: u64) -> std::fmt::Result {
     let (unit, name, digits) = match n {
         0..1_000 => return write!(out, "{n}ns"),

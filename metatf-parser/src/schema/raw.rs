@@ -1,40 +1,40 @@
-//! Files without a header (spec 5.4): which records they begin with, and where their content is. Roles of fields say it.
+//! Files without a header (spec 5.4): field roles define the records they start with and the location of their content.
 
 use super::{Dtd, Leaf, LeafId, Names, Record, RecordId, Section, SectionId};
 
-/// A field that tells a file by its value, and by its byte order.
+/// Role of a field whose value identifies the file format and its byte order.
 pub const MAGIC: &str = "magic";
-/// A field with how many bytes of records follow.
+/// Role of a field with the size in bytes of the records that follow.
 pub const RECORDS_SIZE: &str = "records_size";
-/// A field of what stands behind the records.
+/// Role of a field in the data after the records.
 pub const TRAILER: &str = "trailer";
 
-/// What a DTD says of files without a header.
+/// The description of files without a header in a DTD.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RawFile {
-    /// What a file may begin with, in the order of the DTD.
+    /// The records that a file may start with, in DTD order.
     pub starts: Vec<RawStart>,
-    /// The section that has the records.
+    /// The section that contains the records.
     pub records: SectionId,
-    /// The stream section of what stands behind the records.
+    /// The stream section of the data after the records.
     pub trailer: Option<SectionId>,
 }
 
-/// A record that a file may begin with: the element of a stream section of its own, or the first of the records.
+/// A record that a file may start with: the only element of a dedicated stream section, or the first of the records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RawStart {
-    /// The section that lists it.
+    /// The section that lists the record.
     pub section: SectionId,
     /// The record.
     pub record: RecordId,
-    /// Fields that tell the file, and the values that each may have.
+    /// The fields that identify the file format, each with its allowed values.
     pub magic: Vec<(LeafId, Vec<u64>)>,
-    /// The field with how many bytes of records follow; `None`: all.
+    /// The field with the size in bytes of the records that follow; `None` if they extend to the end of the file.
     pub records_size: Option<LeafId>,
 }
 
 impl Dtd {
-    /// Returns what the DTD says of files without a header; `None`: nothing.
+    /// Returns the description of files without a header, or `None` if the DTD has none.
     #[must_use]
     pub fn raw_file(&self) -> Option<RawFile> {
         let ids = || (0..=u16::MAX).map(SectionId).zip(&self.sections).skip(1);
@@ -48,7 +48,7 @@ impl Dtd {
         (!starts.is_empty()).then_some(RawFile { starts, records, trailer })
     }
 
-    /// Returns whether the bytes of arrays are records of the section of this number (spec 3.7).
+    /// Returns whether byte arrays contain records of the section with this number (spec 3.7).
     #[must_use]
     pub fn is_of_arrays(&self, section: u8) -> bool {
         self.records.iter().flat_map(|record| &record.leaves).any(|leaf| leaf.section == Some(section))
@@ -69,7 +69,7 @@ impl Dtd {
 }
 
 impl Leaf {
-    /// Returns the role that the DTD gives the field.
+    /// Returns the role of the field in the DTD.
     #[must_use]
     pub fn role(&self) -> Option<&str> {
         self.annotations.get("role").map(|text| text.trim_matches('"'))
@@ -81,7 +81,7 @@ impl Record {
         (0..=u8::MAX).map(LeafId).zip(&self.leaves).filter(move |(_, leaf)| leaf.role() == Some(role)).map(|(id, _)| id)
     }
 
-    /// Returns the values that a magic field may have.
+    /// Returns the allowed values of a magic field.
     fn magic(&self, id: LeafId) -> Vec<u64> {
         let Some(leaf) = self.leaf(id) else { return Vec::new() };
         match (leaf.constant, &leaf.names) {

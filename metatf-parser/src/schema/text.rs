@@ -1,4 +1,4 @@
-//! Widths, interpretations and models in the words of the language.
+//! Writes widths, interpretations and models in DTD syntax.
 
 use super::{
     Dtd, Expr, ExprOp, HeapRole, Interpretation, Leaf, LeafId, MODEL_REVISION, Model, ModelId, ModelKind, Predictor,
@@ -6,7 +6,8 @@ use super::{
 };
 
 impl Dtd {
-    /// Writes the interpretation of a leaf of `record` as a DTD has it: `delta 0`, `baseOffset 0x1000`; `computed` for a count that is.
+    /// Returns the interpretation of a leaf of `record` in DTD syntax, such as `delta 0` or `baseOffset 0x1000`, or
+    /// `computed` for a computed count.
     #[must_use]
     pub fn interpretation_text(&self, record: &Record, leaf: &Leaf) -> String {
         if leaf.computed.is_some() {
@@ -31,7 +32,8 @@ impl Dtd {
         format!("{}.{}", record.name, record.path_text(leaf))
     }
 
-    /// `1 (lastValue 4, fcm 3 by size) 5`: what a leaf of `record` is predicted by, and the section of the rest.
+    /// Returns the model of a leaf of `record` and the section of its other values:
+    /// `1 (lastValue 4, fcm 3 by size) 5`.
     fn model_text(&self, record: &Record, model: ModelId) -> String {
         let Some(model) = self.models.get(usize::from(model.0)) else { return "?".to_owned() };
         let text = ModelText { dtd: self, record };
@@ -44,7 +46,7 @@ impl Record {
         self.leaf(leaf).map_or_else(|| "?".to_owned(), |leaf| leaf.path.join("."))
     }
 
-    /// Writes the width of one of this record's leaves: a number, or the expression that computes it.
+    /// Returns the width of one of this record's leaves: a number, or the expression that computes it.
     #[must_use]
     pub fn width_text(&self, width: &Width) -> String {
         match width {
@@ -57,7 +59,7 @@ impl Record {
     }
 }
 
-/// Writes postfix as infix, with the parentheses it needs; `path` gives that of a leaf.
+/// Converts postfix order to infix notation with the necessary parentheses. `path` returns the path of a leaf.
 pub(crate) fn expression_text(expression: &Expr, path: impl Fn(LeafId) -> String) -> String {
     let mut stack: Vec<(String, u8)> = Vec::new();
     let mut steps = expression.0.iter().peekable();
@@ -75,7 +77,7 @@ pub(crate) fn expression_text(expression: &Expr, path: impl Fn(LeafId) -> String
                 stack.push((format!("{}.{of}", path(leaf)), 3));
                 continue;
             }
-            // Bits are those of leaves, above.
+            // Bits are handled with their leaves, above.
             ExprOp::Bit(_) => continue,
             ExprOp::Add => ("+", 1),
             ExprOp::Sub => ("-", 1),
@@ -86,7 +88,7 @@ pub(crate) fn expression_text(expression: &Expr, path: impl Fn(LeafId) -> String
         };
         let (Some(right), Some(left)) = (stack.pop(), stack.pop()) else { return "?".to_owned() };
         let wrap = |(text, l): (String, u8), least: u8| if l < least { format!("({text})") } else { text };
-        // Of two comparisons one is in parentheses.
+        // Of two nested comparisons, one is in parentheses.
         let least = level.max(1);
         stack.push((format!("{} {sign} {}", wrap(left, least), wrap(right, level + 1)), level));
     }
@@ -95,7 +97,7 @@ pub(crate) fn expression_text(expression: &Expr, path: impl Fn(LeafId) -> String
 
 struct ModelText<'d> {
     dtd: &'d Dtd,
-    /// The record whose leaf is predicted: its own leaves go without its name.
+    /// The record of the predicted leaf. Its own leaves are written without the record name.
     record: &'d Record,
 }
 

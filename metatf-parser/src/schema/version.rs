@@ -4,23 +4,24 @@ use super::{Dtd, METADATA};
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// A version, `major.median.minor`; ordered by its parts.
+/// A version `major.median.minor`, ordered by its parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version(pub [u32; 3]);
 
 impl Version {
-    /// Parses `1.2.0`.
+    /// Parses a version such as `1.2.0`.
     ///
     /// # Errors
-    /// What was expected.
+    /// Returns a message with the expected format.
     pub fn parse(text: &str) -> Result<Self, String> {
         let number = |part: &str| part.bytes().all(|b| b.is_ascii_digit()).then(|| part.parse().ok()).flatten();
         let parts: Option<Vec<u32>> = text.split('.').map(number).collect();
         let parts = parts.and_then(|parts| <[u32; 3]>::try_from(parts).ok());
-        parts.map(Self).ok_or_else(|| "expected a version of three numbers, like 1.2.0".to_owned())
+        parts.map(Self).ok_or_else(|| "expected a version of three numbers, such as 1.2.0".to_owned())
     }
 
-    /// Checks whether a program made for this version understands traces of another one: what is new with a minor step it passes over.
+    /// Checks whether a program built for this version can read traces of another version. It skips additions of a new
+    /// minor version.
     #[must_use]
     pub fn understands(self, other: Self) -> bool {
         self.0[..2] == other.0[..2]
@@ -35,10 +36,10 @@ impl fmt::Display for Version {
 }
 
 impl Dtd {
-    /// Returns the version: the annotation `version` that all tags have, `None` where none has it.
+    /// Returns the version: the annotation `version` of all tags, or `None` if no tag has it.
     ///
     /// # Errors
-    /// Why it is none: its form, or tags that differ.
+    /// Returns a message if the version is malformed or differs between tags.
     pub fn version(&self) -> Result<Option<Version>, String> {
         let tags = self.records.iter().skip(METADATA.0 as usize + 1).filter(|record| record.tag.is_some());
         let texts: BTreeSet<_> =

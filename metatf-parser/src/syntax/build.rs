@@ -1,4 +1,4 @@
-//! The pairs of one item to its node of the syntax tree. Recursion follows parentheses, at most 32 deep.
+//! Converts the pest pairs of one item to its syntax tree node. Recursion follows parentheses, at most 32 deep.
 
 use super::Rule;
 use crate::ast::{Computed, Count, FieldItem, Int, Name, SectionHead, Value};
@@ -9,7 +9,7 @@ use crate::span::Span;
 
 pub(super) type Pair<'t> = pest::iterators::Pair<'t, Rule>;
 
-/// An item, without what stands in its braces.
+/// An item without the content of its braces.
 pub(super) enum Item<'t> {
     Section { head: SectionHead<'t>, brace: Span },
     Record { name: Name<'t>, fields: FieldItem<'t>, brace: Option<Span> },
@@ -25,13 +25,14 @@ pub(super) struct RawProperty<'t> {
     pub(super) value_span: Span,
 }
 
-/// Makes nodes of the pairs of one item. A rule's parts are known to be there: `None` is for a grammar that has changed.
+/// A builder of nodes from the pairs of one item. The grammar guarantees the parts of a rule, so a method returns
+/// `None` only if the grammar and the builder disagree.
 pub(super) struct Builder<'l, 'r, 's> {
-    /// Where in the text the item starts: pest counts from there.
+    /// Offset of the item in the text, from which pest counts.
     pub(super) base: usize,
     pub(super) lexed: &'l Lexed,
     pub(super) report: &'r mut Reporter<'s>,
-    /// Whether the item has a mistake that pest does not see.
+    /// Whether the item has a mistake that pest does not detect.
     pub(super) broken: bool,
 }
 
@@ -41,7 +42,7 @@ impl Builder<'_, '_, '_> {
         Span::new(self.base + span.start(), self.base + span.end())
     }
 
-    /// Returns the place of a pair without the white space that an absent optional part leaves at its end.
+    /// Returns the span of a pair without the trailing whitespace that pest includes if an optional part is absent.
     pub(super) fn tight(&self, pair: &Pair) -> Span {
         let span = self.span(pair);
         let next = self.lexed.tokens.partition_point(|token| token.span.start() < span.end());
@@ -96,7 +97,7 @@ impl Builder<'_, '_, '_> {
         Some(FieldItem::Repeat { count, body: Box::new(self.field(body)) })
     }
 
-    /// Makes a leaf or nested record, or a composite.
+    /// Builds a leaf, a nested record or a group.
     fn field<'t>(&mut self, pair: Pair<'t>) -> FieldItem<'t> {
         match pair.as_rule() {
             Rule::group => FieldItem::Group(pair.into_inner().filter_map(|part| self.field_item(part)).collect()),
@@ -105,12 +106,12 @@ impl Builder<'_, '_, '_> {
     }
 
     fn property<'t>(&mut self, pair: Pair<'t>) -> Option<RawProperty<'t>> {
-        let mut path = Vec::with_capacity(2); // most have a field and a property
+        let mut path = Vec::with_capacity(2); // most paths have a field and a property
         let (mut quoted, mut value) = (false, None);
         for part in pair.into_inner() {
             match part.as_rule() {
                 Rule::name => path.push(self.name(&part)),
-                // What stands between the quotes, as it is written.
+                // The text between the quotes, verbatim.
                 Rule::string => {
                     let text = part.as_str();
                     path.push(Name { text: text.get(1..text.len() - 1)?, span: self.span(&part) });
@@ -124,7 +125,7 @@ impl Builder<'_, '_, '_> {
         Some(RawProperty { path, name, quoted, value: self.value(&name, value)?, value_span })
     }
 
-    /// Makes a number; one that does not fit 64 bits is reported.
+    /// Builds a number, and reports one that does not fit in 64 bits.
     pub(super) fn int(&mut self, pair: &Pair) -> Int {
         let span = self.span(pair);
         let (negative, digits) =
@@ -132,15 +133,15 @@ impl Builder<'_, '_, '_> {
         let magnitude = magnitude(digits).filter(|magnitude| !negative || *magnitude <= 1 << 63);
         if magnitude.is_none() {
             self.mistake(
-                Draft::new(Code::WideNumber, span, "a number does not fit 64 bits")
-                    .help("numbers go from -9223372036854775808 to 18446744073709551615"),
+                Draft::new(Code::WideNumber, span, "number does not fit in 64 bits")
+                    .help("numbers range from -9223372036854775808 to 18446744073709551615"),
             );
         }
         Int { negative, magnitude: magnitude.unwrap_or(0), span }
     }
 }
 
-/// Computes a number; `None` where it does not fit 64 bits.
+/// Parses a number, and returns `None` if it does not fit in 64 bits.
 fn magnitude(text: &str) -> Option<u64> {
     if let Some(characters) = text.strip_prefix('\'').and_then(|t| t.strip_suffix('\'')) {
         return Some(characters.bytes().fold(0, |number, byte| number << 8 | u64::from(byte)));

@@ -1,4 +1,4 @@
-//! Doc comments: a comment directly above a record, section or field property is its doc (spec 2).
+//! Doc comments: a comment directly above a record, section or field property documents it (spec 2).
 
 use crate::lexer::{Comment, Lexed};
 use crate::span::Source;
@@ -20,8 +20,8 @@ pub(super) fn doc_above(text: &str, source: &Source, lexed: &Lexed, index: usize
     join(text, block)
 }
 
-/// Returns the comment at the head of the DTD: the first block of comments, unless it is directly above a section or record,
-/// whose doc it is then.
+/// Returns the comment at the head of the DTD. This is the first block of comments, unless the block is directly above
+/// a section or record and so documents that definition.
 pub(super) fn head_doc(text: &str, source: &Source, lexed: &Lexed, item_has_doc: bool) -> Option<String> {
     let all = lexed.comments_before(0);
     let mut end = 1;
@@ -46,7 +46,7 @@ fn join(text: &str, comments: &[Comment]) -> Option<String> {
     (!doc.is_empty()).then_some(doc)
 }
 
-/// Returns a comment's text without its marks: `//`, `/*`, `*/` and a leading `*` of inner lines.
+/// Returns a comment's text without `//`, `/*`, `*/` and the leading `*` of inner lines.
 fn comment_lines(comment: &str) -> Vec<String> {
     if let Some(line) = comment.strip_prefix("//") {
         let line = line.trim_start_matches(['/', '!']);

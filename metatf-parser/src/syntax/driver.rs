@@ -1,5 +1,5 @@
-//! Goes through a DTD item by item, matches braces, and recovers after a mistake (spec 3.5: one run
-//! reports all errors it can find).
+//! Parses a DTD item by item, matches braces, and recovers after mistakes, so that a single run reports as many errors
+//! as possible (spec 3.5).
 
 use std::collections::HashSet;
 
@@ -15,7 +15,7 @@ use crate::span::Span;
 use crate::vocabulary::Property;
 use crate::words::value_text;
 
-/// Parses what it can; mistakes go to the reporter.
+/// Parses as much as possible, and reports mistakes.
 pub(crate) fn parse<'t>(text: &'t str, lexed: &Lexed, report: &mut Reporter) -> Ast<'t> {
     let mut driver = Driver {
         text,
@@ -53,18 +53,18 @@ struct Driver<'t, 'l, 'r, 's> {
     report: &'r mut Reporter<'s>,
     /// Index of the next token.
     at: usize,
-    /// Index of the token that ends the piece that pest got last, or the number of tokens.
+    /// Index of the token that ends the last piece passed to pest, or the number of tokens.
     piece_end: usize,
-    /// Whether the end of the text has been reported as a mistake.
+    /// Whether an unexpected end of the text has been reported.
     ended: bool,
-    /// Interpretation words that have been reported as names.
+    /// Interpretation words whose use as a name has been reported.
     reserved: HashSet<&'t str>,
     ast: Ast<'t>,
     /// The scope whose definitions are being parsed.
     scope: usize,
 }
 
-/// The scope whose braces are open: what to call it, and where they were opened.
+/// An open scope: its description for messages, and the location of its opening brace.
 struct Open {
     what: String,
     brace: Span,
@@ -84,12 +84,12 @@ impl<'t> Driver<'t, '_, '_, '_> {
         self.text.get(token.span.range())
     }
 
-    /// Checks for `section` and a name: a section's head, whatever stands around it.
+    /// Checks for `section` and a name, which start a section in any context.
     fn at_section(&self) -> bool {
         self.word(0) == Some("section") && self.word(1).is_some()
     }
 
-    /// Parses the definitions of a section, or of the whole text with its sections.
+    /// Parses the definitions of a section, or of the entire text with its sections.
     fn definitions(&mut self, section: Option<&Open>) {
         while let Some(token) = self.token(0) {
             if self.report.is_full() {
@@ -134,8 +134,8 @@ impl<'t> Driver<'t, '_, '_, '_> {
 
     fn stray_brace(&mut self, token: Token) {
         self.report.add(
-            Draft::new(Code::Brace, token.span, "this `}` closes nothing")
-                .help("take it out, or open a section")
+            Draft::new(Code::Brace, token.span, "unmatched `}`")
+                .help("remove it, or open a section")
                 .propose(token.span, ""),
         );
     }
@@ -143,7 +143,7 @@ impl<'t> Driver<'t, '_, '_, '_> {
     fn not_closed(&mut self, open: &Open, place: Span, when: &str) {
         self.report.add(
             Draft::new(Code::Brace, place, format!("{} is not closed {when}", open.what))
-                .label("a definition cannot stand here")
+                .label("a definition is not allowed here")
                 .also(open.brace, "opened here")
                 .help("add `}` before this line")
                 .replace(Span::at(place.start()), "}\n"),
@@ -162,8 +162,8 @@ impl<'t> Driver<'t, '_, '_, '_> {
         }
     }
 
-    /// Parses the item at the next token by a rule of the grammar; reports and recovers where it cannot. The pairs live while
-    /// the node is made of them.
+    /// Parses the item at the next token by a grammar rule; on failure, reports the mistake and recovers. The pairs are
+    /// dropped as soon as the node is built.
     fn pest(&mut self, rule: Rule) -> Option<Item<'t>> {
         let base = self.token(0)?.span.start();
         if self.lexed.statement_is_bad(self.at) {
@@ -186,7 +186,7 @@ impl<'t> Driver<'t, '_, '_, '_> {
         }
     }
 
-    /// Parses a statement, or the head of a record, that needs no grammar.
+    /// Parses a statement or the head of a record that does not need the grammar.
     fn plain(&mut self) -> Option<Item<'t>> {
         let (item, behind) = if self.is_mark(1, b':') {
             plain::record(self.text, self.lexed, self.at)?
@@ -198,8 +198,8 @@ impl<'t> Driver<'t, '_, '_, '_> {
         Some(item)
     }
 
-    /// Returns the text from `base`, where the next token starts, to where its item ends at the latest: to a `;` or a brace, or to
-    /// the `:` of another record. pest takes time in proportion to what it gets.
+    /// Returns the text from `base`, where the next token starts, to a token that must end the item: a `;`, a brace, or
+    /// the `:` of another record. pest takes time proportional to the length of its input.
     fn piece(&mut self, base: usize) -> Option<&'t str> {
         if self.piece_end <= self.at + 1 {
             let colon = self.at + 1;
@@ -215,7 +215,7 @@ impl<'t> Driver<'t, '_, '_, '_> {
         self.text.get(base..end)
     }
 
-    /// How many of the next tokens start before an offset.
+    /// Returns how many of the next tokens start before an offset.
     fn tokens_until(&self, offset: usize) -> usize {
         let rest = self.lexed.tokens.get(self.at..).unwrap_or_default();
         rest.iter().take_while(|token| token.span.start() < offset).count()
@@ -226,7 +226,7 @@ impl<'t> Driver<'t, '_, '_, '_> {
         if at_end && std::mem::replace(&mut self.ended, true) {
             return;
         }
-        // A field that is called like an interpretation is one mistake, however often it is named.
+        // An interpretation word as a field name is reported once, however often it occurs.
         let word = self.lexed.tokens.get(index).and_then(|t| self.text.get(t.span.range())).unwrap_or_default();
         if expected::is_reserved(word) && !self.reserved.insert(word) {
             return self.report.add_again();
@@ -235,8 +235,8 @@ impl<'t> Driver<'t, '_, '_, '_> {
         self.report.add(draft);
     }
 
-    /// Skips from token `index` to where something new starts: after a `;`, before a `}`, into a `{` (whose content is
-    /// parsed, and dropped), or before a line that starts like an item.
+    /// Skips from token `index` to the next possible start of an item: after a `;`, before a `}`, after a `{` (whose
+    /// content is parsed and discarded), or before a line that starts like an item.
     fn recover(&mut self, index: usize) {
         let first = self.at;
         let is_section = self.at_section();
@@ -270,7 +270,7 @@ impl<'t> Driver<'t, '_, '_, '_> {
         self.report.source.line_of(before.span.end()) < self.report.source.line_of(token.span.start())
     }
 
-    /// Parses, and drops, the content of a scope whose head has a mistake.
+    /// Parses and discards the content of a scope whose head has a mistake.
     fn skip_braces(&mut self, is_section: bool, brace: Span) {
         if is_section {
             let first = self.at;
@@ -284,7 +284,7 @@ impl<'t> Driver<'t, '_, '_, '_> {
         docs::doc_above(self.text, self.report.source, self.lexed, self.at).map(String::into_boxed_str)
     }
 
-    /// Returns the place from token `first` to the one that was read last.
+    /// Returns the span from token `first` to the token read last.
     fn extent(&self, first: usize) -> Span {
         let span = |index: usize| self.lexed.tokens.get(index).map(|token| token.span);
         let start = span(first).unwrap_or(Span::at(self.text.len()));
@@ -346,7 +346,7 @@ impl<'t> Driver<'t, '_, '_, '_> {
         Some(self.property(raw, first, doc))
     }
 
-    /// Makes a property. `first` is its first token; its last, the `;`, has just been read.
+    /// Builds a property. `first` is the index of its first token; the last one, its `;`, has just been read.
     fn property(&self, raw: RawProperty<'t>, first: usize, doc: Option<Box<str>>) -> Setting<'t> {
         let RawProperty { path, name, quoted, value, value_span } = raw;
         let property = Property::named(name.text).filter(|_| !quoted);

@@ -1,4 +1,4 @@
-//! A pest error in plain words.
+//! Describes a pest error in plain language.
 
 use pest::error::{Error, ErrorVariant, InputLocation};
 
@@ -10,19 +10,19 @@ use crate::schema::InterpretationWord;
 use crate::span::{Source, Span};
 use crate::vocabulary::Property;
 
-/// Checks whether this word is an interpretation and so no name (spec 2).
+/// Checks whether the word is an interpretation and so cannot be a name (spec 2).
 pub(super) fn is_reserved(word: &str) -> bool {
     InterpretationWord::named(word).is_some()
 }
 
-/// Returns where pest stopped, in the text that it was given.
+/// Returns the offset at which pest stopped, relative to its input.
 pub(super) fn offset(error: &Error<Rule>) -> usize {
     match error.location {
         InputLocation::Pos(at) | InputLocation::Span((at, _)) => at,
     }
 }
 
-/// Returns the rules that would have gone on there.
+/// Returns the rules that could have matched at that offset.
 pub(super) fn rules(error: &Error<Rule>) -> &[Rule] {
     match &error.variant {
         ErrorVariant::ParsingError { positives, .. } => positives,
@@ -30,8 +30,8 @@ pub(super) fn rules(error: &Error<Rule>) -> &[Rule] {
     }
 }
 
-/// Returns the diagnostic for token `index` where one of `rules` was expected. At the end of the text `index` is the number of
-/// tokens.
+/// Returns the diagnostic for token `index` where one of `rules` was expected. At the end of the text, `index` is the
+/// number of tokens.
 pub(super) fn explain(rules: &[Rule], text: &str, source: &Source, lexed: &Lexed, index: usize) -> Draft {
     let expected = list(rules);
     let Some(token) = lexed.tokens.get(index) else {
@@ -44,12 +44,14 @@ pub(super) fn explain(rules: &[Rule], text: &str, source: &Source, lexed: &Lexed
     if token.kind == Kind::Unknown {
         return Draft::new(Code::UnknownCharacter, token.span, format!("unexpected character `{}`", escape(found)))
             .label(format!("expected {expected}"))
-            .help("outside of comments and strings a DTD holds names, numbers and `{ } ( ) : ; , . * / % + - =`");
+            .help(
+                "outside of comments and strings, a DTD contains only names, numbers and `{ } ( ) : ; , . * / % + - =`",
+            );
     }
     if is_reserved(found) && ![Rule::value, Rule::int, Rule::missing_equals].iter().any(|rule| rules.contains(rule)) {
         return Draft::new(Code::ReservedWord, token.span, format!("`{found}` is an interpretation, not a name"))
             .label(format!("expected {expected}"))
-            .help("call it something else: the interpretation words are reserved");
+            .help("choose a different name: the interpretation words are reserved");
     }
     if let Some(draft) = missing_semicolon(rules, source, lexed, index).or_else(|| missing_comma(rules, lexed, index)) {
         return draft;
@@ -58,7 +60,7 @@ pub(super) fn explain(rules: &[Rule], text: &str, source: &Source, lexed: &Lexed
     let draft = Draft::new(Code::Syntax, place, format!("expected {expected}, found `{}`", shorten(found)))
         .label(format!("expected {expected}"))
         .help(help(rules, found));
-    // A mark whose place says that it is missing.
+    // A missing punctuation mark that the position identifies.
     let Some(before) = index.checked_sub(1).and_then(|before| lexed.tokens.get(before)) else { return draft };
     let is_property = text.get(before.span.range()).is_some_and(|word| Property::named(word).is_some());
     if rules.contains(&Rule::missing_equals) && is_property {
@@ -70,7 +72,7 @@ pub(super) fn explain(rules: &[Rule], text: &str, source: &Source, lexed: &Lexed
     }
 }
 
-/// Reports a `;` that is missing at the end of a line there, not at the next line's start.
+/// Reports a missing `;` at the end of the line, not at the start of the next line.
 fn missing_semicolon(rules: &[Rule], source: &Source, lexed: &Lexed, index: usize) -> Option<Draft> {
     let token = lexed.tokens.get(index)?;
     let before = lexed.tokens.get(index.checked_sub(1)?)?;
@@ -80,13 +82,13 @@ fn missing_semicolon(rules: &[Rule], source: &Source, lexed: &Lexed, index: usiz
         || {
             Draft::new(Code::Syntax, Span::at(before.span.end()), "expected `;` after the property's value")
                 .label("expected `;`")
-                .help("every property ends with `;`")
+                .help("every property must end with `;`")
                 .replace(Span::at(before.span.end()), ";")
         },
     )
 }
 
-/// Reports two fields side by side where the first ends.
+/// Reports a missing comma between two fields at the end of the first.
 fn missing_comma(rules: &[Rule], lexed: &Lexed, index: usize) -> Option<Draft> {
     let token = lexed.tokens.get(index)?;
     let before = lexed.tokens.get(index.checked_sub(1)?)?;
@@ -95,7 +97,7 @@ fn missing_comma(rules: &[Rule], lexed: &Lexed, index: usize) -> Option<Draft> {
         Draft::new(Code::Syntax, Span::at(before.span.end()), "expected `,` between two fields")
             .label("expected `,`")
             .also(token.span, "the next field")
-            .help("fields are listed like this: `(tag, size, n*item, (a, b))`")
+            .help("write a list of fields as `(tag, size, n*item, (a, b))`")
             .replace(Span::at(before.span.end()), ",")
     })
 }
@@ -106,27 +108,27 @@ fn help(rules: &[Rule], found: &str) -> &'static str {
     } else if rules.contains(&Rule::section_head) || rules.contains(&Rule::item) {
         "write `section NAME NUMBER { ... }`, `record: (field, ...) { ... }` or `field.property = value;`"
     } else if rules.contains(&Rule::block_item) || rules.contains(&Rule::property) {
-        "a record's block holds properties: `field.property = value;`"
+        "a record's block contains properties: `field.property = value;`"
     } else if rules.contains(&Rule::value) {
-        "a value is an interpretation (`none`, `delta 0`, ...), a number, an expression, a string or a word"
+        "a value must be an interpretation (`none`, `delta 0`, ...), a number, an expression, a string or a word"
     } else if rules.contains(&Rule::field_item) {
-        "fields are listed like this: `(tag, size, n*item, (a, b))`"
+        "write a list of fields as `(tag, size, n*item, (a, b))`"
     } else if rules.contains(&Rule::missing_equals) || rules.contains(&Rule::missing_dot) {
-        "a property is written `field.property = value;`"
+        "write a property as `field.property = value;`"
     } else if found == "-" && rules.contains(&Rule::int) {
-        "a sign stands directly before its digits"
+        "a sign must directly precede the digits"
     } else if rules.contains(&Rule::int) {
-        "numbers are decimal or hexadecimal: 42, 0x2a, 1_000; a section's name is followed by its number"
+        "numbers are decimal or hexadecimal: 42, 0x2a, 1_000; the number of a section follows its name"
     } else if rules.contains(&Rule::missing_semicolon) {
-        "every property ends with `;`"
+        "every property must end with `;`"
     } else if rules.contains(&Rule::missing_colon) {
-        "a record is written `record: (field, ...) { ... }`, a property `field.property = value;`"
+        "write a record as `record: (field, ...) { ... }`, and a property as `field.property = value;`"
     } else {
-        "the grammar is in section 2 of the language's specification"
+        "for the grammar, see section 2 of the language specification"
     }
 }
 
-/// Returns a token's place; of a long one its start.
+/// Returns the span of a token, or only the start of a long token.
 fn token_place(token: &Token, text: &str) -> Span {
     let end = text.get(token.span.range()).and_then(|t| t.char_indices().nth(40)).map(|(i, _)| token.span.start() + i);
     Span::new(token.span.start(), end.unwrap_or(token.span.end()))
@@ -158,7 +160,7 @@ fn list(rules: &[Rule]) -> String {
     }
 }
 
-/// Checks for a rule that is tried for the sake of its message only and is never what should stand there.
+/// Checks for a rule that exists only to improve messages and is never a valid alternative.
 fn is_lookalike(rule: Rule) -> bool {
     matches!(rule, Rule::lookalike | Rule::heap_start | Rule::wrong_predictor | Rule::wrong_role | Rule::wrong_by)
 }
@@ -211,7 +213,7 @@ fn words_for(rule: Rule) -> &'static str {
         Rule::freed_word => "`freed`",
         Rule::used_word => "`used`",
         Rule::by_word | Rule::wrong_by => "`by`",
-        // No token, or silent: pest does not report them.
+        // pest does not report these rules, because they are not tokens or are silent.
         Rule::WHITESPACE
         | Rule::COMMENT
         | Rule::line_comment
@@ -238,6 +240,6 @@ fn words_for(rule: Rule) -> &'static str {
         | Rule::comma
         | Rule::dot
         | Rule::star
-        | Rule::equals => "white space",
+        | Rule::equals => "whitespace",
     }
 }

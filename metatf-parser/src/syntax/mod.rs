@@ -1,5 +1,5 @@
-//! Text to syntax tree (spec 2): [`driver`] goes from item to item, pest parses each by the grammar `metatf.pest`, [`build`],
-//! [`values`] and [`model`] make the tree of its pairs, and [`expected`] puts an error into words.
+//! Parses text to a syntax tree (spec 2). [`driver`] iterates over items and pest parses each by the grammar
+//! `metatf.pest`. [`build`], [`values`] and [`model`] convert the pairs to the tree, and [`expected`] describes errors.
 
 mod build;
 mod docs;
@@ -13,7 +13,7 @@ use pest_derive::Parser;
 
 pub(crate) use driver::parse;
 
-/// pest's parser for `metatf.pest`.
+/// The pest parser for `metatf.pest`.
 #[derive(Parser)]
 #[grammar = "metatf.pest"]
 struct Grammar;

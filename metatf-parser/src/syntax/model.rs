@@ -1,4 +1,4 @@
-//! The pairs of a `predicted` value to its model.
+//! Converts the pest pairs of a `predicted` value to its model.
 
 use super::Rule;
 use super::build::{Builder, Pair};
@@ -38,7 +38,7 @@ impl Builder<'_, '_, '_> {
         Some(Predictor { kind, by: by.and_then(field_path), span })
     }
 
-    /// Reports the wrong word.
+    /// Reports the unknown word.
     pub(super) fn misspelt_model(&mut self, pair: Pair) {
         for part in pair.clone().into_inner() {
             let draft = match part.as_rule() {

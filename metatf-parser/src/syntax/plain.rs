@@ -1,6 +1,7 @@
-//! What most of a DTD is made of, by its tokens: heads of records, `name: (a, b, n*c) {`, and statements, `path.property = value;`, where
-//! the value is a decimal number, a string without escapes, a reference, or an interpretation with decimal numbers or a reference. The
-//! grammar gives the same for them and takes many times as long; all else, and each mistake, is left to it.
+//! Fast path that parses the most common constructs directly from tokens. These are heads of records,
+//! `name: (a, b, n*c) {`, and statements, `path.property = value;`, with a simple value: a decimal number, a string
+//! without escapes, a reference, or an interpretation with decimal numbers or a reference. The grammar produces the same
+//! nodes but takes many times as long. All other constructs, and all mistakes, are left to the grammar.
 
 use super::build::{Item, RawProperty};
 use super::expected::is_reserved;
@@ -9,7 +10,7 @@ use crate::lexer::{Kind, Lexed, Token};
 use crate::schema::{self, InterpretationWord};
 use crate::span::Span;
 
-/// Reads the statement that begins at a token; returns it with the index behind its `;`.
+/// Parses the statement that starts at a token. Returns it with the index after its `;`.
 pub(super) fn property<'t>(text: &'t str, lexed: &Lexed, first: usize) -> Option<(RawProperty<'t>, usize)> {
     if lexed.statement_is_bad(first) {
         return None;
@@ -23,7 +24,7 @@ pub(super) fn property<'t>(text: &'t str, lexed: &Lexed, first: usize) -> Option
     Some((RawProperty { path, name, quoted: false, value, value_span }, tokens.at))
 }
 
-/// Reads the head of the record that begins at a token; returns it with the index behind its `{` or `;`.
+/// Parses the head of the record that starts at a token. Returns it with the index after its `{` or `;`.
 pub(super) fn record<'t>(text: &'t str, lexed: &Lexed, first: usize) -> Option<(Item<'t>, usize)> {
     if lexed.statement_is_bad(first) {
         return None;
@@ -46,7 +47,7 @@ struct Tokens<'t, 'l> {
 }
 
 impl<'t> Tokens<'t, '_> {
-    /// Takes the next token if it is of this kind.
+    /// Consumes the next token if it has this kind.
     fn next(&mut self, kind: Kind) -> Option<(&'t str, Span)> {
         let Token { span, .. } = self.lexed.tokens.get(self.at).copied().filter(|token| token.kind == kind)?;
         self.at += 1;
@@ -58,9 +59,9 @@ impl<'t> Tokens<'t, '_> {
         Some(Name { text, span })
     }
 
-    /// Reads names with dots between.
+    /// Parses dot-separated names.
     fn path(&mut self) -> Option<Vec<Name<'t>>> {
-        let mut path = Vec::with_capacity(2); // most have a field and a property
+        let mut path = Vec::with_capacity(2); // most paths have a field and a property
         loop {
             path.push(self.name()?);
             if self.next(Kind::Mark(b'.')).is_none() {
@@ -69,7 +70,7 @@ impl<'t> Tokens<'t, '_> {
         }
     }
 
-    /// Recursion follows parentheses, at most 32 deep.
+    /// Parses an item of a field list. Recursion follows parentheses, at most 32 deep.
     fn field_item(&mut self) -> Option<FieldItem<'t>> {
         if self.next(Kind::Mark(b'(')).is_some() {
             return self.group();
@@ -85,7 +86,7 @@ impl<'t> Tokens<'t, '_> {
         Some(FieldItem::Repeat { count: Count::Name(name), body: Box::new(body) })
     }
 
-    /// Reads what stands behind a `(`. One with an expression, which counts, is left to the grammar.
+    /// Parses the rest of a group after its `(`. An expression in parentheses, used as a count, is left to the grammar.
     fn group(&mut self) -> Option<FieldItem<'t>> {
         let mut items = vec![self.field_item()?];
         while self.next(Kind::Mark(b',')).is_some() {
@@ -98,7 +99,7 @@ impl<'t> Tokens<'t, '_> {
         Some(FieldItem::Group(items))
     }
 
-    /// Reads `path.value` or `path.width`.
+    /// Parses `path.value` or `path.width`.
     fn reference(&mut self) -> Option<Reference<'t>> {
         let mut path = self.path()?;
         let (first, last) = (*path.first()?, path.pop()?);
@@ -173,7 +174,7 @@ mod tests {
         }
     }
 
-    /// What the grammar makes of the item.
+    /// Returns the item as parsed by the grammar.
     fn by_grammar(text: &str, lexed: &Lexed, first: usize, source: &Source) -> String {
         let base = lexed.tokens[first].span.start();
         let mut report = Reporter::new(source);
@@ -182,7 +183,7 @@ mod tests {
         shown(&builder.item(pair.into_inner().next().unwrap()).unwrap())
     }
 
-    /// How many items are plain, of all that begin behind `;`, `{` or `}`.
+    /// Returns the number of items on the fast path, and of all items that start after `;`, `{` or `}`.
     fn compare(text: &str) -> (usize, usize) {
         let source = Source::new(text.as_bytes());
         let mut report = Reporter::new(&source);
@@ -271,7 +272,7 @@ mod tests {
     fn of_all_vectors() {
         let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let mut folders: Vec<_> = ["dtds", "tests/vectors"].map(|folder| root.join(folder)).into();
-        // The package of this crate is without them.
+        // The published package of this crate does not contain these directories.
         folders.retain(|folder| folder.exists());
         if folders.is_empty() {
             return;

@@ -1,4 +1,5 @@
-//! The pairs of a property's value to its node of the syntax tree. Recursion follows parentheses, at most 32 deep.
+//! Converts the pest pairs of a property's value to its syntax tree node. Recursion follows parentheses, at most 32
+//! deep.
 
 use super::Rule;
 use super::build::{Builder, Pair};
@@ -9,12 +10,12 @@ use crate::schema::{Comparison, InterpretationWord};
 use crate::suggest::unknown_interpretation;
 use crate::vocabulary::Property;
 
-/// Steps of an expression, operands and operators together. No format needs more; code made from an expression nests
-/// as deep as it is long.
+/// Maximum number of steps (operands and operators) in an expression. No format needs more, and code generated from an
+/// expression nests as deep as the expression is long.
 const MOST_STEPS: usize = 1000;
 
 impl Builder<'_, '_, '_> {
-    /// Makes a value; one with a mistake, which is reported, is [`Value::Broken`].
+    /// Builds a value. A value with a mistake, which is reported, becomes [`Value::Broken`].
     pub(super) fn value<'t>(&mut self, property: &Name, pair: Pair<'t>) -> Option<Value<'t>> {
         let inner = pair.into_inner().next()?;
         let value = match inner.as_rule() {
@@ -62,14 +63,14 @@ impl Builder<'_, '_, '_> {
         let reference = self.reference(pair)?;
         if reference.of != Aspect::Value || reference.path.len() < 2 {
             self.mistake(
-                Draft::new(Code::BadReference, reference.span, "a base is the value of a record's field")
+                Draft::new(Code::BadReference, reference.span, "a base must be the value of a record's field")
                     .help("write `baseOffset RECORD.FIELD.value`"),
             );
         }
         Some(reference)
     }
 
-    /// Makes a reference, which ends in `.value`, `.width` or `.bit N`.
+    /// Builds a reference, which ends in `.value`, `.width` or `.bit N`.
     fn reference<'t>(&mut self, pair: Pair<'t>) -> Option<Reference<'t>> {
         let span = self.tight(&pair);
         let (numbers, names): (Vec<_>, Vec<_>) = pair.into_inner().partition(|part| part.as_rule() == Rule::bit_number);
@@ -83,33 +84,35 @@ impl Builder<'_, '_, '_> {
         };
         if of.is_none() {
             let message = match numbers.first() {
-                Some(number) => format!("`{} {}` of a field cannot be computed with", last.text, number.as_str()),
-                None => format!("`{}` of a field cannot be computed with", last.text),
+                Some(number) => {
+                    format!("`{} {}` of a field cannot be used in an expression", last.text, number.as_str())
+                }
+                None => format!("`{}` of a field cannot be used in an expression", last.text),
             };
             self.mistake(
                 Draft::new(Code::BadReference, last.span, message)
-                    .help("a reference ends in `.value`, `.width` or `.bit N`, N from 0 to 63"),
+                    .help("a reference must end in `.value`, `.width` or `.bit N`, with N from 0 to 63"),
             );
         }
         Some(Reference { path, of: of.unwrap_or(Aspect::Value), span })
     }
 
-    /// Makes an expression of a pair of it, or of one in parentheses.
+    /// Builds an expression from its pair, or from one in parentheses.
     pub(super) fn expression<'t>(&mut self, pair: Pair<'t>) -> Expression<'t> {
         let span = self.tight(&pair);
         let mut steps = Steps::default();
         self.postfix(pair, &mut steps);
         if steps.count > MOST_STEPS {
             self.mistake(
-                Draft::new(Code::LongExpression, span, "an expression is too long")
+                Draft::new(Code::LongExpression, span, "expression is too long")
                     .help(format!("at most {MOST_STEPS} operands and operators")),
             );
         }
         Expression { steps: steps.list }
     }
 
-    /// Makes operands and operators postfix (spec 2 `expr`, `sum`, `mul`): `*`, `/`, `%` before `+` and `-`, these before a
-    /// comparison, left to right.
+    /// Converts operands and operators to postfix order (spec 2 `expr`, `sum`, `mul`): `*`, `/`, `%` before `+` and
+    /// `-`, and these before a comparison, from left to right.
     fn postfix<'t>(&mut self, pair: Pair<'t>, steps: &mut Steps<'t>) {
         let mut waiting: Vec<Operator> = Vec::new();
         for part in pair.into_inner() {
@@ -129,7 +132,7 @@ impl Builder<'_, '_, '_> {
         steps.extend(waiting.into_iter().rev().map(Step::Operator));
     }
 
-    /// Reports a word with numbers behind it: an interpretation that does not exist, or numbers where the property ends.
+    /// Reports a word followed by numbers: an unknown interpretation, or numbers after the end of the property.
     fn misspelt(&mut self, property: &Name, pair: Pair) -> Option<()> {
         let mut parts = pair.clone().into_inner();
         let (word, number) = (parts.next()?, parts.next()?);
@@ -138,13 +141,13 @@ impl Builder<'_, '_, '_> {
         } else {
             let found = self.first_token(&number);
             Draft::new(Code::Syntax, self.tight(&number), format!("expected `;`, found `{found}`"))
-                .help("a property is written `field.property = value;`")
+                .help("write a property as `field.property = value;`")
         });
         self.wide_numbers(pair);
         Some(())
     }
 
-    /// Reports numbers that do not fit 64 bits, in a value that is dropped.
+    /// Reports numbers that do not fit in 64 bits, in a value that is discarded.
     pub(super) fn wide_numbers(&mut self, pair: Pair) {
         for number in pair.into_inner().flatten().filter(|part| part.as_rule() == Rule::int) {
             self.int(&number);
@@ -163,7 +166,7 @@ fn operator(text: &str) -> Operator {
     }
 }
 
-/// The steps of an expression. More than are allowed are counted, not kept.
+/// The steps of an expression. Steps beyond the limit are counted but not stored.
 #[derive(Default)]
 struct Steps<'t> {
     list: Vec<Step<'t>>,
@@ -175,7 +178,7 @@ impl<'t> Steps<'t> {
         self.count += 1;
         if self.count <= MOST_STEPS {
             if self.count == 1 {
-                self.list.reserve_exact(1); // most are a number alone
+                self.list.reserve_exact(1); // most expressions are a single number
             }
             self.list.push(step);
         }
@@ -186,7 +189,7 @@ impl<'t> Steps<'t> {
     }
 }
 
-/// Returns a string's text: the lexer has checked its escapes.
+/// Returns the text of a string literal. The lexer has already checked its escapes.
 fn unescape(literal: &str) -> String {
     let inner = literal.strip_prefix('"').and_then(|s| s.strip_suffix('"')).unwrap_or(literal);
     let mut out = String::with_capacity(inner.len());

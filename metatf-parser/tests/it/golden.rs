@@ -1,5 +1,5 @@
-//! Each `diagnostics/NAME.dtd` has mistakes; the snapshot `NAME.snap` is what is said about them. One without its DTD fails,
-//! as does one that is missing.
+//! Each `diagnostics/NAME.dtd` contains mistakes, and the snapshot `NAME.snap` contains the resulting diagnostics. The
+//! test fails if a DTD or a snapshot is missing.
 #![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests, which may
 
 use std::collections::BTreeSet;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use metatf_parser::{Code, explain, parse, render};
 
-/// Codes that only a large text shows; `hostile.rs` has it.
+/// Codes that only a large text triggers; `hostile.rs` tests them.
 const LARGE: [Code; 2] = [Code::TooLarge, Code::LargeSchema];
 
 fn folder() -> PathBuf {

@@ -1,4 +1,4 @@
-//! Spec 7: no input panics, overflows the stack, or takes long or much memory.
+//! Spec 7: no input causes a panic or a stack overflow, or takes much time or memory.
 #![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests, which may
 
 use std::fmt::Write as _;
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use metatf_parser::{Code, Parsed, format, parse, render};
 
-/// Parses, renders and formats; a generous limit, for slow machines and debug builds.
+/// Parses, renders and formats within a time limit that allows for slow machines and debug builds.
 fn survives(what: &str, text: &[u8]) -> Parsed {
     let start = Instant::now();
     let parsed = parse("hostile.dtd", text);
@@ -87,7 +87,7 @@ fn many_of_everything() {
     survives("strings", "a.doc = \"\n".repeat(10_000).as_bytes());
 }
 
-/// One model, and very many leaves that would each have it.
+/// A single model that a very large number of leaves would each copy.
 #[test]
 fn large_models() {
     let misses = "section m 1 { e: (v) { v.width = 8; v.interpretation = none; } }";
@@ -133,7 +133,7 @@ fn large_and_odd_texts() {
     survives("wide characters", "\u{10FFFF}é".repeat(10_000).as_bytes());
 }
 
-/// Every prefix of a real DTD, and every text with one byte changed.
+/// Every prefix of a real DTD, and every text that differs from it in one byte.
 #[test]
 fn near_misses() {
     let text = b"tag.width = 1; x.width = 2; // c\nsection s 1 { p: (n*(x, y)); /* d */\n r: (tag, p, vfield, z) { \
@@ -151,7 +151,7 @@ fn near_misses() {
     }
 }
 
-/// Warnings do not crowd out an error, and nothing after the hundredth error is looked at.
+/// Warnings do not displace an error, and the parser stops after the hundredth error.
 #[test]
 fn at_most_a_hundred() {
     let warnings: String = (0..500).map(|i| format!("a{i}.width = 1;\n")).collect();
@@ -163,7 +163,7 @@ fn at_most_a_hundred() {
     assert_eq!(parse("errors.dtd", "a.;\n".repeat(500).as_bytes()).errors(), 100);
 }
 
-/// Comments and strings may make a text long, small pieces may not.
+/// Comments and strings may make a text long, but small tokens may not.
 #[test]
 fn many_pieces() {
     survives("lines of comments", ("//\n".repeat(200_000) + "a: b;").as_bytes());

@@ -1,4 +1,4 @@
-//! Rules without traces: each finds what it is for, a comment keeps it silent, and edits leave a DTD that checks.
+//! Rules without traces: each reports its findings, a comment suppresses it, and applying an edit leaves a valid DTD.
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
 use metatf_parser::schema::Origin;
@@ -10,7 +10,7 @@ fn found(text: &str) -> Vec<Finding> {
     lint(text.as_bytes(), &index, |_| true)
 }
 
-/// The findings of these rules, as `rule line:column message`.
+/// Returns the findings of these rules, as `rule line:column message`.
 fn of(rules: &[Rule], text: &str) -> Vec<String> {
     let found = found(text).into_iter().filter(|finding| rules.contains(&finding.rule));
     found.map(|f| format!("{} {}:{} {}", f.rule.name(), f.primary.line, f.primary.column, f.message)).collect()
@@ -85,13 +85,13 @@ section a 1 {
     let found: Vec<_> = found.iter().filter(|finding| finding.rule == Rule::OverriddenProperty).collect();
     let messages: Vec<_> = found.iter().map(|finding| finding.message.as_str()).collect();
     let wanted = [
-        "`size.width` has no effect: each field that it is for has another nearer by",
-        "`state.values` has no effect: each field that it is for has another nearer by",
+        "`size.width` has no effect: a nearer setting overrides it for each of its fields",
+        "`state.values` has no effect: a nearer setting overrides it for each of its fields",
     ];
     assert_eq!(messages, wanted);
     let edited = found[0].suggestion.as_ref().unwrap().apply(text.as_bytes()).unwrap();
     assert_eq!(String::from_utf8(edited).unwrap(), text.replacen("size.width = 4; ", "", 1));
-    // One record that has not its own is enough.
+    // One record without its own setting is enough.
     let used = text.replace("size.width = 8;", "");
     assert_eq!(of(&[Rule::OverriddenProperty], &used).len(), 1);
 }
@@ -108,9 +108,9 @@ section Log 1 {
 section log 2 { q: (tag) { tag.value = 4; } }
 ";
     let wanted = [
-        "similar-names 5:5 records `r` and `R` differ only by case or underscores",
-        "similar-names 5:14 fields `callSite` and `callsite` differ only by case or underscores",
-        "similar-names 7:9 sections `Log` and `log` differ only by case or underscores",
+        "similar-names 5:5 records `r` and `R` differ only in case or underscores",
+        "similar-names 5:14 fields `callSite` and `callsite` differ only in case or underscores",
+        "similar-names 7:9 sections `Log` and `log` differ only in case or underscores",
     ];
     assert_eq!(of(&[Rule::SimilarNames], text), wanted);
 }
@@ -125,7 +125,7 @@ fn comments_allow() {
     assert_eq!(of(&DOCS, other), ["undocumented-record 4:15 record `r` has no documentation"]);
 }
 
-/// Errors first: what half a text says may be meant otherwise.
+/// A text with errors has no findings, because the rest may be misread.
 #[test]
 fn a_text_with_errors_has_no_findings() {
     let text = b"section a 1 { r: (tag, x) { tag.value = 4; } }";
@@ -134,8 +134,8 @@ fn a_text_with_errors_has_no_findings() {
     assert_eq!(lint(text, &index, |_| true), []);
 }
 
-/// On the DTDs of all good vectors, with statements copied to where they may have no effect: an edit that is certain leaves the same
-/// meaning, any edit leaves a DTD that checks, and removes what it is for.
+/// Runs the rules on the DTDs of all valid vectors, with statements copied to places where they may have no effect. A
+/// certain edit preserves the meaning, and any edit leaves a valid DTD and removes its finding.
 #[test]
 fn edits_leave_a_dtd_that_checks() {
     let good = metatf_test::root().join("tests/vectors/good");
@@ -170,7 +170,7 @@ fn edits_leave_a_dtd_that_checks() {
     assert!(findings > 100 && edits > 20, "{findings} findings, {edits} edits");
 }
 
-/// Sets at the top level what a record's block sets, so that it has no effect there, unless another record needs it.
+/// Copies the settings of a record's block to the top level, where they have no effect unless another record uses them.
 fn with_overridden(text: &str) -> String {
     let index = index(text.as_bytes());
     let mut out = text.to_owned();

@@ -1,4 +1,4 @@
-//! The tests of the language: diagnostics, the resolver, hostile texts, the vectors.
+//! Tests of the language: diagnostics, the resolver, hostile texts and the vectors.
 
 mod golden;
 mod hostile;
@@ -11,6 +11,6 @@ mod schema;
 mod suggestions;
 mod vectors;
 
-/// Tests of memory ask it, each in a process of its own.
+/// Counts allocations for the memory tests, each of which runs in its own process.
 #[global_allocator]
 static ALLOCATOR: metatf_test::Counting = metatf_test::Counting::new();

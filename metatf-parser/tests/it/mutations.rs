@@ -1,5 +1,5 @@
-//! Texts near the vectors: pieces taken out, doubled, moved, comments and line breaks put in. Nothing panics, and what
-//! can be formatted keeps its meaning, its docs and, formatted again, its layout.
+//! Mutates the vectors: removes, duplicates and moves pieces, and inserts comments and line breaks. Nothing panics. A
+//! text that can be formatted keeps its meaning and docs, and formatting it again changes nothing.
 
 #![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests, which may
 
@@ -8,7 +8,7 @@ use std::path::Path;
 
 use metatf_parser::{format, parse};
 
-/// A small generator of numbers (xorshift), so that each run is the same.
+/// A small random number generator (xorshift) that makes every run the same.
 struct Numbers(u64);
 
 impl Numbers {
@@ -29,7 +29,7 @@ fn texts() -> Vec<String> {
     texts
 }
 
-/// Words, single marks and runs of white space.
+/// Splits a text into words, single marks and runs of whitespace.
 fn pieces(text: &str) -> Vec<String> {
     let mut pieces: Vec<String> = Vec::new();
     let class = |c: char| {
@@ -60,7 +60,7 @@ fn mutate(pieces: &[String], numbers: &mut Numbers) -> String {
             0 => drop(out.remove(at)),
             1 => out.insert(at, out[other].clone()),
             2 => out.swap(at, other),
-            // Comments and line breaks leave most texts valid.
+            // Inserted comments and line breaks leave most texts valid.
             3..=9 => out.insert(at, INSERTS[numbers.below(5)].to_owned()),
             _ => out.insert(at, INSERTS[numbers.below(INSERTS.len())].to_owned()),
         }
@@ -71,7 +71,7 @@ fn mutate(pieces: &[String], numbers: &mut Numbers) -> String {
     out.concat()
 }
 
-/// What the formatter never touches: all but white space, optional marks and the byte-order mark.
+/// Returns the part that the formatter preserves: everything but whitespace, optional marks and the byte-order mark.
 fn substance(text: &str) -> String {
     text.chars().filter(|c| !c.is_whitespace() && !";,\u{FEFF}".contains(*c)).collect()
 }

@@ -1,4 +1,4 @@
-//! The interpretation `predicted`: models, the fields they go by, sharing, and words that stay names.
+//! The interpretation `predicted`: models, the fields they use, sharing, and words that can still be names.
 #![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests, which may
 
 use metatf_parser::schema::{
@@ -18,7 +18,7 @@ fn codes(text: &str) -> Vec<Code> {
     parse("test.dtd", format!("{MISSES} {text}").as_bytes()).diagnostics.iter().map(|d| d.code).collect()
 }
 
-/// A leaf by the names of its record and itself.
+/// Returns the IDs of a leaf and its record, given their names.
 fn at(dtd: &Dtd, record: &str, path: &[&str]) -> (RecordId, LeafId) {
     let index = dtd.records.iter().position(|r| r.name == record).unwrap();
     (RecordId(u32::try_from(index).unwrap()), dtd.records[index].leaf_at(path).unwrap().0)
@@ -55,7 +55,7 @@ fn every_predictor() {
     assert_eq!(kinds.iter().map(|(kind, _)| kind.candidates()).sum::<u8>(), 9);
     assert_eq!(model(&dtd, "a", &["x"]).section, 2);
     assert_eq!(predictors(&dtd, "b", &["x"]), [Predictor { kind: PredictorKind::LastValue(16), by: None }]);
-    // A code is a byte where the DTD gives no width.
+    // A code is one byte unless the DTD sets a width.
     let width = |record| dtd.records.iter().find(|r| r.name == record).unwrap().leaf_at(&["x"]).unwrap().1;
     assert_eq!((width("a").width.clone(), &width("a").width_origin), (Width::Number(1), &None));
     assert_eq!(width("b").width, Width::Number(3));
@@ -114,7 +114,7 @@ fn what_a_path_means() {
     assert_eq!(by("over", &["z"]), Some(at(&dtd, "over", &["x"])), "not one in a repetition that is over");
 }
 
-/// Spec 3.2, 3.3: what is predicted may count and give lengths.
+/// Spec 3.2, 3.3: predicted fields may be counts and lengths.
 #[test]
 fn counts_and_lengths() {
     let dtd = dtd("section s 1 { n.interpretation = predicted 1 stride 2; v.width = 1; v.interpretation = none;
@@ -146,7 +146,7 @@ fn the_words_of_models_are_names_elsewhere() {
     assert_eq!(codes("section s 1 { r: (tag, predicted) { tag.value = 4; } }"), [Code::ReservedWord]);
 }
 
-/// Spec 4: as with `delta`, from one property of a section or of the top level.
+/// Spec 4: as with `delta`, leaves share state if the same property of a section or the top level sets their model.
 #[test]
 fn sharing() {
     let cells = |text: &str| -> [u32; 2] {
@@ -219,7 +219,7 @@ x.doc=\"at\";} size.width=4;size.interpretation=predicted 1 heap   freed by r . 
     assert_eq!(format("test.dtd", formatted.as_bytes()).unwrap(), formatted);
 }
 
-/// Every leaf of every record has a model of its own; there is an end to them.
+/// Every leaf of every record has its own model, up to a limit.
 #[test]
 fn very_many() {
     let fields = vec!["x"; 254].join(", ");

@@ -1,4 +1,4 @@
-//! What the resolver makes of a DTD: look-up, layout, keys, sharing, expressions (spec 3, 4).
+//! The resolved schema of a DTD: lookup, layout, keys, sharing and expressions (spec 3, 4).
 #![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests, which may
 
 use metatf_parser::schema::{
@@ -222,7 +222,7 @@ fn meaning() {
     let other = dtd("x.width = 2; x.interpretation = none; section s 1 { r: (tag, x) { tag.value = 4; } }");
     assert!(base.same_meaning(&same) && base.fingerprint() == same.fingerprint());
     assert!(!base.same_meaning(&other) && base.fingerprint() != other.fingerprint());
-    // Written in traces' readers: must never change.
+    // Stored in trace readers, so it must never change.
     assert_eq!(base.fingerprint(), 14_032_378_044_040_196_875);
 }
 

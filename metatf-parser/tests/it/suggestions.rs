@@ -1,4 +1,4 @@
-//! The edits of diagnostics: what an edit is for is not reported any more, and `fix` makes nothing worse.
+//! Suggested edits: each resolves its diagnostic, and `fix` makes nothing worse.
 #![allow(clippy::expect_used, reason = "a test")]
 
 use metatf_parser::{Diagnostic, Severity, fix, parse};

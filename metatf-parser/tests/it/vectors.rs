@@ -1,5 +1,5 @@
-//! The shared vectors: every good DTD is accepted with the warnings its case names, every bad one is rejected at a
-//! place its note lists.
+//! The shared vectors: every valid DTD is accepted with the warnings its case lists, and every invalid one is rejected
+//! at a location its note lists.
 #![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests, which may
 
 use std::fs;
@@ -11,7 +11,7 @@ fn vectors() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/vectors")
 }
 
-/// The folders in `place` that hold a DTD.
+/// Returns the directories in `place` that contain a DTD.
 fn cases(place: &str) -> Vec<PathBuf> {
     let mut cases: Vec<PathBuf> = fs::read_dir(vectors().join(place))
         .unwrap()
@@ -23,7 +23,7 @@ fn cases(place: &str) -> Vec<PathBuf> {
     cases
 }
 
-/// The numbers after `"key":` in a note, up to the next key.
+/// Returns the numbers after `"key":` in a note, up to the next key.
 fn numbers_after(json: &str, key: &str) -> Vec<u32> {
     let Some((_, rest)) = json.split_once(&format!("\"{key}\":")) else { return Vec::new() };
     let end = rest.find('"').unwrap_or(rest.len());
@@ -36,7 +36,7 @@ fn good_ones_are_accepted() {
     for case in cases("good") {
         let text = fs::read(case.join("format.dtd")).unwrap();
         let note = fs::read_to_string(case.join("case.json")).unwrap_or_default();
-        // The paper's own HATF10.dtd has one (spec 9), also in the cases that do not say so.
+        // The paper's HATF10.dtd causes one warning (spec 9), even in cases that do not list it.
         let paper = u32::from(text.starts_with(b"// HATF10.dtd"));
         let warnings = numbers_after(&note, "warnings").first().copied().unwrap_or(paper);
         let parsed = parse("format.dtd", &text);

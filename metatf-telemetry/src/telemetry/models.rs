@@ -1,4 +1,4 @@
-//! Models of strings: who gets which number, and which buffers have it.
+//! Models of strings: the assignment of IDs, and the copies in buffers.
 
 use crate::sync::model::{Share as _, model, spawn};
 
@@ -6,11 +6,11 @@ use super::*;
 use crate::layout::{STRINGS_BYTES, TEXTS_AT};
 use crate::strings::{STRINGS, StringId, entries};
 
-/// Words that the two strings take.
+/// The number of words that the two strings need.
 const WORDS: usize = 4;
 const TEXTS: [&str; 2] = ["one", "two"];
 
-/// Makes telemetry with buffers.
+/// Creates telemetry with buffers.
 fn telemetry() -> (&'static Telemetry, Mapping) {
     let telemetry: &Telemetry = Box::leak(Box::new(Telemetry::new("", "", "", |_| ())));
     let settings = Settings { place: Place::Core, ..Settings::default() };
@@ -23,18 +23,18 @@ fn telemetry() -> (&'static Telemetry, Mapping) {
     (telemetry, telemetry.mapping().unwrap())
 }
 
-/// Shares the strings, and their copy in the buffers.
+/// Shares the strings and their copy in the buffers.
 fn share_strings(mapping: &Mapping) {
     STRINGS.share(WORDS, &TEXTS);
     mapping.header().strings.share();
     mapping.header().strings_refused.share();
     for word in 0..WORDS {
-        // SAFETY: the place of the strings.
+        // SAFETY: this is the area for strings.
         unsafe { AtomicU64::from_ptr(mapping.base.add(TEXTS_AT as usize).cast::<u64>().add(word)) }.share();
     }
 }
 
-/// Returns the text of a number in the buffers.
+/// Returns the text with this ID in the buffers.
 fn text_of(mapping: &Mapping, id: StringId) -> Option<Vec<u8>> {
     let words = mapping.strings(0, mapping.strings_end());
     let entry = entries(&words)
@@ -44,7 +44,8 @@ fn text_of(mapping: &Mapping, id: StringId) -> Option<Vec<u8>> {
     Some(entry[1..].iter().flat_map(|word| word.to_ne_bytes()).take(length).collect())
 }
 
-/// Two threads ask for the same strings: both get one number for each, and as soon as they have it the buffers do, too.
+/// Two threads intern the same strings. Both get the same ID for each, and as soon as they do, the buffers contain the
+/// string.
 #[test]
 fn a_string_has_one_number_which_the_buffers_know() {
     let (telemetry, mapping) = telemetry();
@@ -71,7 +72,7 @@ fn a_string_has_one_number_which_the_buffers_know() {
     });
 }
 
-/// Buffers are made while a thread adds a string: they have it.
+/// Buffers created while a thread adds a string contain that string.
 #[test]
 fn new_buffers_have_the_newest_string() {
     let (telemetry, mapping) = telemetry();

@@ -1,4 +1,5 @@
-//! Scenarios run in processes of their own: this binary again, with the scenario's name in the environment, and one test of it.
+//! Scenarios that run in separate processes: this binary again, with the scenario's name in the environment and a
+//! single test.
 
 use metatf_derive::metatf;
 use std::path::{Path, PathBuf};
@@ -9,15 +10,15 @@ pub(crate) mod events {}
 
 pub(crate) use events::{Events, Record};
 
-/// The environment variable that names a scenario.
+/// The environment variable with the name of a scenario.
 const SCENARIO: &str = "METATF_TEST_SCENARIO";
 
-/// Returns the scenario that this process is to run.
+/// Returns the scenario that this process should run.
 pub(crate) fn scenario() -> Option<String> {
     std::env::var(SCENARIO).ok()
 }
 
-/// A folder for a scenario, and its trace.
+/// A directory for a scenario and its trace.
 pub(crate) struct Scene {
     /// The test that runs the scenarios of a module.
     child: &'static str,
@@ -33,7 +34,7 @@ impl Scene {
         self.folder.path().join("events.mtf")
     }
 
-    /// Returns a command that runs a scenario, where `program` runs this binary.
+    /// Returns a command that runs a scenario, given a `program` that runs this binary.
     pub(crate) fn command(&self, mut program: Command, scenario: &str, environment: &[(&str, &str)]) -> Command {
         program
             .args(["--exact", self.child, "--nocapture", "--test-threads=1"])
@@ -41,7 +42,7 @@ impl Scene {
             .env("METATF_TELEMETRY_FILENAME", self.trace())
             .env("METATF_TELEMETRY_FOLDER", self.folder.path())
             .env_remove("METATF_TELEMETRY_CONTROL")
-            // With `block` nothing is lost, however slow the machine is.
+            // With `block`, nothing is lost even on a slow machine.
             .env("METATF_TELEMETRY_PATIENCE", "600")
             .envs(environment.iter().copied())
             .current_dir(self.folder.path())
@@ -55,7 +56,7 @@ impl Scene {
         self.command(Command::new(std::env::current_exe().unwrap()), scenario, environment).spawn().unwrap()
     }
 
-    /// Runs a scenario to its end, which is a good one; returns what it printed to standard error.
+    /// Runs a scenario to its end, which must be successful. Returns its standard error output.
     pub(crate) fn run(&self, scenario: &str, environment: &[(&str, &str)]) -> String {
         let output = self.start(scenario, environment).wait_with_output().unwrap();
         let [text, errors] = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
@@ -63,14 +64,14 @@ impl Scene {
         errors
     }
 
-    /// Returns the buffers that are in the folder.
+    /// Returns the buffers in the directory.
     pub(crate) fn buffers(&self) -> Vec<PathBuf> {
         let entries = std::fs::read_dir(self.folder.path()).unwrap().map(|entry| entry.unwrap().path());
         entries.filter(|path| path.file_name().unwrap().to_string_lossy().starts_with("metatf.")).collect()
     }
 }
 
-/// Returns the records of a trace; it has to be whole.
+/// Returns the records of a trace, which must be complete.
 pub(crate) fn records(path: &Path) -> Vec<Events> {
     let mut trace = events::Trace::open(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let mut records = Vec::new();
@@ -81,7 +82,8 @@ pub(crate) fn records(path: &Path) -> Vec<Events> {
     records
 }
 
-/// Returns the threads of the steps of a trace, and how many each has. They count up from 0 without a gap, and times do not go back.
+/// Returns the number of steps in a trace by thread. The steps of a thread must count up from 0 without gaps, and times
+/// must not decrease.
 pub(crate) fn steps(records: &[Events]) -> std::collections::BTreeMap<u64, u64> {
     let mut threads = std::collections::BTreeMap::new();
     let mut last = 0;

@@ -1,4 +1,5 @@
-//! Buffers in memory of the process are in its core dumps: those of gcore and gdb, which put segments anywhere, and made-up ones.
+//! Buffers in private memory are found in core dumps: those of gcore and gdb, which place segments anywhere, and forged
+//! ones.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
@@ -17,7 +18,7 @@ fn child() {
     }
 }
 
-/// Returns the cores that gcore and gdb make of a program with telemetry; none where they may not look at it.
+/// Returns the core dumps that gcore and gdb create of a program with telemetry, or none if they may not trace it.
 fn cores(scene: &Scene) -> Vec<PathBuf> {
     let environment = [
         ("METATF_TELEMETRY_CONTROL", "all"),
@@ -61,7 +62,7 @@ fn cores_of_gcore_and_gdb_are_read() {
     }
 }
 
-/// An ELF file with such segments: type, place and bytes.
+/// Returns an ELF file with these segments: type, offset and size.
 fn elf(segments: &[(u32, u64, u64)], count: u16) -> Vec<u8> {
     let mut bytes = vec![0; 64];
     bytes[..5].copy_from_slice(b"\x7fELF\x02");
@@ -78,7 +79,7 @@ fn elf(segments: &[(u32, u64, u64)], count: u16) -> Vec<u8> {
     bytes
 }
 
-/// Segments that are not there, lie over each other or are said to be many cost an error, and no time.
+/// Segments that do not exist, overlap, or are claimed to be numerous cause an error and take no time.
 #[test]
 fn made_up_cores_are_errors() {
     let scene = Scene::new("cores::child");
@@ -96,10 +97,10 @@ fn made_up_cores_are_errors() {
         assert!(open(&elf(&segments, u16::MAX)).contains(lost));
         assert!(open(&elf(&segments, 60_000)[..70]).contains(lost));
     }
-    // At no page of the file, but at one of its segment.
+    // The buffers are page-aligned within their segment but not within the file.
     let mut bytes = elf(&[(1, 333, 8192)], 1);
     bytes.resize(333 + 4096, 0);
     bytes.extend(layout::MAGIC.to_ne_bytes());
     bytes.resize(333 + 8192, 0);
-    assert!(open(&bytes).contains("they are too short"), "{}", open(&bytes));
+    assert!(open(&bytes).contains("the file is too short"), "{}", open(&bytes));
 }

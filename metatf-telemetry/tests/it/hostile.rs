@@ -1,4 +1,5 @@
-//! Buffers files that are damaged, cut or made up: an error or what is whole, and never more than that.
+//! Corrupt, truncated and forged buffers files cause an error, or the complete part is recovered, but never anything
+//! else.
 
 use core::mem::offset_of;
 use std::path::Path;
@@ -23,7 +24,7 @@ fn child() {
                 events::touch!(place = 0, by = name);
             }
         }
-        // SAFETY: ends the process at once.
+        // SAFETY: kills the process immediately.
         unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
     }
 }
@@ -44,15 +45,16 @@ fn damaged_buffers_are_errors_or_read_in_part() {
     let whole = std::fs::read(&scene.buffers()[0]).unwrap();
     let found = recover(&whole, &scene).unwrap();
     assert_eq!((found.in_buffers, found.warnings.len(), found.lost.len()), (606, 0, 0), "{found:?}");
-    // In a core dump they begin at some page.
+    // In a core dump, buffers start at some page.
     let core = [b"\x7fELF".as_slice(), &vec![0; 3 * 4096 - 4], &whole].concat();
     assert_eq!(recover(&core, &scene).unwrap().in_buffers, 606);
     assert!(recover(&core[..8192], &scene).unwrap_err().contains("METATF_TELEMETRY_MEMORY=core"));
-    // Each word of the header, and of the first events, is something else.
+    // Change each word of the header and of the first events.
     let (mut errors, mut parts) = (0, 0);
     let texts = whole.windows(4).position(|bytes| bytes == b"// e").unwrap();
     let ring = u64::from_ne_bytes(*whole[offset_of!(Header, rings_at)..].first_chunk().unwrap()) as usize;
-    // The strings' place and length stand behind the batches, and the strings themselves at a page before the rings.
+    // The offset and size of the strings are stored after the batches, and the strings themselves at a page before the
+    // rings.
     let strings = whole.windows(8).position(|bytes| bytes == b"string 1").unwrap() - 32;
     let header = offset_of!(Header, strings_at);
     let places = (0..200).step_by(4).chain((texts..texts + 40).step_by(4)).chain((ring..ring + 4600).step_by(132));
@@ -79,7 +81,7 @@ fn damaged_buffers_are_errors_or_read_in_part() {
     assert!(errors > 20 && parts > 5, "{errors} errors, {parts} in part");
 }
 
-/// Reading a pipe would wait for ever; damaged buffers may name one.
+/// Corrupt buffers may refer to a pipe, and reading it would block forever.
 #[test]
 fn a_pipe_in_the_place_of_a_file_is_not_read() {
     let scene = Scene::new("hostile::child");
@@ -90,10 +92,10 @@ fn a_pipe_in_the_place_of_a_file_is_not_read() {
     assert!(std::process::Command::new("mkfifo").arg(scene.trace()).status().unwrap().success());
     assert_eq!(recover(&whole, &scene).unwrap().in_trace, 0);
     let error = postmortem::Buffers::open(&scene.trace()).err().unwrap().to_string();
-    assert!(error.contains("it is no regular file"), "{error}");
+    assert!(error.contains("not a regular file"), "{error}");
 }
 
-/// Writes the buffers of another file into one that says it is full of rings of 8 MiB, and has none of their bytes.
+/// Writes the buffers of another file to one that claims to be full of 8 MiB rings, but has none of their bytes.
 fn made_sparse(whole: &[u8], path: &Path) {
     use std::os::unix::fs::FileExt as _;
     let file = std::fs::File::create(path).unwrap();
@@ -114,7 +116,7 @@ fn made_sparse(whole: &[u8], path: &Path) {
 /// Reads such buffers with 1 GiB of memory.
 fn sparse() {
     let limit = libc::rlimit { rlim_cur: 1 << 30, rlim_max: 1 << 30 };
-    // SAFETY: a limit of this process.
+    // SAFETY: sets a limit of this process.
     unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) };
     let buffers = postmortem::Buffers::open(Path::new("sparse")).unwrap();
     let sink: Box<dyn Sink + Send> = Box::new(Forward(std::io::sink()));
@@ -122,7 +124,7 @@ fn sparse() {
     assert!(found.in_buffers < 5000 && found.lost.len() >= 4096, "{found:?}");
 }
 
-/// A file without bytes of its own may say that it has 32 GiB of events.
+/// A sparse file may claim to have 32 GiB of events.
 #[test]
 fn sparse_buffers_take_little_memory() {
     let scene = Scene::new("hostile::child");

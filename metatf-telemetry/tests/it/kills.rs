@@ -1,4 +1,5 @@
-//! A program is killed at any moment. What its trace and its buffers have together is all events of each thread up to the last.
+//! Kills a program at arbitrary times. Its trace and its buffers together must contain all events of each thread up to
+//! the last.
 
 use crate::common::{Events, Scene, events, records, scenario, steps};
 use metatf::container::Sink;
@@ -8,15 +9,16 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// How many kills there are, and how long a program lives at most, in microseconds.
+/// Number of kills, and maximum lifetime of a program in microseconds.
 const KILLS: u64 = 20;
 const LONGEST: u64 = 60_000;
-/// Bytes of a trace that has events: its header and its DTD have fewer.
+/// Minimum size in bytes of a trace with events; the header and the DTD are smaller.
 const BEGUN: u64 = 32 << 10;
-/// Counters of a process: one for each thread.
+/// Number of counters of a process, one for each thread.
 const COUNTERS: usize = 48;
 
-/// A program that is killed: its scenario, how many threads it has at a time, and how many processes of it have one file name.
+/// A program to kill: its scenario, its number of simultaneous threads, and the number of processes that share its file
+/// name.
 struct Row {
     scenario: &'static str,
     threads: usize,
@@ -32,12 +34,12 @@ const ROWS: [Row; 4] = [
 /// The environment variable with the number of threads.
 const THREADS: &str = "METATF_TEST_THREADS";
 
-/// What the threads have done, in memory that outlives them.
+/// Returns the progress of the threads, in memory that outlives them.
 fn counters(path: &Path) -> &'static [AtomicU64; COUNTERS] {
     let file = std::fs::OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).unwrap();
     file.set_len(4096).unwrap();
     let flags = libc::PROT_READ | libc::PROT_WRITE;
-    // SAFETY: a new mapping of a file of 4,096 bytes, which stays.
+    // SAFETY: this is a new, permanent mapping of a file of 4,096 bytes.
     unsafe {
         use std::os::fd::AsRawFd as _;
         let mapped = libc::mmap(std::ptr::null_mut(), 4096, flags, libc::MAP_SHARED, file.as_raw_fd(), 0);
@@ -58,7 +60,7 @@ fn child() {
     let emit = |done: &'static AtomicU64, numbers: std::ops::Range<u32>| {
         for number in numbers {
             events::step!(number);
-            // Strings whose records a kill must neither lose nor double.
+            // Strings whose records a kill must neither lose nor duplicate.
             if number % 64 == 0 && number < 200_000 {
                 events::touch!(place = u64::from(number), by = events::intern(&number.to_string()));
             }
@@ -66,7 +68,7 @@ fn child() {
         }
     };
     if scenario == "churn" {
-        // Each thread goes on where the one before has ended.
+        // Each thread continues where the previous one ended.
         for first in (0..u32::MAX - 50).step_by(50) {
             std::thread::spawn(move || emit(&counters[0], first..first + 50)).join().unwrap();
         }
@@ -76,7 +78,7 @@ fn child() {
     threads.into_iter().for_each(|thread| thread.join().unwrap());
 }
 
-/// Writes the trace of what a process left.
+/// Writes the trace recovered from a killed process.
 fn recover(buffers: &Path, to: &Path) -> postmortem::Found {
     let sink: Box<dyn Sink + Send> = Box::new(BufWriter::new(std::fs::File::create(to).unwrap()));
     let (found, mut sink) = postmortem::Buffers::open(buffers).unwrap().recover(sink).unwrap();
@@ -117,13 +119,14 @@ fn kill(row: &Row, number: u64) -> u64 {
             seen.push(byte[0]);
         }
     }
-    // At any moment, except for every fourth kill: a slow machine might else write nothing before each of them.
+    // Kill at any time, except for every fourth kill. Otherwise, on a slow machine, none of the processes might write
+    // anything.
     let begun = Instant::now();
     while number.is_multiple_of(4) && scene.trace().metadata().map_or(0, |trace| trace.len()) < BEGUN {
         assert!(begun.elapsed() < Duration::from_secs(120), "no event is written");
         std::thread::sleep(Duration::from_millis(1));
     }
-    // All moments up to the longest, in an order without a pattern.
+    // Covers all times up to the longest, in an order without a pattern.
     let wait = number.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23) % LONGEST;
     std::thread::sleep(Duration::from_micros(wait));
     for child in &mut children {
@@ -135,7 +138,7 @@ fn kill(row: &Row, number: u64) -> u64 {
     left.iter().map(|buffers| u64::from(look(&scene, row, buffers, &format!("kill {number} after {wait} us")))).sum()
 }
 
-/// Compares what a process left with what it has counted. Says whether events are in both the trace and the buffers.
+/// Compares the data left by a process with its counters. Returns whether events are in both the trace and the buffers.
 fn look(scene: &Scene, row: &Row, buffers: &Path, when: &str) -> bool {
     let process = buffers.file_name().unwrap().to_str().unwrap().split('.').nth(1).unwrap();
     let mut done: Vec<u64> = counters(&scene.folder.path().join(format!("counters.{process}")))
@@ -168,7 +171,7 @@ fn look(scene: &Scene, row: &Row, buffers: &Path, when: &str) -> bool {
             _ => {}
         }
     }
-    // A thread counts an event after it is whole: one more may be there than it counted.
+    // A thread counts an event after completing it, so there may be one event more than it counted.
     counts.resize(row.threads, 0);
     counts.sort_unstable();
     done.sort_unstable();

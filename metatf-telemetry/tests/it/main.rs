@@ -1,4 +1,4 @@
-//! Every test of telemetry in one binary. Programs that are recorded are this binary again; see [`common::Scene`].
+//! All tests of telemetry in one binary. Recorded programs are this binary, too; see [`common::Scene`].
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

@@ -1,4 +1,5 @@
-//! Events of programs, and the traces that come of them. Over 400 lines: each scenario stands beside what it has to leave.
+//! Events of programs and the resulting traces. This file exceeds 400 lines to keep each scenario next to its expected
+//! result.
 
 use crate::common::{Events, Scene, events, records, scenario, steps};
 use metatf_derive::metatf;
@@ -14,7 +15,7 @@ fn settings() -> Settings {
     Settings::default().with_environment().unwrap()
 }
 
-/// Runs the scenario that the environment names. Without one it does nothing.
+/// Runs the scenario in the environment variable, if there is one.
 #[test]
 fn child() {
     let Some(name) = scenario() else { return };
@@ -42,7 +43,7 @@ fn child() {
         "killed" => {
             let _guard = events::TELEMETRY.start().unwrap();
             events::step!(number = 0);
-            // SAFETY: ends the process at once.
+            // SAFETY: ends the process immediately.
             unsafe { libc::_exit(0) };
         }
         "start" => match events::TELEMETRY.start() {
@@ -93,8 +94,7 @@ fn child() {
                 panic!("on purpose");
             });
             assert!(thread.join().is_err());
-            // The rest of the program has no time for anything.
-            // SAFETY: ends the process.
+            // SAFETY: ends the process, so nothing else in the program gets to run.
             unsafe { libc::_exit(0) };
         }
         "backtrace" => {
@@ -221,7 +221,7 @@ fn wrong_settings_are_errors() {
     }
 }
 
-/// More threads than rings, one after the other and at a time.
+/// More threads than rings, both one after the other and simultaneously.
 fn threads() {
     let _guard = events::TELEMETRY.start_with(Settings { threads: 4, ..settings() }).unwrap();
     for _ in 0..3 {
@@ -231,9 +231,9 @@ fn threads() {
     }
 }
 
-/// Threads that follow upon one another, as a server has one for each request; a few at a time.
+/// Short-lived threads, as in a server with a thread for each request; a few run at a time.
 const CHURN: u32 = 1000;
-/// Events of each.
+/// Number of events of each.
 const SHORT: u32 = 50;
 
 fn churn() {
@@ -246,7 +246,7 @@ fn churn() {
     guard.finish().unwrap();
 }
 
-/// A place comes free as its thread ends, and not when the drain has been there.
+/// A ring becomes free when its thread ends, not only after the drain has processed it.
 #[test]
 fn short_threads_lose_nothing() {
     for policy in ["drop", "block", "overwrite"] {
@@ -254,7 +254,7 @@ fn short_threads_lose_nothing() {
         let environment = [
             ("METATF_TELEMETRY_CONTROL", "all"),
             ("METATF_TELEMETRY_POLICY", policy),
-            // With `drop` all of them fit, however slow the drain is.
+            // With `drop`, all events fit, however slow the drain is.
             ("METATF_TELEMETRY_RING", if policy == "drop" { "1048576" } else { "65536" }),
         ];
         scene.run("churn", &environment);
@@ -275,7 +275,7 @@ fn short_threads_lose_nothing() {
                 whole.insert(thread);
             }
         }
-        // The recorder has what fits, and that is of the newest threads.
+        // The recorder contains the events that fit, which are those of the newest threads.
         let expected = if policy == "overwrite" { 300 } else { CHURN };
         let newest = u64::from(CHURN - expected)..u64::from(CHURN);
         let missing: Vec<_> = newest.filter(|thread| !whole.contains(thread)).collect();
@@ -283,7 +283,7 @@ fn short_threads_lose_nothing() {
     }
 }
 
-/// Many threads at once, each with this many events.
+/// Runs many simultaneous threads, each with this many events.
 fn crowd(threads: usize, events_each: u32) {
     let rings = if threads == 48 { 64 } else { 2 };
     let guard = events::TELEMETRY.start_with(Settings { threads: rings, ..settings() }).unwrap();
@@ -293,7 +293,7 @@ fn crowd(threads: usize, events_each: u32) {
     guard.finish().unwrap();
 }
 
-/// Threads that wait for the drain sleep, and leave it the processor; and they wait for a place of their own.
+/// Threads that wait for the drain sleep and leave the CPU to it; they also wait for a ring.
 #[test]
 fn many_threads_that_block_drop_nothing() {
     for (scenario, threads, each) in [("crowd", 48, 5000), ("places", 12, 200)] {
@@ -309,7 +309,7 @@ fn many_threads_that_block_drop_nothing() {
     }
 }
 
-/// A flight recorder with one place, which the main thread has.
+/// A flight recorder with a single ring, which the main thread owns.
 fn refused() {
     let guard = events::TELEMETRY.start_with(Settings { policy: Policy::Overwrite, threads: 1, ..settings() }).unwrap();
     events::step!(number = 0);
@@ -330,7 +330,7 @@ fn a_flight_recorder_tells_what_it_refused() {
     }
 }
 
-/// Another process writes into the buffers whatever it likes, as threads come and go.
+/// Another process writes arbitrary data to the buffers while threads start and end.
 fn written() {
     use std::os::unix::fs::FileExt as _;
     let guard = events::TELEMETRY.start_with(Settings { threads: 1, ..settings() }).unwrap();
@@ -346,12 +346,12 @@ fn written() {
             std::thread::spawn(|| (0..2000).for_each(|number| events::step!(number))).join().unwrap();
             assert!(!described(0).is_empty());
         }
-        // And the header, except for its texts.
+        // The header as well, except for its strings.
         for at in (0..size_of::<metatf_telemetry::layout::Header>() as u64).step_by(8) {
             seed = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(31);
             buffers.write_all_at(&u64::to_ne_bytes(value ^ (seed & 8)), at).unwrap();
         }
-        // An error, or what is whole; never more than that.
+        // Either an error or the complete part, but nothing else.
         let _ = (events::TELEMETRY.flush(), events::TELEMETRY.dump("dump.mtf"));
         events::touch!(place = 1, by = events::intern(&value.to_string()));
     }
@@ -371,7 +371,7 @@ fn what_others_write_into_buffers_harms_nobody() {
     }
 }
 
-/// Somebody cuts the file of the buffers.
+/// Truncates the file of the buffers.
 fn cut() {
     let guard = events::TELEMETRY.start().unwrap();
     let emit = || (0..20_000).for_each(|number| events::step!(number));
@@ -417,7 +417,7 @@ fn dropped_events_are_counted_where_they_were() {
     let kept = records.iter().take_while(|record| matches!(record, Events::Step(_))).count();
     let Events::Lost(lost) = &records[kept] else { panic!("{:?}", records[kept]) };
     assert_eq!(kept as u64 + lost.count, 10_000);
-    // One line at the end says so, unless the program asks for none.
+    // A single line at the end reports this, unless the program asks for silence.
     let line = format!("telemetry: {} events were dropped", lost.count);
     assert_eq!(errors.lines().filter(|of| of.starts_with(&line)).count(), 1, "{errors}");
     let quiet = [("METATF_TELEMETRY_CONTROL", "0x1"), ("METATF_TELEMETRY_RING", "65536"), ("METATF_TEST_QUIET", "1")];
@@ -451,7 +451,7 @@ fn the_flight_recorder_has_the_last_events() {
     }
 }
 
-/// Emits some events, and ends when the file `end` is there.
+/// Emits some events, and ends when the file `end` exists.
 fn named() {
     let guard = events::TELEMETRY.start().unwrap();
     (0..10).for_each(|number| events::step!(number));
@@ -464,7 +464,8 @@ fn named() {
     guard.finish().unwrap();
 }
 
-/// The environment gives one name to all: the first process has it, the others' traces have their numbers.
+/// The environment sets the same name for all processes. The first process uses it, and the traces of the others
+/// contain their process IDs.
 #[test]
 fn processes_of_one_name_have_a_trace_each() {
     let scene = Scene::new("programs::child");
@@ -483,11 +484,11 @@ fn processes_of_one_name_have_a_trace_each() {
         (child, output)
     });
     let children: Vec<_> = children.collect();
-    // While they run, too, each process's buffers find its trace.
+    // While the processes run, each of their buffers leads to the right trace.
     for buffers in scene.buffers() {
         let sink: Box<dyn metatf::container::Sink + Send> = Box::new(metatf::container::Forward(std::io::sink()));
         let (found, _) = postmortem::Buffers::open(&buffers).unwrap().recover(sink).unwrap();
-        // The steps, and a record of both clocks.
+        // The steps, and a record that relates the clocks.
         assert!((10..=11).contains(&(found.in_trace + found.in_buffers)) && found.warnings.is_empty(), "{found:?}");
         assert!(found.lost.is_empty(), "{found:?}");
     }
@@ -511,10 +512,10 @@ fn a_file_of_another_kind_stays() {
         let variables = [("METATF_TELEMETRY_CONTROL", "all"), ("METATF_TELEMETRY_FILENAME", path.to_str().unwrap())];
         let output = scene.start("start", &variables).wait_with_output().unwrap();
         let text = String::from_utf8_lossy(&output.stdout);
-        assert!(text.contains("a file is there that is no trace") && text.contains(name), "{text}");
+        assert!(text.contains("the file exists and is not a trace") && text.contains(name), "{text}");
         assert_eq!(std::fs::read_to_string(&path).unwrap(), name);
     }
-    // A trace is replaced, and an empty file is.
+    // A trace is replaced, and so is an empty file.
     std::fs::write(scene.trace(), "").unwrap();
     for _ in 0..2 {
         scene.run("start", &[("METATF_TELEMETRY_CONTROL", "all")]);
@@ -530,23 +531,23 @@ fn buffers_of_dead_processes_are_swept() {
         std::thread::sleep(Duration::from_millis(5));
     }
     let live = scene.buffers().remove(0);
-    // What is not buffers of this layout stays, whatever its name.
+    // Files other than buffers with this layout are kept, whatever their name is.
     let other = scene.folder.path().join("metatf.1.1");
     std::fs::write(&other, "MTFTELE1 of something else").unwrap();
     for _ in 0..9 {
         scene.run("killed", &[("METATF_TELEMETRY_CONTROL", "all"), ("METATF_TELEMETRY_THREADS", "1")]);
     }
-    // Four, and that of the last, which came behind its sweep.
+    // Four, and that of the last process, which was created after its sweep.
     assert_eq!(scene.buffers().len(), 5 + 2);
     assert!(live.exists() && other.exists());
     std::fs::write(scene.folder.path().join("end"), "").unwrap();
     assert!(living.wait_with_output().unwrap().status.success());
 }
 
-/// No file of this process is longer than 4 MiB.
+/// Limits the files of this process to 4 MiB.
 fn limited() {
     let limit = libc::rlimit { rlim_cur: 4 << 20, rlim_max: 4 << 20 };
-    // SAFETY: a limit of this process.
+    // SAFETY: sets a limit of this process.
     unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &raw const limit) };
     let error = events::TELEMETRY.start().unwrap_err().to_string();
     assert!(error.contains("metatf.") && error.contains("METATF_TELEMETRY_THREADS"), "{error}");
@@ -568,7 +569,7 @@ fn limited() {
 #[test]
 fn a_limit_of_files_is_an_error() {
     let scene = Scene::new("programs::child");
-    // The drain writes no more, so that a thread which waits for it gives up.
+    // The drain stops writing, so a thread that waits for it gives up.
     scene.run("limited", &[("METATF_TELEMETRY_CONTROL", "all"), ("METATF_TELEMETRY_PATIENCE", "1")]);
 }
 
@@ -581,7 +582,7 @@ fn a_full_disk_is_named() {
     assert!(text.contains("/dev/full: "), "{text}");
 }
 
-/// A user who may start a program with the rights of another user chooses none of its files.
+/// A user who can start a program with the privileges of another user cannot choose any of its files.
 #[test]
 fn a_set_user_id_program_ignores_the_environment() {
     use std::os::unix::fs::PermissionsExt as _;
@@ -608,7 +609,7 @@ fn a_set_user_id_program_ignores_the_environment() {
     }
 }
 
-/// Another process switches kinds on, and the API does.
+/// Another process enables kinds, and so does the API.
 fn control() {
     let _guard = events::TELEMETRY.start().unwrap();
     events::step!(number = 1);
@@ -650,12 +651,12 @@ fn kinds_are_switched_while_a_program_runs() {
     assert_eq!((steps, ticks), (1, 1), "{records:?}");
 }
 
-/// The child's first event begins a trace of its own; a child without events leaves nothing.
+/// The first event of the child starts a separate trace. A child without events leaves nothing.
 fn fork() {
     let _guard = events::TELEMETRY.start().unwrap();
     events::step!(number = 0);
     for emits in [true, false] {
-        // SAFETY: the child only emits, and exits.
+        // SAFETY: the child only emits and exits.
         let process = unsafe { libc::fork() };
         if process == 0 {
             if emits {
@@ -664,7 +665,7 @@ fn fork() {
             std::process::exit(0);
         }
         let mut status = 0;
-        // SAFETY: a place for the status.
+        // SAFETY: the status is a valid pointer.
         unsafe { libc::waitpid(process, &raw mut status, 0) };
         assert_eq!(status, 0);
     }
@@ -693,7 +694,7 @@ fn a_panic_and_an_exit_flush() {
     }
 }
 
-/// A panic prints the last events of its thread, the newest first, behind the program's own message.
+/// A panic prints the last events of its thread, newest first, after the program's own message.
 #[test]
 fn a_panic_shows_the_last_events() {
     for policy in ["block", "overwrite"] {
@@ -702,7 +703,7 @@ fn a_panic_shows_the_last_events() {
         let command = std::process::Command::new(std::env::current_exe().unwrap());
         let output = scene.command(command, "backtrace", &environment).output().unwrap();
         let errors = String::from_utf8(output.stderr).unwrap();
-        let (before, behind) = errors.split_once("last events of this thread, the newest first:\n").unwrap();
+        let (before, behind) = errors.split_once("last events of this thread, newest first:\n").unwrap();
         assert!(before.contains("on purpose"), "{errors}");
         let lines: Vec<_> = behind.lines().take(4).collect();
         assert!(lines[0].starts_with("  said (Arena) time=0.") && lines[0].ends_with(" bytes="), "{errors}");
@@ -713,7 +714,7 @@ fn a_panic_shows_the_last_events() {
     }
 }
 
-/// Strings of several threads, of the time before the start, and of a child.
+/// Strings of several threads, from before the start, and of a child.
 fn strings() {
     let early = events::intern("early");
     assert_eq!(early.number(), 1);
@@ -734,22 +735,23 @@ fn strings() {
         events::touch(7, early);
     }
     events::TELEMETRY.dump("dump.mtf").unwrap();
-    // SAFETY: the child only emits, and exits.
+    // SAFETY: the child only emits and exits.
     let process = unsafe { libc::fork() };
     if process == 0 {
         events::touch(7, early);
         events::touch(8, events::intern("of the child"));
-        // SAFETY: ends the process, and leaves its buffers.
+        // SAFETY: ends the process and leaves its buffers.
         unsafe { libc::_exit(0) };
     }
     let mut status = 0;
-    // SAFETY: a place for the status.
+    // SAFETY: the status is a valid pointer.
     unsafe { libc::waitpid(process, &raw mut status, 0) };
     events::intern(&"long ".repeat(100));
     guard.finish().unwrap();
 }
 
-/// The strings of a trace by their numbers, and how many events there were; each string stands before the events that name it, once.
+/// Returns the strings of a trace by their IDs, and the number of events. Each string must precede the events that
+/// refer to it, and occur once.
 fn strings_of(records: &[Events]) -> (std::collections::BTreeMap<u64, String>, usize) {
     let mut strings = std::collections::BTreeMap::new();
     let mut named = 0;
@@ -788,10 +790,10 @@ fn strings_have_one_number_and_one_record() {
         assert_eq!((strings.len(), all, strings[&1].as_str()), (103, 100, "early"), "{policy}");
         assert_eq!(strings[&103], format!("{}lo\u{2026}", "long ".repeat(50)));
         assert!(if policy == "block" { named == 3800 } else { (2000..3800).contains(&named) }, "{policy}: {named}");
-        // Of a ring that was overwritten, too.
+        // Also those of a ring that was overwritten.
         let (dumped, _) = strings_of(&records(&scene.folder.path().join("dump.mtf")));
         assert_eq!(dumped.len(), 102);
-        // The child has what it has of its parent.
+        // The child has the strings of its parent.
         let mut left = scene.buffers();
         assert_eq!(left.len(), 1, "those of the child");
         let sink: Box<dyn metatf::container::Sink + Send> = Box::new(
@@ -806,7 +808,7 @@ fn strings_have_one_number_and_one_record() {
     }
 }
 
-/// A sink that takes nothing until it may.
+/// A sink that accepts nothing until it is allowed to.
 struct Gate(std::fs::File, &'static AtomicU32);
 
 impl std::io::Write for Gate {
@@ -822,7 +824,7 @@ impl std::io::Write for Gate {
     }
 }
 
-/// More events than wait for a sink.
+/// More events than the queue of a sink can hold.
 const MANY: u32 = 40_000;
 
 fn said(number: u32) {
@@ -843,7 +845,7 @@ fn slow_sink() {
     ];
     let guard = events::TELEMETRY.start_with_sinks(settings(), sinks).unwrap();
     (0..MANY).for_each(said);
-    // Those that were written to the trace, too.
+    // Including those that were written to the trace.
     assert!(events::TELEMETRY.dump("dump.mtf").unwrap() > 50);
     events::TELEMETRY.flush().unwrap();
     OPEN.store(1, Ordering::Relaxed);
@@ -852,7 +854,8 @@ fn slow_sink() {
     guard.finish().unwrap();
 }
 
-/// The numbers that were said, and how many events were dropped; a number is one more than that before and those dropped between.
+/// Returns the numbers in the records, and how many events were dropped. Each number must exceed the previous one by
+/// one plus the number of events dropped in between.
 fn numbers(records: &[Events]) -> (Vec<u32>, u64) {
     let (mut numbers, mut dropped) = (Vec::new(), 0);
     for record in records {
@@ -880,7 +883,7 @@ fn a_slow_sink_holds_no_other_back() {
     assert!(dropped > 1000 && slow.len() > 1000, "{} and {dropped}", slow.len());
     assert_eq!(slow.len() as u64 + dropped, u64::from(MANY) + 1);
     assert_eq!(slow.last(), Some(&MANY), "it goes on");
-    assert!(errors.contains("sink 2 does not take its events"), "{errors}");
+    assert!(errors.contains("sink 2 accepts no more events"), "{errors}");
     for (name, last) in [("dump.mtf", MANY - 1), ("last.mtf", MANY)] {
         let (numbers, _) = read(name);
         let first = numbers[0];
@@ -901,7 +904,7 @@ fn sinks() {
     guard.finish().unwrap();
 }
 
-/// Reads the connection that `accept` waits for, to its end, into a file.
+/// Writes the data of the connection that `accept` returns to a file, up to its end.
 fn to_file<R: std::io::Read>(
     accept: impl FnOnce() -> std::io::Result<R> + Send + 'static,
     path: std::path::PathBuf,
@@ -943,7 +946,8 @@ fn sinks_of_the_environment_get_the_same_events() {
     assert!(output.status.success(), "{errors}");
     readers.into_iter().for_each(|reader| reader.join().unwrap());
     assert!(
-        errors.contains(&format!("; tcp://{place} gets no more events")) && errors.contains("the other sinks go on"),
+        errors.contains(&format!("; tcp://{place} receives no more events"))
+            && errors.contains("the other sinks continue"),
         "{errors}"
     );
     for name in ["tcp.mtf", "unix.mtf", "events.copy.mtf"] {
@@ -953,7 +957,7 @@ fn sinks_of_the_environment_get_the_same_events() {
         assert_eq!((strings.len(), named), (10, 20_000), "{name}");
         assert!(records.iter().any(|record| matches!(record, Events::Clocks(_))));
     }
-    // The recorders have the end of it: the trace, and the sink of that policy.
+    // The recorders contain the end of the events: the trace, and the sink with that policy.
     let of = |name: &str| {
         let records = records(&path(name));
         let numbers: Vec<u64> =
@@ -983,10 +987,10 @@ fn a_sink_that_is_not_there_is_an_error() {
     }
 }
 
-/// Returns the text of an event that this thread emitted this many events ago.
+/// Returns the text of the event that this thread emitted `back` events ago.
 fn described(back: u32) -> String {
     let event = metatf_telemetry::metatf_last(back);
-    // SAFETY: no other thread does so, and the text is copied.
+    // SAFETY: no other thread does this, and the text is copied.
     unsafe { std::ffi::CStr::from_ptr(metatf_telemetry::metatf_describe(event)) }.to_str().unwrap().to_owned()
 }
 
@@ -1017,17 +1021,17 @@ fn describe() {
     let types = "a=255 b=1 c=0x10000 d=0xffffffffffffffff e=-1 f=-2 g=-3 h=-9223372036854775808 yes=true half=0.5 \
                  whole=-0.25 always=7 id=000102030405060708090a0b0c0d0e0f";
     assert!(described(4).starts_with("types (Pool) time=0.") && described(4).ends_with(types), "{}", described(4));
-    // Blocks of 4,096 bytes: all that the ring has.
+    // Blocks of 4,096 bytes: everything the ring contains.
     let oldest = (0..).find(|back| described(*back) == "no event").unwrap();
     assert!((1500..2800).contains(&oldest), "{oldest}");
     for back in 5..oldest {
         let (text, number) = (described(back), 5000 - (back - 4));
         assert!(text.starts_with("step (Object) time=0.") && text.ends_with(&format!(" number={number}")), "{text}");
     }
-    // Nothing that is not an event is one.
+    // Addresses that are not events are not described as events.
     let last = metatf_telemetry::metatf_last(0);
     for wrong in [last + 8, last + 1, last - 8 + (1 << 20), usize::MAX, 0x10000] {
-        assert_eq!(of_tag(wrong), "no event is there");
+        assert_eq!(of_tag(wrong), "there is no event at this address");
     }
     assert_eq!(of_tag(6), "said (Arena), tag 6: time length text size bytes");
     assert_eq!(of_tag(99), "no event has the tag 99");
@@ -1047,7 +1051,7 @@ fn events_are_described() {
     );
 }
 
-/// Stops as a program does that a debugger looks at.
+/// Stops like a program in a debugger.
 fn stopped() {
     let _guard = events::TELEMETRY.start().unwrap();
     events::step!(number = 7);
@@ -1067,7 +1071,7 @@ fn a_debugger_shows_events() {
     let output = scene.command(gdb, "stopped", &[("METATF_TELEMETRY_CONTROL", "all")]).output();
     let Ok(output) = output else { return println!("skipped: there is no gdb on this machine") };
     let (text, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    // A gdb older than the processor cannot read or write its registers.
+    // A gdb that is older than the CPU cannot read or write its registers.
     let is_old = errors.contains("extended state status: Bad address");
     if is_old || !text.contains("SIGABRT") {
         assert!(is_old || errors.contains("ptrace") || errors.contains("Could not trace"), "{text}{errors}");
@@ -1084,9 +1088,9 @@ extern "C" fn on_signal(_: libc::c_int) {
     events::said("signal", &number.to_ne_bytes());
 }
 
-/// Signals interrupt this thread between any two instructions; their handler emits, too.
+/// Signals interrupt this thread between any two instructions, and their handler emits events as well.
 ///
-/// They go to this thread alone, so the one that is pending when the timer stops is handled before the call returns.
+/// They are delivered only to this thread, so a signal pending when the timer stops is handled before the call returns.
 fn signals() {
     let guard = events::TELEMETRY.start().unwrap();
     let mut timer: libc::timer_t = std::ptr::null_mut();
@@ -1127,7 +1131,7 @@ fn events_of_signal_handlers_are_whole_or_counted() {
     let stepped: u64 = stepped.parse().unwrap();
     let said = records.iter().filter(|record| matches!(record, Events::Said(_))).count() as u64;
     let lost: u64 = records.iter().map(|record| if let Events::Lost(lost) = record { lost.count } else { 0 }).sum();
-    // What interrupts a handler's own event would be lost, too; nothing else is.
+    // Only events that interrupt an event of the handler may be lost.
     assert_eq!(steps(&records).into_values().sum::<u64>(), stepped);
     assert_eq!(said + lost, handled.parse::<u64>().unwrap());
     assert!(said > 0);

@@ -1,4 +1,4 @@
-//! Rare events have a ring of their own in each thread, which frequent ones do not overwrite.
+//! Rare events have a separate ring in each thread, which frequent events do not overwrite.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,7 +11,7 @@ mod events {}
 
 use events::{Rare, Record};
 
-/// The allocations of each thread; a ring of 64 KiB has room for fewer.
+/// Number of allocations of each thread; a 64 KiB ring has room for fewer.
 const ALLOCS: [u32; 4] = [2301, 2302, 2302, 2302];
 
 #[test]
@@ -22,7 +22,7 @@ fn child() {
     threads.collect::<Vec<_>>().into_iter().for_each(|thread| thread.join().unwrap());
     match name.as_str() {
         "killed" => {
-            // SAFETY: ends the process at once.
+            // SAFETY: ends the process immediately.
             unsafe { libc::_exit(0) };
         }
         "described" => {
@@ -42,7 +42,7 @@ fn child() {
     }
 }
 
-/// What an allocator's thread does: the rare events come first.
+/// Acts like a thread of an allocator: the rare events come first.
 fn thread(number: u32, allocs: u32) {
     events::arena!(number);
     for pool in 0..2 {
@@ -53,13 +53,13 @@ fn thread(number: u32, allocs: u32) {
 }
 
 fn described(back: u32) -> String {
-    // SAFETY: one thread describes.
+    // SAFETY: only one thread describes events.
     let text =
         unsafe { std::ffi::CStr::from_ptr(metatf_telemetry::metatf_describe(metatf_telemetry::metatf_last(back))) };
     text.to_str().unwrap().to_owned()
 }
 
-/// Returns how many records of each name a trace has. Each thread's are in the order in which it emitted them.
+/// Returns the number of records of each name in a trace. The records of each thread must be in the order of emission.
 fn counts(path: &Path) -> BTreeMap<&'static str, usize> {
     let mut trace = events::Trace::open(path).unwrap();
     let (mut counts, mut threads, mut last) = (BTreeMap::new(), BTreeMap::<u64, (u32, Option<u64>)>::new(), 0);
@@ -116,7 +116,7 @@ fn rare_events_survive_a_kill() {
     check(&path);
 }
 
-/// A small ring is 68 KiB for each thread that the settings allow, of which a thread without rare events takes nothing.
+/// A small ring takes 68 KiB for each thread that the settings allow, but a thread without rare events uses none of it.
 #[test]
 fn rare_events_have_bounded_memory() {
     let scene = Scene::new("rare::child");

@@ -1,4 +1,5 @@
-//! Whatever safe code does with emitters and their slots, no event lands outside of its ring. CI runs it under AddressSanitizer, too.
+//! Whatever safe code does with emitters and their slots, no event is written outside of its ring. CI runs this under
+//! AddressSanitizer, too.
 #![forbid(unsafe_code)]
 
 use std::io;
@@ -43,7 +44,7 @@ fn remove(names: &[&str]) {
     }
 }
 
-/// The place of a thread in a ring is that of one telemetry: another one, with larger rings, writes nothing there.
+/// A slot belongs to the ring of one telemetry. Another telemetry, with larger rings, writes nothing there.
 #[test]
 fn a_slot_used_with_two_telemetries_stays_in_its_ring() {
     static SMALL: Telemetry = telemetry("small.dtd");
@@ -58,14 +59,14 @@ fn a_slot_used_with_two_telemetries_stays_in_its_ring() {
         for n in 0..200_000 {
             slots[usize::from(n % 7 == 0)].emit(&slot, 0, [n]);
         }
-        // A slot that one of them has no ring for any more.
+        // A slot for which one of the telemetries has no ring any more.
         slots[0].emit_tail(&slot, 1, [500_000], [&long]);
     }
     drop(guards);
     remove(&["small", "large"]);
 }
 
-/// A sink that emits an event, and fails.
+/// A sink that emits an event and then fails.
 struct Fails(&'static Telemetry);
 
 impl io::Write for Fails {
@@ -79,7 +80,7 @@ impl io::Write for Fails {
     }
 }
 
-/// A start that fails leaves nobody in its buffers: the next one may have others.
+/// A failed start leaves no slot attached to its buffers, because the next start may have different ones.
 #[test]
 fn a_start_that_fails_leaves_no_slot_in_its_rings() {
     static TELEMETRY: Telemetry = telemetry("again.dtd");

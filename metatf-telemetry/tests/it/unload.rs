@@ -1,4 +1,4 @@
-//! A plug-in with telemetry that its host unloads: threads, forks and the end of the process find its code all the same.
+//! A host unloads a plug-in with telemetry, but threads, forks and the end of the process can still call its code.
 
 use crate::common::{Scene, records, scenario, steps};
 use std::ffi::{CStr, CString};
@@ -10,12 +10,12 @@ use std::time::Duration;
 /// The environment variable with the path of the plug-in.
 const PLUGIN: &str = "METATF_TEST_PLUGIN";
 
-/// The host.
+/// Runs the host.
 #[test]
 fn child() {
     let Some(scenario) = scenario() else { return };
     let path = CString::new(std::env::var(PLUGIN).unwrap()).unwrap();
-    // SAFETY: a library of this repository, whose functions have these types.
+    // SAFETY: this is a library of this repository, whose functions have these types.
     unsafe {
         let library = libc::dlopen(path.as_ptr(), libc::RTLD_NOW);
         assert!(!library.is_null(), "{:?}", CStr::from_ptr(libc::dlerror()));
@@ -27,7 +27,7 @@ fn child() {
         let begin = std::mem::transmute::<*mut libc::c_void, extern "C" fn() -> bool>(symbol(c"plugin_begin"));
         let emit = std::mem::transmute::<*mut libc::c_void, extern "C" fn(u32)>(symbol(c"plugin_emit"));
         let end = std::mem::transmute::<*mut libc::c_void, extern "C" fn()>(symbol(c"plugin_end"));
-        // A thread that calls more of Rust's library in there keeps the plug-in loaded itself, until it ends.
+        // A thread that uses more of Rust's standard library there keeps the plug-in loaded itself until it ends.
         assert!(std::thread::spawn(move || begin()).join().unwrap());
         let (emitted, wait_for_event) = mpsc::channel();
         let (unloaded, wait_for_unload) = mpsc::channel::<()>();
@@ -41,7 +41,7 @@ fn child() {
             std::thread::spawn(move || end()).join().unwrap();
         }
         assert_eq!(libc::dlclose(library), 0);
-        // Functions of the plug-in are called as the thread ends, in a fork, and by the thread that drains.
+        // Functions of the plug-in are called at the end of the thread, in a fork, and by the draining thread.
         unloaded.send(()).unwrap();
         thread.join().unwrap();
         let forked = libc::fork();

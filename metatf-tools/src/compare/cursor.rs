@@ -1,37 +1,37 @@
-//! One of the two traces, read for the records of a section.
+//! A cursor over the records of one of the two traces.
 
 use super::Input;
 use metatf::container::Result;
 use metatf::dynamic::{OwnedRecord, Trace};
 use metatf::reader::{At, Event};
 
-/// Which records a pass is about.
+/// The records that a pass compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pass {
-    /// All that are not stream elements.
+    /// All records except stream elements.
     Records,
-    /// Those of a section, by index; elements where it is a stream section.
+    /// The records of the section with this index, or the elements of a stream section.
     Section(usize),
 }
 
-/// Reads what a pass is about, record by record.
+/// A cursor over the records of a pass.
 pub(super) struct PassCursor<'t, 'a> {
     pub(super) trace: Trace<'a>,
     pass: Pass,
-    /// By section and record: whether it is compared.
+    /// Whether each record is compared, by section and record.
     kept: &'t [Vec<bool>],
-    /// By number: stream sections that metadata made a leaf stride through or point into.
+    /// Whether metadata made a leaf stride through a stream section or point into it, by section number.
     pub(super) reached: [bool; 256],
-    /// By index of the section: records or elements that were seen.
+    /// The number of records or elements seen in each section.
     pub(super) counts: Vec<u64>,
     elements: u64,
 }
 
-/// A record that stands to be compared.
+/// The position of a record to compare.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Spot {
     pub(super) at: At,
-    /// Data records before it in its trace; elements before it in its section.
+    /// The number of data records before it in its trace, or for an element of elements before it in its section.
     pub(super) number: u64,
 }
 
@@ -43,7 +43,7 @@ impl<'t, 'a> PassCursor<'t, 'a> {
         Ok(Self { trace, pass, kept, reached: [false; 256], counts, elements: 0 })
     }
 
-    /// Goes on to the next record of the pass, whose values [`record`](Self::record) has.
+    /// Advances to the next record of the pass, whose values are in [`record`](Self::record).
     pub(super) fn next(&mut self, step: &mut dyn FnMut()) -> Result<Option<Spot>> {
         while let Some(event) = self.trace.next_entry()?.map(|entry| entry.event) {
             let (at, number) = match event {
@@ -51,7 +51,7 @@ impl<'t, 'a> PassCursor<'t, 'a> {
                 Event::Comment(at) => (at, self.trace.reader().records_read()),
                 Event::Element(at, _) => (at, self.elements),
                 Event::Metadata(_, metadata) => {
-                    // sectionOffset and sectionStride (spec 4.1); their first value is the section.
+                    // sectionOffset and sectionStride (spec 4.1), whose first value is the section.
                     if matches!(metadata.property & 7, 5 | 7)
                         && let Some(reached) =
                             self.reached.get_mut(usize::try_from(metadata.values[0]).unwrap_or(usize::MAX))

@@ -1,16 +1,16 @@
-//! What a comparison leaves out: fields and records by name, times, and where addresses begin.
+//! Exclusions from a comparison: fields and records by name, times, and the base of addresses.
 
 use crate::field_names::FieldNames;
 use metatf::dynamic::Schema;
 use metatf_parser::schema::{Format, Leaf, Record};
 use std::collections::HashMap;
 
-/// Means fields of this name, and all whose format is a time.
+/// Excludes fields with this name and all fields whose format is a time.
 const TIME: &str = "time";
-/// Means that addresses are compared as names are: see [`Addresses`].
+/// Compares addresses by identity; see [`Addresses`].
 const ADDRESS_BASE: &str = "address-base";
 
-/// What [`CompareOptions::ignore`](super::CompareOptions::ignore) says.
+/// The parsed form of [`CompareOptions::ignore`](super::CompareOptions::ignore).
 #[derive(Debug)]
 pub(super) struct Ignored {
     names: FieldNames,
@@ -25,22 +25,22 @@ impl Ignored {
         Self { names: FieldNames::new(&names), times: has(TIME), address_base: has(ADDRESS_BASE) }
     }
 
-    /// Whether a leaf is left out.
+    /// Returns whether a leaf is excluded.
     pub(super) fn leaf(&self, record: &Record, index: u16, leaf: &Leaf) -> bool {
         self.names.mean(record, index, &leaf.path) || self.times && is_time(leaf)
     }
 
-    /// Whether a record is left out.
+    /// Returns whether a record is excluded.
     pub(super) fn record(&self, record: &Record) -> bool {
         self.names.mean_record(record)
     }
 
-    /// Whether the values of a leaf are addresses that are compared as names.
+    /// Returns whether a leaf's values are addresses to be compared by identity.
     pub(super) fn address(&self, leaf: &Leaf) -> bool {
         self.address_base && leaf.is_numeric() && (leaf.format == Format::Hex || leaf.name == "address")
     }
 
-    /// Names that mean nothing in any of the schemas.
+    /// Returns the names that denote nothing in any of the schemas.
     pub(super) fn unknown(&self, schemas: &[&Schema]) -> Vec<String> {
         let mut unknown = self.names.unknown(schemas);
         let mut leaves = schemas.iter().flat_map(|schema| &schema.dtd.records).flat_map(|record| &record.leaves);
@@ -55,8 +55,9 @@ fn is_time(leaf: &Leaf) -> bool {
     leaf.format.is_time()
 }
 
-/// Addresses of the two traces that stand for each other. Two addresses are the same if each stood for the other, and for
-/// nothing else, since they first met. So a shift of any region of memory makes no difference, another layout does.
+/// Corresponding addresses of the two traces. Two addresses are equal if each has corresponded to the other, and to no
+/// other address, since they were first seen together. A shift of a memory region therefore makes no difference, but a
+/// different layout does.
 #[derive(Debug, Default)]
 pub(super) struct Addresses {
     of_left: HashMap<u64, u64>,

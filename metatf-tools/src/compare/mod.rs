@@ -1,9 +1,10 @@
-//! Compares the values of two traces, blind to how they are encoded: metadata, widths, interpretations, chunks, groups,
-//! codecs, class, byte order and version of the container make no difference.
+//! Compares the values of two traces, regardless of their encoding. Metadata, widths, interpretations, chunks, groups,
+//! codecs, and the class, byte order and version of the container make no difference.
 //!
-//! Both traces are read from their start once for each section that holds records, one chunk of each at a time. What is
-//! compared is what has the same name in both DTDs: section, record, field. A stream section that leaves stride through
-//! or point into is compared through those leaves, any other element by element. An offset is what stands there.
+//! Both traces are read from the start once for each section that contains records, one chunk of each at a time.
+//! Sections, records and fields are compared if they have the same name in both DTDs. A stream section that leaves
+//! stride through or point into is compared through those leaves, and any other stream section element by element. An
+//! offset is compared by the element it refers to.
 
 mod cursor;
 mod ignored;
@@ -29,15 +30,15 @@ use offsets::Offsets;
 use pair::Pairs;
 use summary::{Tally, key_of_right};
 
-/// A trace to be compared: its schema, and how to open it (again).
+/// A trace to compare: its schema and a function that opens it.
 pub struct Input<'i, 'a> {
-    /// What it is read by.
+    /// The schema for reading the trace.
     pub schema: Schema,
-    /// Opens the trace at its start.
+    /// Opens the trace at its start. May be called repeatedly.
     pub open: &'i mut dyn FnMut() -> Result<Reader<'a>>,
 }
 
-/// Names in the options that neither DTD knows: of sections, and of fields and records.
+/// Returns the names in the options that denote nothing in either DTD, whether sections, fields or records.
 #[must_use]
 pub fn unknown_names(left: &Schema, right: &Schema, options: &CompareOptions) -> Vec<String> {
     let known = |name: &&String| [left, right].iter().any(|s| section_named(s, name).is_some());
@@ -49,10 +50,10 @@ fn section_named(schema: &Schema, name: &str) -> Option<usize> {
     schema.format.section_named(name).or((name == "0").then_some(0))
 }
 
-/// Compares two traces. `step` is called for every record that is read.
+/// Compares two traces. `step` is called for every record read.
 ///
 /// # Errors
-/// What is wrong with one of the traces, and which.
+/// Returns the first error in one of the traces, and which trace it is.
 pub fn compare<'i, 'a>(
     left: Input<'i, 'a>,
     right: Input<'i, 'a>,
@@ -94,25 +95,25 @@ struct Comparer<'c, 'i, 'a> {
     step: &'c mut dyn FnMut(),
     out: Comparison,
     tally: Tally,
-    /// Records of the same type stood at each place of the pass until now.
+    /// Whether all positions of the pass so far had records of the same type.
     in_step: bool,
     offsets: Offsets,
     indices: [ValueIndices; 2],
-    /// Records of each section, once they are counted.
+    /// Number of records in each section, after they have been counted.
     counts: [Option<Vec<u64>>; 2],
-    /// By the left's number: stream sections that are compared through leaves.
+    /// Whether each stream section is compared through leaves, by section number in the left trace.
     reached: [bool; 256],
 }
 
 type Cursors<'t, 'a> = [PassCursor<'t, 'a>; 2];
 
 impl<'c, 'a> Comparer<'c, '_, 'a> {
-    /// Whether no more has to be compared.
+    /// Returns whether the comparison can stop.
     fn is_full(&self) -> bool {
         self.options.stop && !self.has_room()
     }
 
-    /// Whether another difference is to be listed.
+    /// Returns whether there is room for another difference in the list.
     fn has_room(&self) -> bool {
         self.options.max == 0 || self.out.differences.len() < self.options.max
     }
@@ -126,7 +127,7 @@ impl<'c, 'a> Comparer<'c, '_, 'a> {
         }
     }
 
-    /// Whether a pair of sections was asked for by name.
+    /// Returns whether a pair of sections was requested by name.
     fn is_named(&self, [left, right]: [usize; 2]) -> bool {
         let named = |(which, index): (usize, usize), name: &str| {
             section_named(&self.inputs[which].schema, name).is_some_and(|found| found == index)
@@ -134,7 +135,7 @@ impl<'c, 'a> Comparer<'c, '_, 'a> {
         self.options.sections.iter().any(|name| named((0, left), name) || named((1, right), name))
     }
 
-    /// All sections of tagged records.
+    /// Compares all sections of tagged records.
     fn records(&mut self) -> Result<(), (Which, Error)> {
         if self.options.order {
             return self.pass(Pass::Records, Pass::Records, false);
@@ -153,7 +154,7 @@ impl<'c, 'a> Comparer<'c, '_, 'a> {
         self.options.sections.is_empty() || self.is_named(pair)
     }
 
-    /// Whether one of the traces has records in a section, as far as is known.
+    /// Returns whether one of the traces may have records in a section.
     fn may_hold(&self, pair: [usize; 2]) -> bool {
         let counts = |(counts, section): (&Option<Vec<u64>>, usize)| {
             counts.as_ref().is_none_or(|c| c.get(section).is_none_or(|&n| n > 0))
@@ -161,7 +162,7 @@ impl<'c, 'a> Comparer<'c, '_, 'a> {
         self.counts.iter().zip(pair).any(counts)
     }
 
-    /// Stream sections that nothing strides through or points into, and those that were asked for.
+    /// Compares stream sections that nothing strides through or points into, and requested ones.
     fn elements(&mut self) -> Result<(), (Which, Error)> {
         self.counts = [None, None];
         let reached = [0, 1].map(|i| crate::stream_sections::reached(&self.inputs[i].schema));
@@ -210,13 +211,13 @@ impl<'c, 'a> Comparer<'c, '_, 'a> {
         Ok(())
     }
 
-    /// What a pass has seen of both traces.
+    /// Notes the counts and the stream sections used in both traces.
     fn note(&mut self, cursors: Cursors<'_, '_>) {
         let [left, right] = cursors;
         for (number, through) in left.reached.iter().enumerate() {
             self.reached[number] |= through;
         }
-        // By the left's number, of the section that has the same name.
+        // `reached` uses the section numbers of the left trace, so map those of the right trace by name.
         for &[l, r] in &self.pairs.sections {
             let number = |i: usize, index: usize| {
                 usize::from(self.inputs[i].schema.format.sections.get(index).map_or(0, |s| s.number))
@@ -236,7 +237,7 @@ impl<'c, 'a> Comparer<'c, '_, 'a> {
         self.inputs[which as usize].schema.section(index).and_then(|s| s.name.clone())
     }
 
-    /// One trace has nothing any more.
+    /// Reports the remaining records of one trace after the end of the other.
     fn rest(&mut self, cursors: &mut Cursors<'_, '_>, which: Which, first: Spot) -> Result<(), (Which, Error)> {
         let mut more = 0;
         let mut next = Some(first);
@@ -254,7 +255,7 @@ impl<'c, 'a> Comparer<'c, '_, 'a> {
         Ok(())
     }
 
-    /// Two records at the same place.
+    /// Compares two records at the same position.
     fn both(&mut self, cursors: &mut Cursors<'_, '_>, spots: [Spot; 2]) -> Result<(), (Which, Error)> {
         let [l, r] = spots;
         let pairs = self.pairs;
@@ -297,13 +298,13 @@ impl<'c, 'a> Comparer<'c, '_, 'a> {
         Ok(())
     }
 
-    /// The type of a record on the left, or of what it is paired with.
+    /// Returns the type of a record in the left trace, or of the corresponding record.
     fn key(&self, which: Which, spot: Spot) -> Option<summary::Key> {
         let key = (spot.at.section, spot.at.record);
         if which == Which::Left { Some(key) } else { key_of_right(self.pairs, key) }
     }
 
-    /// Compares the values of a leaf; whether any differs.
+    /// Compares the values of a leaf. Returns whether any of them differ.
     fn leaf(
         &mut self,
         cursors: &mut Cursors<'_, '_>,
@@ -347,7 +348,7 @@ impl<'c, 'a> Comparer<'c, '_, 'a> {
         Ok(differs)
     }
 
-    /// Counts a field that differs, by its name without the numbers of repeated items.
+    /// Counts a field that differs, by its name without the indices of repeated items.
     fn count_field(
         &mut self,
         cursors: &Cursors<'_, '_>,
@@ -366,7 +367,7 @@ impl<'c, 'a> Comparer<'c, '_, 'a> {
         self.tally.field((spots[0].at.section, spots[0].at.record), leaf.left, name);
     }
 
-    /// Whether two values differ.
+    /// Returns whether two values differ.
     fn differ(
         &mut self,
         cursors: &mut Cursors<'_, '_>,
@@ -401,7 +402,7 @@ fn values_differ([left, right]: [&OwnedRecord; 2], [a, b]: [usize; 2]) -> bool {
     }
 }
 
-/// Shows a value, an offset with what stands there.
+/// Formats a value; an offset is shown with its element.
 fn show(
     cursor: &mut PassCursor<'_, '_>,
     spot: Spot,

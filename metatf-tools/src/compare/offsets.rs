@@ -1,4 +1,4 @@
-//! Whether two offsets stand for the same thing: for elements with the same values.
+//! Compares offsets by the elements they refer to.
 
 use super::ignored::Addresses;
 use super::pair::{LeafPair, Pairs};
@@ -8,23 +8,23 @@ use metatf::container::{ErrorKind, Result};
 use metatf::dynamic::OwnedRecord;
 use std::collections::{HashMap, HashSet};
 
-/// Verdicts that are kept; more are found out again.
+/// Maximum number of verdicts to keep; further verdicts are recomputed.
 const KEPT: usize = 1 << 20;
 
-/// Two offsets: index of the section and offset, left and right.
+/// A pair of offsets, left and right, each with the index of its section.
 type OffsetPair = [(usize, u64); 2];
 
-/// What was found out about pairs of offsets.
+/// The verdicts about pairs of offsets.
 #[derive(Debug, Default)]
 pub(super) struct Offsets {
     known: HashMap<OffsetPair, bool>,
-    /// Addresses are like offsets: numbers that stand for something.
+    /// Addresses, which, like offsets, are numbers that refer to something.
     pub(super) addresses: Addresses,
 }
 
 impl Offsets {
-    /// Whether two offsets, now, stand for the same: for equal elements, or, where no element starts at one of them, for
-    /// themselves. Elements that lead to others by offsets of their own are equal where no way down tells them apart.
+    /// Returns whether two offsets currently refer to equal elements or, if no element starts at one of them, are equal
+    /// numbers. Elements that contain offsets themselves are equal if no path of offsets leads to a difference.
     pub(super) fn same(
         &mut self,
         pairs: &Pairs,
@@ -40,7 +40,7 @@ impl Offsets {
             self.known.clear();
         }
         let [left, right] = cursors;
-        // Taken for equal until one pair is found that is not.
+        // Assume that pairs are equal until one is found that is not.
         let mut assumed = HashSet::from([key]);
         let mut waiting = vec![key];
         self.known.insert(key, true);
@@ -70,8 +70,8 @@ impl Offsets {
         Ok(true)
     }
 
-    /// Compares two elements except for their offsets; gives the pairs of offsets that are not known yet. `None`: they
-    /// differ.
+    /// Compares two elements except for their offsets. Returns the pairs of offsets that have no verdict yet, or `None`
+    /// if the elements differ.
     fn elements(
         &mut self,
         pairs: &Pairs,
@@ -85,7 +85,7 @@ impl Offsets {
         };
         let (l, r) = (element(left, key[0].0)?, element(right, key[1].0)?);
         let Some(pair) = pairs.record(key[0].0, l).filter(|_| pairs.sections.contains(&[key[0].0, key[1].0])) else {
-            // Tables of other names: their values tell.
+            // Tables with different names: compare the values.
             return (a == b).then(Vec::new);
         };
         let mut indices = [ValueIndices::default(), ValueIndices::default()];
@@ -122,8 +122,8 @@ impl Offsets {
     }
 }
 
-/// The element at an offset; `None` where none starts. An offset that leads into the middle of an element gives that away
-/// by what cannot be decoded there, if at all.
+/// Returns the element at an offset, or `None` if no element starts there. An offset into the middle of an element is
+/// detected only if decoding fails there.
 fn element(cursor: &mut PassCursor<'_, '_>, (section, offset): (usize, u64)) -> Result<Option<OwnedRecord>> {
     let mut owned = OwnedRecord::default();
     match cursor.trace.reader_mut().element_at(section, offset, |row| owned.decode(row)) {

@@ -1,4 +1,4 @@
-//! What two formats have in common: sections, records and fields of the same name.
+//! Pairs the sections, records and fields that have the same name in two formats.
 
 use super::ignored::Ignored;
 use super::{OneSided, Which};
@@ -12,9 +12,9 @@ use metatf_parser::schema::{Item, LeafId, Record, Repeated};
 pub(super) struct LeafPair {
     pub(super) left: u8,
     pub(super) right: u8,
-    /// Both are offsets: into these sections, by index.
+    /// The indices of the target sections, if both leaves are offsets.
     pub(super) offsets: Option<[usize; 2]>,
-    /// Both are addresses, which are compared as names.
+    /// Whether both leaves are addresses to be compared by identity.
     pub(super) address: bool,
 }
 
@@ -24,28 +24,28 @@ pub(super) struct RecordPair {
     /// Index of the record on the right.
     pub(super) right: u16,
     pub(super) leaves: Vec<LeafPair>,
-    /// Every value is compared, in the same order: equal owned records are equal records.
+    /// Whether every value is compared in the same order, so that equal owned records are equal records.
     pub(super) whole: bool,
 }
 
-/// The sections and records of two formats, paired.
+/// The paired sections and records of two formats.
 #[derive(Debug)]
 pub(super) struct Pairs {
-    /// Pairs of sections, by index, streams included.
+    /// Pairs of section indices, including stream sections.
     pub(super) sections: Vec<[usize; 2]>,
-    /// By index of the left section and record.
+    /// The record pairs, by the indices of the left section and record.
     records: Vec<Vec<Option<RecordPair>>>,
-    /// By side, index of the section and of the record: whether it is compared.
+    /// Whether a record is compared, by side, section index and record index.
     pub(super) kept: [Vec<Vec<bool>>; 2],
-    /// What only one of them has.
+    /// The sections, records and fields that only one of the formats has.
     pub(super) only: Vec<OneSided>,
-    /// Records of the formats' own that were paired, and that there are.
+    /// Number of paired records, not counting predefined ones, and the total number.
     pub(super) common: usize,
     pub(super) total: usize,
 }
 
 impl Pairs {
-    /// Pairs two formats; `ignored` fields and records are left out.
+    /// Pairs two formats, leaving out `ignored` fields and records.
     pub(super) fn new(left: &Schema, right: &Schema, ignored: &Ignored) -> Self {
         let table = |s: &Schema| vec![vec![false; s.dtd.records.len()]; s.dtd.sections.len()];
         let mut pairs = Self {
@@ -76,7 +76,7 @@ impl Pairs {
         self.records.get(section)?.get(usize::from(record))?.as_ref()
     }
 
-    /// Returns the record of a section on the left that is paired with one on the right.
+    /// Returns the record of a section on the left that is paired with a record on the right.
     pub(super) fn left_of(&self, section: usize, right: u16) -> Option<u16> {
         let mut records = (0_u16..).zip(self.records.get(section)?);
         records.find(|(_, pair)| pair.as_ref().is_some_and(|pair| pair.right == right)).map(|(left, _)| left)
@@ -85,7 +85,7 @@ impl Pairs {
     fn lone_section(&mut self, schemas: [&Schema; 2], which: Which, index: usize) {
         let schema = schemas[which as usize];
         self.total += own_records(schema, index).into_iter().filter(|&r| r != COMMENT).count();
-        // A stream that records stride through or point into is compared with them.
+        // A stream that records stride through or point into is compared together with them.
         let Some(section) = schema.dtd.sections.get(index) else { return };
         if section.stream.is_none() || !reached(schema)[usize::from(section.number)] {
             let name = section.name.as_deref().unwrap_or("(global)");
@@ -143,7 +143,7 @@ impl Pairs {
         self.only.push(OneSided { which, what: format!("record {name}") });
     }
 
-    /// Pairs the leaves of two records by path. The length of a `vfield` is its data's.
+    /// Pairs the leaves of two records by path. The length of a `vfield` is compared as part of its data.
     fn leaves(
         &mut self,
         schemas: [&Schema; 2],
@@ -193,13 +193,14 @@ impl Pairs {
     }
 
     fn lone_leaf(&mut self, which: Which, record: &Record, path: &[String], other_kind: bool) {
-        let kind = if other_kind { " (in the other it is of another kind: a number there, bytes here)" } else { "" };
+        let kind = if other_kind { " (a number in one DTD, bytes in the other)" } else { "" };
         let what = format!("field {}.{}{kind}", record.name, path.join("."));
         self.only.push(OneSided { which, what });
     }
 }
 
-/// Whether both records say in the same way how often what is repeated: then places on their owned records mean the same.
+/// Returns whether both records determine the counts of repetitions in the same way, so that positions in their owned
+/// records correspond.
 fn layouts_agree([left, right]: [&Schema; 2], a: u16, b: u16) -> bool {
     let steps = |schema: &Schema, record: u16| {
         schema.format.records.get(usize::from(record)).map(|r| (r.steps.to_vec(), r.leaves.len()))
@@ -218,13 +219,13 @@ pub(super) fn is_stream(schema: &Schema, section: usize) -> bool {
     schema.section(section).is_some_and(|s| s.stream.is_some())
 }
 
-/// Indices of a section's data records, comments included, or of its element.
+/// Returns the indices of a section's data records, including comments, or of its element.
 fn own_records(schema: &Schema, section: usize) -> Vec<u16> {
     let records = schema.format.sections.get(section).map_or(&[][..], |s| &s.records);
     records.iter().copied().filter(|&r| r != SECTION && r != METADATA).collect()
 }
 
-/// The lengths of `vfield`s. Items nest at most 32 deep (spec 3.5), so this recursion is bounded.
+/// Collects the length leaves of `vfield`s. Items nest at most 32 deep (spec 3.5), so the recursion is bounded.
 fn vfield_lengths(items: &[Item], out: &mut Vec<LeafId>) {
     let mut nested = |record: &str, items: &[Item]| match items {
         [Item::Leaf(length), Item::Leaf(_)] if record == "vfield" => out.push(*length),

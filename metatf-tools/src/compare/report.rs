@@ -1,72 +1,73 @@
-//! What is asked of a comparison, and what it reports.
+//! The options and the result of a comparison.
 
-/// What to compare.
+/// The scope of a comparison.
 #[derive(Clone, Debug, Default)]
 pub struct CompareOptions {
-    /// Differences that are listed; 0: all.
+    /// The maximum number of differences to list; 0 lists all.
     pub max: usize,
-    /// Stop when this many are found. Without it everything is compared and counted.
+    /// Whether to stop at that number of differences. By default everything is compared and counted.
     pub stop: bool,
-    /// The order of records over sections counts, too.
+    /// Whether to compare the order of records across sections, too.
     pub order: bool,
-    /// Fields (`size`, `alloc.size`) and records (`free`, `comment`) that are left out. `time` also means fields whose `format` is
-    /// a time. `address-base` means that two addresses (numbers with the format `hex` or the name `address`) are the same if each
-    /// always stands for the other; this takes memory for each address.
+    /// Fields (`size`, `alloc.size`) and records (`free`, `comment`) to exclude. `time` also excludes fields whose
+    /// `format` is a time. With `address-base`, two addresses (numbers with the format `hex` or the name `address`) are
+    /// equal if each always corresponds to the other; this needs memory for every address.
     pub ignore: Vec<String>,
-    /// Sections by name, `0` the global one; none: all. A stream section named here is compared element by element.
+    /// The sections to compare, by name, with `0` for the global section. If empty, all sections are compared. A stream
+    /// section named here is compared element by element.
     pub sections: Vec<String>,
-    /// Compare user metadata and the text of the DTD, too.
+    /// Whether to compare user metadata and the text of the DTD, too.
     pub metadata: bool,
 }
 
 /// One of the two traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
-    /// The first.
+    /// The first trace.
     Left = 0,
-    /// The second.
+    /// The second trace.
     Right = 1,
 }
 
-/// What became of it.
+/// The result of a comparison.
 #[derive(Clone, Debug, Default)]
 pub struct Comparison {
-    /// Differences, in the order of the records of each section.
+    /// The differences, in the order of the records of each section.
     pub differences: Vec<Difference>,
-    /// What only one of the DTDs has; it was not compared.
+    /// The items that only one of the DTDs has, which were not compared.
     pub only: Vec<OneSided>,
-    /// Records and elements that were compared.
+    /// The number of records and elements compared.
     pub compared: u64,
-    /// For each type of record that both DTDs have, in their order: how many there are, and how many differ.
+    /// For each record type that both DTDs have, in DTD order, the number of records and how many of them differ.
     pub records: Vec<RecordSummary>,
-    /// For each section, the first place where records of different types stand: a [`What::Record`]. Behind it records are counted,
-    /// and their values are in no summary.
+    /// For each section, the first position at which the record types differ: a [`What::Record`]. After it, records are
+    /// counted, but no summary includes their values.
     pub out_of_step: Vec<Difference>,
-    /// There are, or may be, differences that are not listed.
+    /// Whether there are, or may be, differences that are not listed.
     pub stopped: bool,
-    /// The DTDs have records, and none in common.
+    /// Whether the DTDs have records but none in common.
     pub nothing_in_common: bool,
 }
 
-/// What was found out about the records of one type.
+/// The result for the records of one type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordSummary {
-    /// Name of the section on the left; `None` for the global section.
+    /// The name of the section in the left trace; `None` for the global section.
     pub section: Option<String>,
-    /// The record's name on the left.
+    /// The name of the record in the left trace.
     pub record: String,
-    /// How many there are, left and right.
+    /// The number of records in the left and the right trace.
     pub counts: [u64; 2],
-    /// Pairs of which the values were compared.
+    /// The number of pairs whose values were compared.
     pub compared: u64,
-    /// How many of these differ.
+    /// The number of these pairs that differ.
     pub differ: u64,
-    /// Fields that differ, each with the number of records in which it does.
+    /// The fields that differ, each with the number of records in which it differs.
     pub fields: Vec<(String, u64)>,
 }
 
 impl RecordSummary {
-    /// Checks whether all records were compared, and are the same.
+    /// Checks whether all records were compared and are equal.
     #[must_use]
     pub fn is_same(&self) -> bool {
         self.differ == 0 && self.counts == [self.compared; 2]
@@ -76,58 +77,60 @@ impl RecordSummary {
 /// A section, record or field that only one of the DTDs has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OneSided {
-    /// Which one has it.
+    /// The DTD that has it.
     pub which: Which,
-    /// What it is: `field alloc.time`.
+    /// A description, such as `field alloc.time`.
     pub what: String,
 }
 
-/// A record that is named in a difference.
+/// A record referred to in a difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named {
-    /// The record's name.
+    /// The name of the record.
     pub record: String,
-    /// Data records before it in its trace (in all sections); elements before it in its stream section.
+    /// The number of data records before it in its trace (in all sections), or of elements before it in its stream
+    /// section.
     pub number: u64,
 }
 
-/// A value, as it is shown.
+/// A formatted value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shown {
-    /// As spec 8 prints it; an offset with its element.
+    /// The value as in the JSON output (spec 8); an offset is shown with its element.
     pub json: String,
-    /// For people: a name of the value, or what its `format` makes of it. Else as `json`.
+    /// The value for people: a name of the value, or the value in its `format`, or else the same as `json`.
     pub text: String,
 }
 
-/// One difference.
+/// A difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// Name of the section on the left; `None` for the global section, and for what is in none.
+    /// The name of the section in the left trace; `None` for the global section, or if the difference is not in a
+    /// section.
     pub section: Option<String>,
-    /// The records; `None` where a trace has no more.
+    /// The records; `None` if a trace has no more records.
     pub records: [Option<Named>; 2],
-    /// What differs.
+    /// The kind of difference.
     pub what: What,
 }
 
-/// What differs.
+/// The kind of a difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
-    /// The values of a field; `None` where a record has fewer items.
+    /// The values of a field; `None` if a record has fewer items.
     Field(String, [Option<Shown>; 2]),
-    /// Different records stand at the same place.
+    /// Records of different types at the same position.
     Record,
-    /// One trace has this many records (elements) more in the section, the first of which is named.
+    /// One trace has this number of additional records (elements) in the section. `records` names the first of them.
     More(Which, u64),
-    /// User metadata of this key, as JSON.
+    /// User metadata with this key, as JSON.
     User(String, [Option<String>; 2]),
-    /// The DTDs' texts.
+    /// The text of the DTD.
     Dtd,
 }
 
 impl Comparison {
-    /// Whether no difference was found.
+    /// Returns whether no difference was found.
     #[must_use]
     pub fn is_same(&self) -> bool {
         self.differences.is_empty() && !self.nothing_in_common

@@ -1,24 +1,24 @@
-//! Counts of what was compared, for each type of record.
+//! Counts comparison results by record type.
 
 use super::pair::Pairs;
 use super::{RecordSummary, Which};
 use metatf::dynamic::Schema;
 use std::collections::BTreeMap;
 
-/// Counts for a type of record.
+/// The counts for a record type.
 #[derive(Clone, Debug, Default)]
 struct Counts {
     counts: [u64; 2],
     compared: u64,
     differ: u64,
-    /// By index of the left leaf: its name, and the records in which it differs.
+    /// The name of each differing leaf and the number of records in which it differs, by left leaf index.
     fields: BTreeMap<u8, (String, u64)>,
 }
 
-/// Index of the section and of the record, on the left.
+/// The section index and the record index in the left trace.
 pub(super) type Key = (usize, u16);
 
-/// Counts for all types of record that both formats have.
+/// The counts for all record types that both formats have.
 #[derive(Debug)]
 pub(super) struct Tally {
     by_section: Vec<Vec<Counts>>,
@@ -40,7 +40,7 @@ impl Tally {
         }
     }
 
-    /// Counts two records that stand at the same place; `in_step`: their values are counted, too.
+    /// Counts two records at the same position. `in_step` tells whether their values are counted, too.
     pub(super) fn both(&mut self, key: Key, in_step: bool) {
         if let Some(counts) = self.counts(key) {
             counts.counts = counts.counts.map(|count| count + 1);
@@ -55,14 +55,14 @@ impl Tally {
         }
     }
 
-    /// Counts a field that differs. `name` is called once.
+    /// Counts a field that differs. `name` is called only the first time.
     pub(super) fn field(&mut self, key: Key, leaf: u8, name: impl FnOnce() -> String) {
         if let Some(counts) = self.counts(key) {
             counts.fields.entry(leaf).or_insert_with(|| (name(), 0)).1 += 1;
         }
     }
 
-    /// Returns the counts of all types of which there are records.
+    /// Returns the counts of all record types that occur.
     pub(super) fn finish(self, left: &Schema) -> Vec<RecordSummary> {
         let mut all = Vec::new();
         for (section, records) in self.by_section.into_iter().enumerate() {
@@ -78,7 +78,7 @@ impl Tally {
     }
 }
 
-/// Returns the type of record on the left that a type on the right is paired with.
+/// Returns the left record type that a right record type is paired with.
 pub(super) fn key_of_right(pairs: &Pairs, (section, record): Key) -> Option<Key> {
     let &[left, _] = pairs.sections.iter().find(|pair| pair[1] == section)?;
     pairs.left_of(left, record).map(|record| (left, record))

@@ -1,4 +1,4 @@
-//! What `metadata` asks for: user metadata, key by key, and the text of the DTD.
+//! The comparison of user metadata, key by key, and of the DTD text, for the option `metadata`.
 
 use super::{Comparer, Difference, Input, What, Which};
 use metatf::container::{Error, Result};
@@ -25,14 +25,15 @@ impl Comparer<'_, '_, '_> {
     }
 }
 
-/// What a trace says beside its records. A version 0 file has no place for it.
+/// The data of a trace other than its records. A version 0 file cannot contain any.
 #[derive(Default)]
 struct Beside {
     dtd: Option<Vec<u8>>,
     user: Map<String, Value>,
 }
 
-/// The text of the embedded DTD, and the user metadata: later ones add to and override earlier ones (spec 5.2).
+/// Returns the text of the embedded DTD and the user metadata. Later metadata adds to and overrides earlier metadata
+/// (spec 5.2).
 fn read(input: &mut Input<'_, '_>) -> Result<Beside> {
     let mut reader = (input.open)()?;
     if reader.header().version == 0 {

@@ -1,43 +1,43 @@
-//! From a trace to a writer, fields converted.
+//! Copies a trace to a writer, converting its fields.
 
 use super::{ConvertError, Converted, Converter};
 use metatf::container::{Result, Sink};
 use metatf::dynamic::{OwnedRecord, Trace, Writer};
 use metatf::reader::Event;
 
-/// Takes what is converted. The writers of this crate are such.
+/// A sink for converted records. The writers of this crate implement it.
 pub trait ConvertedSink {
-    /// Takes a record or comment, by the indices of the section and of the record.
+    /// Writes a record or comment, given the indices of the section and of the record.
     ///
     /// # Errors
-    /// A value that cannot be written; the sink's.
+    /// Returns an error if a value cannot be written or the sink fails.
     fn record(&mut self, section: usize, record: u16, owned: &OwnedRecord) -> Result<()>;
 
-    /// Takes an element of a stream section, whether of a shared table.
+    /// Writes an element of a stream section. `shared` tells whether the section is a shared table.
     ///
     /// # Errors
-    /// A value that cannot be written.
+    /// Returns an error if a value cannot be written.
     fn element(&mut self, section: usize, shared: bool, owned: &OwnedRecord) -> Result<()>;
 
-    /// Puts an element into a table; equal elements once. Gives its offset.
+    /// Adds an element to a table unless the table already contains it. Returns its offset.
     ///
     /// # Errors
-    /// A value that cannot be written.
+    /// Returns an error if a value cannot be written.
     fn intern(&mut self, section: usize, owned: &OwnedRecord) -> Result<u64>;
 
-    /// The offset that the next new element of a table will have.
+    /// Returns the offset of the next new element of a table.
     fn next_offset(&mut self, section: usize) -> u64;
 
-    /// A group of the trace begins.
+    /// Starts a group.
     ///
     /// # Errors
-    /// The sink's.
+    /// Returns the sink's error.
     fn start_group(&mut self) -> Result<()>;
 
-    /// Takes user metadata, a JSON object.
+    /// Writes user metadata, a JSON object.
     ///
     /// # Errors
-    /// The sink's.
+    /// Returns the sink's error.
     fn user_metadata(&mut self, json: &str) -> Result<()>;
 }
 
@@ -68,11 +68,12 @@ impl<S: Sink> ConvertedSink for Writer<S> {
 }
 
 impl Converter {
-    /// Converter all of a trace: records, comments, elements that no record takes, tables; user metadata where the target
-    /// `keeps_user` metadata (version 0 has no place for it). `step` is called for every record and element.
+    /// Converts an entire trace: records, comments, elements that no record takes, and tables. User metadata is copied
+    /// if the target `keeps_user` metadata, which version 0 cannot store. `step` is called for every record and
+    /// element.
     ///
     /// # Errors
-    /// What is wrong with the trace; values that cannot be converted; the target's.
+    /// Returns an error if the trace is malformed, a value cannot be converted, or the target fails.
     pub fn copy(
         &mut self,
         trace: &mut Trace<'_>,
@@ -106,7 +107,7 @@ impl Converter {
     }
 }
 
-/// User metadata from the `known`-th on; how many there are now.
+/// Copies user metadata from index `known` on. Returns the number of user metadata objects read so far.
 fn copy_user(trace: &Trace<'_>, to: &mut impl ConvertedSink, known: usize) -> Result<usize, ConvertError> {
     let all = trace.reader().container().user_metadata();
     for json in all.iter().skip(known) {

@@ -1,4 +1,4 @@
-//! Where each field of a target record takes its values from.
+//! The source of each field of a target record.
 
 use crate::field_names::FieldNames;
 use crate::stream_sections::offset_into;
@@ -7,26 +7,26 @@ use metatf::dynamic::Schema;
 use metatf::format::{self, ExprOp, LeafKind, Step};
 use metatf_parser::schema::{self, Interpretation, Leaf, LeafId, Record, Width};
 
-/// Where a leaf's value comes from. Leaves are those of the source's record.
+/// The source of a leaf's value. Leaf indices refer to the source record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Origin {
     /// This leaf.
     Field(u8),
-    /// This leaf, an offset into a section of the source that becomes one into a section of the target.
+    /// This leaf, which is an offset into a section of the source and becomes an offset into a section of the target.
     Offset { leaf: u8, from: usize, to: usize },
     /// The length of this byte array.
     LengthOf(u8),
-    /// Nowhere: this value, or as many zeros as the leaf has bytes.
+    /// No source: this value, or one zero for each byte of the leaf.
     Value(u64),
-    /// Nowhere: the expression of the target's count.
+    /// No source: the value of the target's count expression.
     Computed,
 }
 
-/// Where the leaves of a record take their values from.
+/// The sources of a record's leaves.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FieldSources {
     origins: Vec<Origin>,
-    /// Where the values of the source's record stand, where that is always the same.
+    /// The positions of the source record's values, if they are always the same.
     pub(super) fixed: Option<ValueIndices>,
 }
 
@@ -35,7 +35,7 @@ impl FieldSources {
         self.origins.get(usize::from(leaf)).copied().unwrap_or(Origin::Value(0))
     }
 
-    /// Tables that offsets of the record lead to: sections of the source and of the target.
+    /// Returns the tables that offsets of the record refer to, as sections of the source and of the target.
     pub(super) fn tables(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
         self.origins.iter().filter_map(|origin| match origin {
             Origin::Offset { from, to, .. } => Some((*from, *to)),
@@ -44,17 +44,17 @@ impl FieldSources {
     }
 }
 
-/// What matching two records comes to.
+/// The result of matching two records.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Matched {
     pub(super) fields: FieldSources,
-    /// Fields of the source that have no place.
+    /// Fields of the source without a counterpart.
     pub(super) lost: Vec<String>,
-    /// What does not go together.
+    /// Descriptions of mismatches.
     pub(super) wrong: Vec<String>,
 }
 
-/// One of the two records: its schema, index.
+/// One of the two records, given by its schema and index.
 #[derive(Clone, Copy)]
 pub(super) struct Side<'s> {
     pub(super) schema: &'s Schema,
@@ -70,7 +70,7 @@ impl<'s> Side<'s> {
         self.schema.format.records.get(usize::from(self.index))
     }
 
-    /// For each leaf, the leaves that count the repetitions it stands in, outermost first.
+    /// Returns, for each leaf, the leaves that count the enclosing repetitions, outermost first.
     fn counts(self) -> Vec<Vec<u8>> {
         let Some(record) = self.format() else { return Vec::new() };
         let mut counts = vec![Vec::new(); record.leaves.len()];
@@ -89,7 +89,7 @@ impl<'s> Side<'s> {
         counts
     }
 
-    /// The leaf that alone gives a byte array's length.
+    /// Returns the leaf that is the length of a byte array, if the length is not a longer expression.
     fn length_of(self, leaf: usize) -> Option<u8> {
         match self.format()?.leaves.get(leaf).map(|l| &l.kind)? {
             LeafKind::Variable(program) => match **program {
@@ -101,7 +101,7 @@ impl<'s> Side<'s> {
     }
 }
 
-/// Matches the fields of two records by path. `dropped` are left out.
+/// Matches the fields of two records by path, leaving out `dropped` fields.
 pub(super) fn resolve(source: Side<'_>, target: Side<'_>, dropped: &FieldNames) -> Matched {
     let (Some(from), Some(to)) = (source.record(), target.record()) else { return Matched::default() };
     let mut matcher = FieldMatcher {
@@ -131,7 +131,7 @@ fn name(record: &Record, leaf: &Leaf) -> String {
     format!("{}.{}", record.name, leaf.path.join("."))
 }
 
-/// What a leaf's number of items or bytes is computed by.
+/// Returns the expression for a leaf's number of items or bytes.
 fn expression(leaf: &Leaf) -> Option<&[schema::ExprOp]> {
     match (&leaf.computed, &leaf.width) {
         (Some(expression), _) | (None, Width::Variable(expression)) => Some(&expression.0),
@@ -139,7 +139,8 @@ fn expression(leaf: &Leaf) -> Option<&[schema::ExprOp]> {
     }
 }
 
-/// The leaves that two expressions refer to, pair by pair; `None` where the expressions differ in more than these.
+/// Returns the leaves that two expressions refer to, as pairs. Returns `None` if the expressions differ in anything
+/// else.
 fn operands(a: &[schema::ExprOp], b: &[schema::ExprOp]) -> Option<Vec<(LeafId, LeafId)>> {
     let mut pairs = Vec::new();
     for (a, b) in a.iter().zip(b) {
@@ -157,15 +158,15 @@ struct FieldMatcher<'s> {
     target: Side<'s>,
     from: &'s Record,
     to: &'s Record,
-    /// For each leaf of the target.
+    /// The source of each target leaf.
     twins: Vec<Option<Origin>>,
-    /// For each leaf of the source: its values are in the target.
+    /// For each source leaf, whether its values are used in the target.
     used: Vec<bool>,
     out: Matched,
 }
 
 impl FieldMatcher<'_> {
-    /// Leaves of the same path; of several, the first with the first.
+    /// Pairs leaves with the same path. If several leaves have the same path, pairs them in order.
     fn pair(&mut self, left_out: &[bool]) {
         let mut taken = vec![false; self.from.leaves.len()];
         let names: Vec<String> = self.to.leaves.iter().map(|leaf| leaf.path.join(".")).collect();
@@ -201,11 +202,11 @@ impl FieldMatcher<'_> {
                 (Some(from), Some(to)) => Origin::Offset { leaf: i, from, to },
                 (None, None) => Origin::Field(i),
                 (Some(_), None) => {
-                    self.out.wrong.push(format!("{named} is an offset into a section, and no offset in the target"));
+                    self.out.wrong.push(format!("{named} is an offset into a section, but not in the target"));
                     continue;
                 }
                 (None, Some(_)) => {
-                    self.out.wrong.push(format!("{named} is a number, and an offset into a section in the target"));
+                    self.out.wrong.push(format!("{named} is a number, but an offset into a section in the target"));
                     continue;
                 }
             };
@@ -221,7 +222,7 @@ impl FieldMatcher<'_> {
         }
     }
 
-    /// What counts a repetition is what counted it: whatever the fields are called.
+    /// Pairs the counts of matching repetitions, whatever the fields are called.
     fn repetitions(&mut self) {
         let (from, to) = (self.source.counts(), self.target.counts());
         let mut counted: Vec<Option<u8>> = vec![None; self.to.leaves.len()];
@@ -231,16 +232,14 @@ impl FieldMatcher<'_> {
             let (Some(a), Some(b)) = (a, b) else { continue };
             if a.len() != b.len() {
                 let named = self.from.leaves.get(usize::from(i)).map(|l| name(self.from, l)).unwrap_or_default();
-                self.out.wrong.push(format!("{named} is repeated, or not, in the target only"));
+                self.out.wrong.push(format!("{named} is repeated in only one of the trace and the target"));
                 continue;
             }
             for (&count, &target) in a.iter().zip(b) {
                 let Some(slot) = counted.get_mut(usize::from(target)) else { continue };
                 if slot.is_some_and(|known| known != count) {
                     let named = self.to.leaves.get(usize::from(target)).map(|l| name(self.to, l)).unwrap_or_default();
-                    self.out
-                        .wrong
-                        .push(format!("{named} of the target counts what different fields count in the trace"));
+                    self.out.wrong.push(format!("{named} of the target replaces several counts of the trace"));
                 }
                 *slot = Some(count);
             }
@@ -251,7 +250,7 @@ impl FieldMatcher<'_> {
                 self.use_leaf(count);
             }
         }
-        // What counts nothing that is left has nothing to say.
+        // A count is not needed if nothing that it counts remains.
         for (count, used) in (0..=u8::MAX).zip(self.used.clone()) {
             let counts = |c: &&Vec<u8>| c.contains(&count);
             let mut inside = from.iter().zip(&self.used).filter(|(c, _)| counts(c));
@@ -262,7 +261,7 @@ impl FieldMatcher<'_> {
         }
     }
 
-    /// The length of a byte array that has a source, where the field that gives it has none.
+    /// Derives a length without a source from its byte array, if the array has a source.
     fn lengths(&mut self) {
         for (j, twin) in self.twins.clone().into_iter().enumerate() {
             let Some(Origin::Field(i)) = twin.filter(|_| self.to.leaves.get(j).is_some_and(|l| !l.is_numeric())) else {
@@ -279,7 +278,7 @@ impl FieldMatcher<'_> {
         }
     }
 
-    /// What a count or a length is computed of stays with it, where the target computes it in the same way.
+    /// Keeps the operands of a count or a length, if the target computes it in the same way.
     fn operands(&mut self) {
         let (from_counts, to_counts) = (self.source.counts(), self.target.counts());
         for (j, twin) in self.twins.clone().into_iter().enumerate() {
@@ -292,7 +291,7 @@ impl FieldMatcher<'_> {
                 let (Some(from), Some(to)) = counts else { continue };
                 let repeated = from.iter().map(|&count| Some(Origin::Field(count)));
                 let counted = to.iter().map(|&count| self.twins.get(usize::from(count)).copied().flatten());
-                // A value is taken once, so what has its own place in the target stays there alone.
+                // A value is used only once, so a leaf with its own counterpart in the target is used only there.
                 let taken = self.twins.iter().flatten().any(|twin| match *twin {
                     Origin::Field(leaf) | Origin::Offset { leaf, .. } => leaf == a,
                     _ => false,
@@ -310,7 +309,7 @@ impl FieldMatcher<'_> {
 
     fn origins(&mut self) {
         if self.to.catch_all && !self.from.catch_all {
-            self.out.wrong.push(format!("{} has one tag, and any tag in the target", self.from.name));
+            self.out.wrong.push(format!("{} has one tag, but it can have any tag in the target", self.from.name));
         }
         let default = |leaf: &Leaf| match (leaf.constant, leaf.interpretation) {
             _ if leaf.computed.is_some() => Origin::Computed,

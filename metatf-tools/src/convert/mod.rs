@@ -1,15 +1,15 @@
-//! Converter the fields of a trace by name into another DTD: other sections, values that go to a stream section or come back
-//! from one, fields dropped or with their default value.
+//! Converts a trace to a different DTD, matching fields by name. Records may change their section, values may move into
+//! or out of stream sections, and fields may be dropped or set to their default values.
 //!
-//! | part | what it answers |
+//! | part | content |
 //! | --- | --- |
-//! | `fields` | where each field of a target record takes its values from |
-//! | `records` | which record of the target a record becomes |
-//! | `values` | the values of one record, converted |
-//! | `copy` | all of a trace, from reader to writer |
+//! | `fields` | the source of each field of a target record |
+//! | `records` | the target record of each source record |
+//! | `values` | the converted values of a record |
+//! | `copy` | conversion of an entire trace, from reader to writer |
 //!
-//! Records are matched by name: first in the target's section of the same name, then in any. Fields are matched by their
-//! path in the record. A field that is an offset becomes an offset to the same element in the target's table.
+//! Records are matched by name, first in the target's section of the same name and then in any section. Fields are
+//! matched by their path in the record. An offset becomes an offset to the same element in the target's table.
 
 mod copy;
 mod fields;
@@ -29,25 +29,25 @@ use std::fmt;
 use std::sync::Arc;
 use values::Seen;
 
-/// What may get lost.
+/// The data that may be lost in a conversion.
 #[derive(Clone, Debug, Default)]
 pub struct ConvertOptions {
-    /// Fields (`time`, `alloc.time`) that are not converted.
+    /// Fields (`time`, `alloc.time`) to leave out.
     pub drop: Vec<String>,
-    /// Records that are not converted, by name; elements of stream sections, too.
+    /// Records, including elements of stream sections, to leave out, by name.
     pub drop_records: Vec<String>,
 }
 
-/// Why the records of one DTD do not fit into another. Everything that is wrong.
+/// All reasons why the records of one DTD cannot be converted to another.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Unconvertible {
-    /// Fields that the target lacks: `alloc.time`.
+    /// Fields without a counterpart in the target, such as `alloc.time`.
     pub fields: Vec<String>,
-    /// Records that the target lacks.
+    /// Records without a counterpart in the target.
     pub records: Vec<String>,
-    /// Names to be dropped that nothing has.
+    /// Names to be dropped that denote nothing.
     pub unknown: Vec<String>,
-    /// What else does not go together, in words.
+    /// Descriptions of all other mismatches.
     pub others: Vec<String>,
 }
 
@@ -79,75 +79,76 @@ impl fmt::Display for Unconvertible {
 
 impl std::error::Error for Unconvertible {}
 
-/// Why a record was not converted.
+/// The reason why a record was not converted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConvertError {
-    /// The trace, or a value of it that does not fit the target.
+    /// The trace is malformed, or one of its values does not fit in the target.
     Read(Error),
-    /// What is written.
+    /// The output cannot be written.
     Write(Error),
 }
 
-/// What a record has become; its values are on the [owned record](Converter::owned_record).
+/// The result of converting a record. The values are in the [owned record](Converter::owned_record).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Converted {
-    /// A record or comment: indices of the section and of the record.
+    /// A record or comment, with the indices of the section and of the record.
     Record(usize, u16),
-    /// An element of a stream section: the section's index, and whether it is a shared table.
+    /// An element of a stream section, with the index of the section and whether it is a shared table.
     Element(usize, bool),
-    /// An element that is to be interned in a table, by the index of the section.
+    /// An element to be interned in a table, with the index of the section.
     Interned(usize),
 }
 
-/// What becomes of a record.
+/// The destination of a record.
 #[derive(Clone, Debug)]
 enum Destination {
-    /// Nothing.
+    /// The record is dropped.
     Dropped,
-    /// It may become a record of several sections: none of them is known to be meant.
+    /// The record could go to several sections, and the choice is ambiguous.
     Unclear,
-    /// A record of the target: section, record.
+    /// A record of the target, with its section and index.
     Record(usize, u16, FieldSources),
 }
 
-/// What becomes of the elements of a stream section.
+/// The destination of a stream section's elements.
 #[derive(Clone, Debug)]
 enum ElementTarget {
-    /// Nothing: records took them, or they are dropped.
+    /// The elements are dropped, either because records took them or on request.
     Dropped,
-    /// They are elements of this section.
+    /// Elements of this section.
     Given(Arc<ElementSection>),
-    /// They stand in these tables.
+    /// Elements of these tables.
     Tables(Arc<[usize]>),
 }
 
-/// A stream section of the target that takes the elements of one of the source.
+/// A stream section of the target that receives the elements of a source section.
 #[derive(Debug)]
 struct ElementSection {
     section: usize,
     element: u16,
-    /// Offsets lead to them.
+    /// Whether offsets refer to the elements.
     table: bool,
     fields: FieldSources,
 }
 
-/// From one DTD to another.
+/// A converter from one DTD to another.
 pub struct Converter {
     source: Schema,
     target: Schema,
-    /// By index of the source's section and record.
+    /// The destinations of records, by the indices of the source's section and record.
     records: Vec<Vec<Destination>>,
-    /// By index of the source's section: the section its comments go to.
+    /// The section for the comments of each section of the source.
     comments: Vec<usize>,
-    /// By index of the source's section.
+    /// The destinations of elements, by index of the source's section.
     elements: Vec<ElementTarget>,
-    /// The elements of tables: section of the source, of the target.
+    /// The elements of tables, by source section and target section.
     tables: HashMap<(usize, usize), Arc<FieldSources>>,
-    /// Offsets that are known.
+    /// Known offsets.
     offsets: HashMap<ElementKey, u64>,
-    /// By section of the target: the least offset at which the trace has no element.
+    /// For each section of the target, the lowest offset at which the trace has no element.
     kept: BTreeMap<usize, u64>,
-    /// Elements that are being converted, each led to by the one before it; whether it has an offset to itself.
+    /// Chain of elements being converted, each referred to by the previous one, and whether the element has an offset
+    /// to itself.
     under_way: Vec<(ElementKey, bool)>,
     read: OwnedRecord,
     indices: ValueIndices,
@@ -155,22 +156,22 @@ pub struct Converter {
     owned: OwnedRecord,
 }
 
-/// Section and offset of the source, section of the target.
+/// Section and offset in the source, and section in the target.
 type ElementKey = (usize, u64, usize);
 
 impl Converter {
     /// Matches the records of two DTDs.
     ///
     /// # Errors
-    /// All that does not fit.
+    /// Returns all mismatches.
     pub fn new(source: &Schema, target: &Schema, options: &ConvertOptions) -> Result<Self, Unconvertible> {
         records::resolve(source, target, options)
     }
 
-    /// What a record, comment or element that the trace announced becomes; `None` where it becomes nothing.
+    /// Converts a record, comment or element that the trace announced. Returns `None` if it is dropped.
     ///
     /// # Errors
-    /// What is wrong with the trace; a value that cannot be converted; what `to` returns.
+    /// Returns an error if the trace is malformed, a value cannot be converted, or `to` fails.
     pub fn apply(
         &mut self,
         trace: &mut Trace<'_>,
@@ -193,25 +194,25 @@ impl Converter {
         }
     }
 
-    /// What the fields are converted to.
+    /// Returns the schema of the target.
     #[must_use]
     pub fn target(&self) -> &Schema {
         &self.target
     }
 
-    /// The values of what was converted last.
+    /// Returns the values of the last converted record.
     #[must_use]
     pub fn owned_record(&self) -> &OwnedRecord {
         &self.owned
     }
 
-    /// Exchanges the values of what was converted last for others.
+    /// Swaps the values of the last converted record with `owned`.
     pub(crate) fn swap_record(&mut self, owned: &mut OwnedRecord) {
         std::mem::swap(&mut self.owned, owned);
     }
 
-    /// Offsets that were kept as they are, as no element of the trace stands there: of each section of the target the least. Where
-    /// the target's table has grown past it, an element of another trace may stand there.
+    /// Returns the offsets that were kept unchanged because the trace has no element there: the lowest for each section
+    /// of the target. If the target's table grows past such an offset, it may refer to an element of another trace.
     pub fn kept_offsets(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
         self.kept.iter().map(|(&section, &offset)| (section, offset))
     }
@@ -224,7 +225,7 @@ impl Converter {
     ) -> Result<Option<Converted>, ConvertError> {
         let records = self.records.get_mut(at.section).and_then(|s| s.get_mut(usize::from(at.record)));
         let Some(destination) = records else { return Ok(None) };
-        // Taken out while it is used, so that tables can be asked for.
+        // Taken out while in use, so that tables can be accessed.
         let destination = std::mem::replace(destination, Destination::Dropped);
         let converted = match &destination {
             Destination::Dropped => Ok(None),
@@ -308,8 +309,8 @@ impl Converter {
         converted.map_err(|problem| problem.at(trace, at))
     }
 
-    /// The offset in the target of the element at an offset of the source. Where there is no element the number stays: as a
-    /// rule it is a 0 that says so.
+    /// Returns the offset in the target of the element at an offset in the source. If there is no element, the number
+    /// is kept; it is usually a 0 that means "no element".
     fn offset(
         &mut self,
         trace: &mut Trace<'_>,
@@ -317,9 +318,9 @@ impl Converter {
         key: ElementKey,
         to: &mut impl ConvertedSink,
     ) -> Result<u64, ConvertError> {
-        /// Offsets that are kept; others are found again.
+        /// Maximum number of offsets to keep; further offsets are recomputed.
         const KEPT: usize = 1 << 20;
-        /// Elements that lead to elements.
+        /// Maximum length of a chain of elements.
         const DEEPEST: usize = 250;
         if let Some(&known) = self.offsets.get(&key) {
             return Ok(known);
@@ -329,7 +330,7 @@ impl Converter {
             return Ok(to.next_offset(key.2));
         }
         if self.under_way.len() > DEEPEST || self.under_way.iter().any(|(other, _)| *other == key) {
-            let why = "elements that lead to each other in a circle, or over 250 deep, cannot be moved";
+            let why = "cannot convert elements that refer to each other in a cycle or more than 250 levels deep";
             return Err(ConvertError::Read(at_record(trace, at, ErrorKind::Limit(why))));
         }
         let mut read = OwnedRecord::default();
@@ -345,7 +346,7 @@ impl Converter {
         self.under_way.push((key, false));
         let mut converted = self.table_element(trace, at, (key.0, key.2), &read, to);
         if matches!(self.under_way.pop(), Some((_, true))) {
-            // What the element leads to is in the table now: this time the next offset is the element's own.
+            // The elements that this element refers to are in the table now, so this time the next offset is its own.
             self.under_way.push((key, false));
             converted = self.table_element(trace, at, (key.0, key.2), &read, to);
             self.under_way.pop();
@@ -358,7 +359,7 @@ impl Converter {
         Ok(new)
     }
 
-    /// The values of an element of a table for one of the target.
+    /// Converts the values of a table element for the target.
     fn table_element(
         &mut self,
         trace: &mut Trace<'_>,
@@ -382,7 +383,7 @@ impl Converter {
     }
 }
 
-/// The element of a stream section.
+/// Returns the element of a stream section.
 fn element_of(schema: &Schema, section: usize) -> Option<u16> {
     schema.format.sections.get(section).filter(|s| s.stream)?.records.first().copied()
 }
@@ -391,7 +392,7 @@ fn element_record(schema: &Schema, section: usize) -> Option<&Record> {
     schema.format.records.get(usize::from(element_of(schema, section)?))
 }
 
-/// An error about a record that is read already.
+/// Returns an error about a record that has already been read.
 pub(crate) fn at_record(trace: &Trace<'_>, at: At, kind: ErrorKind) -> Error {
     let mut error = Error::at(at.offset, kind);
     if let Some((place, _)) = trace.reader().bytes_of(at) {

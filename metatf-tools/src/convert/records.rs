@@ -1,4 +1,4 @@
-//! Which record of the target a record of the source becomes.
+//! Determines the target record of each source record.
 
 use super::fields::{self, FieldSources, Side};
 use super::values::Seen;
@@ -48,7 +48,7 @@ pub(super) fn resolve(source: &Schema, target: &Schema, options: &ConvertOptions
     })
 }
 
-/// Names to be dropped that the source has not.
+/// Returns the names to be dropped that the source does not have.
 fn unknown(source: &Schema, dropped: &FieldNames, options: &ConvertOptions) -> Vec<String> {
     let known = |name: &str| source.dtd.records.iter().skip(3).any(|r| r.name == name);
     let fields = dropped.unknown(&[source]).into_iter().map(|name| format!("field {name}"));
@@ -62,19 +62,19 @@ struct RecordMatcher<'m> {
     drop_records: &'m [String],
     dropped: &'m FieldNames,
     wrong: Unconvertible,
-    /// Elements of tables, `None` until they are matched: section of the source, of the target.
+    /// Field mappings of table elements, keyed by source section and target section; `None` until they are matched.
     tables: HashMap<(usize, usize), Option<FieldSources>>,
 }
 
 impl RecordMatcher<'_> {
-    /// What becomes of each record of a section, by the record's index.
+    /// Returns the destination of each record of a section, by record index.
     fn records(&mut self, section: usize) -> Vec<Destination> {
         let mut all = vec![Destination::Dropped; self.source.dtd.records.len()];
         let Some(s) = self.source.format.sections.get(section).filter(|s| !s.stream) else { return all };
         let own: Vec<u16> = s.records.iter().copied().filter(|&r| r > METADATA).collect();
         let sections: Vec<(u16, Vec<(usize, u16)>)> =
             own.into_iter().map(|record| (record, self.candidates(section, record))).collect();
-        // Where a record can go to one section only, its fellows go there, too.
+        // If some record has only one possible section, the other records of its section go there, too.
         let clear = sections.iter().find_map(|(_, found)| if let [one] = **found { Some(one.0) } else { None });
         for (record, found) in sections {
             let Some(r) = self.source.record(record).filter(|r| !self.drop_records.contains(&r.name)) else { continue };
@@ -97,7 +97,7 @@ impl RecordMatcher<'_> {
         all
     }
 
-    /// Records of the target that a record may become: those of the section of the same name, else those of all.
+    /// Returns the candidate target records: those in the section of the same name, or else those in all sections.
     fn candidates(&self, section: usize, record: u16) -> Vec<(usize, u16)> {
         let Some(name) = self.source.record(record).map(|r| &r.name) else { return Vec::new() };
         let section_name = self.source.section(section).and_then(|s| s.name.as_deref());
@@ -128,7 +128,8 @@ impl RecordMatcher<'_> {
         matched.fields
     }
 
-    /// The section that comments of a section go to: of the same name, or where its records go.
+    /// Returns the section for the comments of a section: the section with the same name, or the destination of its
+    /// records.
     fn comments(&self, section: usize, records: &[Vec<Destination>]) -> usize {
         let name = self.source.section(section).and_then(|s| s.name.as_deref());
         let same = self.target.dtd.sections.iter().position(|s| s.stream.is_none() && s.name.as_deref() == name);
@@ -141,7 +142,7 @@ impl RecordMatcher<'_> {
         same.filter(|_| name.is_some()).or_else(fellow).unwrap_or(0)
     }
 
-    /// What becomes of the elements of a stream section. Tables are not known yet.
+    /// Returns the destination of a stream section's elements. Tables are not matched yet.
     fn elements(&mut self, section: usize) -> ElementTarget {
         let Some(element) = element_of(self.source, section) else { return ElementTarget::Dropped };
         let number = self.source.format.sections.get(section).map_or(0, |s| usize::from(s.number));
@@ -173,7 +174,7 @@ impl RecordMatcher<'_> {
         }))
     }
 
-    /// The elements of tables may lead to tables of their own.
+    /// Matches the elements of tables, which may refer to further tables.
     fn elements_of_tables(&mut self) {
         while let Some(&(from, to)) = self.tables.iter().find(|(_, fields)| fields.is_none()).map(|(key, _)| key) {
             let fields = match (element_of(self.source, from), element_of(self.target, to)) {
@@ -184,7 +185,7 @@ impl RecordMatcher<'_> {
         }
     }
 
-    /// All elements of a table go along, pointed at or not.
+    /// Includes all elements of a table, even those that nothing refers to.
     fn with_tables(&self, elements: Vec<ElementTarget>) -> Vec<ElementTarget> {
         let tables = |section: usize| {
             let mut to: Vec<usize> =
@@ -201,7 +202,7 @@ impl RecordMatcher<'_> {
     }
 }
 
-/// Adds what is not there yet.
+/// Adds an item unless the list contains it.
 fn note(list: &mut Vec<String>, what: String) {
     if !list.contains(&what) {
         list.push(what);

@@ -1,4 +1,4 @@
-//! The values of one record, converted to the layout of another.
+//! Converts the values of a record to the layout of another record.
 
 use super::fields::{FieldSources, Origin};
 use super::{ConvertError, at_record};
@@ -9,21 +9,21 @@ use metatf::format::{LeafKind, Record, Steps};
 use metatf::internals::evaluate;
 use metatf::reader::{At, Item};
 
-/// Bytes that a byte array without a source may have.
+/// Maximum length of a byte array without a source.
 const LONGEST: u64 = 64 << 20;
 
-/// Items without a source that a record may have.
+/// Maximum number of items without a source in a record.
 const MOST_MADE: u64 = 1 << 20;
 
 pub(super) enum Problem {
-    /// The record's values do not fit.
+    /// A value does not fit in the target record.
     Values(ErrorKind),
-    /// An offset.
+    /// An offset cannot be converted.
     Moving(ConvertError),
 }
 
 impl Problem {
-    /// As an error about a record.
+    /// Returns the error with the location of a record.
     pub(super) fn at(self, trace: &Trace<'_>, at: At) -> ConvertError {
         match self {
             Self::Values(kind) => ConvertError::Read(at_record(trace, at, kind)),
@@ -32,10 +32,10 @@ impl Problem {
     }
 }
 
-/// Converter an offset: section and offset of the source, section of the target.
+/// Converts an offset, given the section and offset in the source and the section in the target.
 pub(super) type Offset<'o, 'a> = &'o mut dyn FnMut(&mut Trace<'a>, (usize, u64, usize)) -> Result<u64, ConvertError>;
 
-/// Fills `out` with the values of a record of the target, from the values of one of the source.
+/// Fills `out` with the values of a target record, converted from those of a source record.
 pub(super) fn fill<'a>(
     out: &mut OwnedRecord,
     record: &Record,
@@ -54,14 +54,14 @@ pub(super) fn fill<'a>(
     record.walk(record.first_value(), &mut FieldFiller { out, record, fields, read, indices, seen, trace, offset })
 }
 
-/// How far a record is. Used again from record to record.
+/// The progress within a record. The memory is reused for the next record.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
-    /// By leaf of the source: values taken.
+    /// The number of values used of each source leaf.
     next: Vec<usize>,
-    /// By leaf of the target: its last value.
+    /// The last value of each target leaf.
     last: Vec<u64>,
-    /// Items that an expression of the target alone counts.
+    /// Items counted only by an expression of the target.
     made: u64,
 }
 
@@ -120,7 +120,7 @@ impl Steps for FieldFiller<'_, '_> {
 }
 
 impl<'f> FieldFiller<'f, '_> {
-    /// The last value of a leaf of the target.
+    /// Returns the last value of a target leaf.
     fn last(&self, leaf: u8) -> u64 {
         self.seen.last.get(usize::from(leaf)).copied().unwrap_or(0)
     }
@@ -146,7 +146,7 @@ impl<'f> FieldFiller<'f, '_> {
         }
     }
 
-    /// The value of a count that is an expression.
+    /// Returns the value of a computed count.
     fn computed(&self, leaf: u8) -> Result<u64, Problem> {
         let value = match self.record.leaves.get(usize::from(leaf)).map(|l| &l.kind) {
             Some(LeafKind::Computed(program)) => evaluate(program, |l| self.last(l)),
@@ -158,11 +158,11 @@ impl<'f> FieldFiller<'f, '_> {
     fn take_number(&mut self, source: u8) -> Result<u64, Problem> {
         match self.take(source)? {
             Item::Number(n) => Ok(n),
-            Item::Bytes(_) => Err(Problem::Values(ErrorKind::Usage("a byte array where a number is wanted"))),
+            Item::Bytes(_) => Err(Problem::Values(ErrorKind::Usage("expected a number, found a byte array"))),
         }
     }
 
-    /// The next value of a leaf of the source.
+    /// Returns the next value of a source leaf.
     fn take(&mut self, source: u8) -> Result<Item<'f>, Problem> {
         let (indices, read) = (self.indices, self.read);
         let item = self.seen.next.get_mut(usize::from(source)).and_then(|next| {

@@ -1,4 +1,4 @@
-//! The records of a block: what is held until it is planned and written.
+//! The records of a block, which are held until they are planned and written.
 
 use super::Options;
 use super::kept_interpretation::kept_interpretation;
@@ -10,18 +10,18 @@ use metatf::format::{Format, Interpretation};
 use metatf::reader::RecordReader;
 use std::sync::Arc;
 
-/// Values and eighths of bytes that a block holds at most, whatever its records: a million of six values.
+/// Maximum size of a block, in values and eighths of bytes, for any kind of record: a million records of six values.
 const BLOCK_SIZE: usize = 6 << 20;
 
 /// A block.
 pub(super) struct Block {
     format: Arc<Format>,
     pub(super) sections: Vec<SectionPlans>,
-    /// Sections of the records held, in order, with how many follow one another.
+    /// The sections of the held records in order, each with the number of consecutive records.
     pub(super) order: Vec<(usize, usize)>,
     held: usize,
     size: usize,
-    /// Records that it holds at most.
+    /// Maximum number of records.
     most: usize,
 }
 
@@ -32,18 +32,18 @@ impl Block {
         Self { format: Arc::clone(format), sections, order: Vec::new(), held: 0, size: 0, most }
     }
 
-    /// Whether no record is held.
+    /// Returns whether the block is empty.
     pub(super) fn is_empty(&self) -> bool {
         self.held == 0
     }
 
-    /// Adds a record; true where the block is full.
+    /// Adds a record. Returns true if the block is full.
     pub(super) fn push<'r>(&mut self, section: usize, record: u16, row: &mut impl Row<'r>) -> Result<bool> {
         self.add(section, record, |columns, format, kind| columns.push(format, kind, row))
     }
 
-    /// Adds the records that come next in a trace, up to anything else; true where the block is full. `step` is called for every
-    /// record.
+    /// Adds the next records of a trace, up to anything else. Returns true if the block is full. `step` is called for
+    /// every record.
     pub(super) fn push_run(&mut self, reader: &mut RecordReader<'_>, step: &mut impl FnMut()) -> Result<bool> {
         while let Some(record) = reader.plain_record()? {
             step();
@@ -73,7 +73,7 @@ impl Block {
         Ok(self.note(section, 1, size))
     }
 
-    /// Records of a section were added, of this size; true where the block is full.
+    /// Counts added records of a section and their size. Returns true if the block is full.
     fn note(&mut self, section: usize, count: usize, size: usize) -> bool {
         self.size += size;
         self.held += count;
@@ -95,7 +95,7 @@ impl Block {
         }
     }
 
-    /// Every leaf of a section keeps what the DTD says.
+    /// Makes every leaf of a section keep its interpretation from the DTD.
     pub(super) fn keep_declared(&mut self, section: usize) {
         let Some(plans) = self.sections.get_mut(section) else { return };
         let row = u32::try_from(plans.columns.order.len()).unwrap_or(u32::MAX);
@@ -104,14 +104,14 @@ impl Block {
         }
     }
 
-    /// All leaves keep what the DTD says: a group begins.
+    /// Makes all leaves keep their interpretations from the DTD, because a group begins.
     pub(super) fn start_group(&mut self) {
         for section in 0..self.sections.len() {
             self.keep_declared(section);
         }
     }
 
-    /// Nothing is held any more; state goes on, or begins again.
+    /// Empties the block. The state continues, or is reset with `resets`.
     pub(super) fn clear(&mut self, resets: bool) {
         for plan in &mut self.sections {
             plan.next_block(&self.format, resets);
@@ -121,7 +121,8 @@ impl Block {
         self.size = 0;
     }
 
-    /// The block behind another, where state begins again: its leaves keep what theirs do. Nothing is held.
+    /// Empties the block and makes it the successor of `before`, with reset state. Its leaves keep the same
+    /// interpretations.
     pub(super) fn go_on(&mut self, before: &Self) {
         let leaves = |block: &Self| block.sections.iter().map(|s| s.leaves.len()).sum::<usize>();
         debug_assert_eq!(leaves(self), leaves(before), "blocks of one format");

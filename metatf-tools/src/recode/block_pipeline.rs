@@ -1,6 +1,7 @@
-//! BlockSink that a thread of its own plans and writes, while the caller's reads on.
+//! A block sink that plans and writes in a separate thread while the caller's thread keeps reading.
 //!
-//! There are two blocks, one that is filled and one that is written. What stands between them goes over with the block behind it.
+//! There are two blocks: one is being filled while the other is written. Steps between blocks are handed over with the
+//! following block.
 
 use super::block::Block;
 use super::block_sink::BlockSink;
@@ -10,13 +11,13 @@ use crate::pipeline::{Feed, beside, pipe};
 use metatf::container::{Error, ErrorKind, Sink};
 use metatf::dynamic::OwnedRecord;
 
-/// Batches that may wait to be written.
+/// Maximum number of batches waiting to be written.
 const WAITING: usize = 8;
-/// Steps of a batch that goes over without a block.
+/// Maximum number of steps in a batch handed over without a block.
 const STEPS: usize = 1024;
 
-/// Runs `read` in this thread, whose blocks another writes. Gives the writer back, and what came first in the order of the trace: an
-/// error of writing, or that of reading.
+/// Runs `read` in this thread while another thread writes its blocks. Returns the writer and the error, of writing or
+/// of reading, that comes first in the order of the trace.
 pub(super) fn write_beside<S: Sink + Send>(
     mut writer: BlockWriter<S>,
     options: &Options,
@@ -37,18 +38,18 @@ pub(super) fn write_beside<S: Sink + Send>(
     (writer, result)
 }
 
-/// What goes from the thread that reads to the one that writes: steps, and the block behind them.
+/// A batch for the writing thread: steps, and the block after them.
 #[derive(Default)]
 struct Handover {
-    /// Behind the first `count` is memory for more.
+    /// The first `count` are steps; the rest is spare memory.
     steps: Vec<(Boundary, OwnedRecord)>,
     count: usize,
     block: Option<Block>,
 }
 
-/// What stands between blocks; the values of an element are beside it.
+/// A step between blocks. The values of an element are stored next to it.
 enum Boundary {
-    /// The section, and whether it is of a shared table; the offset it is to have.
+    /// The section, whether it is a shared table, and the offset that the element must have.
     Element((usize, bool), Option<u64>),
     Group,
     ResetStream(usize),
@@ -56,7 +57,7 @@ enum Boundary {
 }
 
 impl Handover {
-    /// Adds a step; its values are to be set by the caller.
+    /// Adds a step, whose values the caller sets.
     fn push(&mut self, step: Boundary) -> Option<&mut OwnedRecord> {
         match self.steps.get_mut(self.count) {
             Some((place, _)) => *place = step,
@@ -80,21 +81,21 @@ impl Handover {
     }
 }
 
-/// Where blocks go that another thread writes.
+/// The block sink that feeds the writing thread.
 pub(super) struct BlockFeed {
     feed: Feed<Handover>,
-    /// What is not handed over yet.
+    /// The steps that have not been handed over yet.
     batch: Handover,
-    /// The block that is neither filled nor written.
+    /// The block that is neither being filled nor being written.
     spare: Option<Block>,
-    /// Batches that were written.
+    /// Batches that have been written.
     spent: Vec<Handover>,
 }
 
-/// The thread that writes has ended, with an error of its own.
+/// Returns the error to report if the writing thread has ended with its own error.
 #[cold]
 fn ended() -> Failure {
-    Failure::Write(Error::at(0, ErrorKind::Usage("nothing is written any more")))
+    Failure::Write(Error::at(0, ErrorKind::Usage("the writer has stopped")))
 }
 
 impl BlockFeed {

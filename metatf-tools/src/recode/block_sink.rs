@@ -1,4 +1,4 @@
-//! Where blocks go, and what stands between them.
+//! The sink of blocks and of the steps between them.
 
 use super::block::Block;
 use super::block_writer::BlockWriter;
@@ -6,12 +6,14 @@ use super::failure::Failure;
 use metatf::container::{Error, ErrorKind, Sink};
 use metatf::dynamic::OwnedRecord;
 
-/// Where blocks go. What is given comes in the order of the trace; before anything else the block that was begun.
+/// A sink of blocks and steps, which arrive in the order of the trace. A started block must be passed before any other
+/// step.
 pub(super) trait BlockSink {
-    /// Takes a block; gives one that goes on where that ends.
+    /// Takes a block. Leaves a block in its place that continues where the taken one ends.
     fn block(&mut self, block: &mut Block) -> Result<(), Failure>;
 
-    /// An element, of a shared table or not, whose offset is to be this, if one is named.
+    /// Takes an element, given its section and whether that is a shared table. `offset` is the offset that the element
+    /// must have, if there is one.
     fn element(&mut self, element: (usize, bool), offset: Option<u64>, owned: &OwnedRecord) -> Result<(), Failure>;
 
     fn start_group(&mut self) -> Result<(), Failure>;
@@ -34,7 +36,7 @@ impl<S: Sink> BlockSink for BlockWriter<S> {
     ) -> Result<(), Failure> {
         let found = self.element(section, shared, owned).map_err(Failure::Write)?;
         if found.zip(offset).is_some_and(|(found, offset)| found != offset) {
-            let why = "offsets into a stream section would not lead to its elements any more";
+            let why = "offsets into a stream section would no longer refer to its elements";
             return Err(Failure::Write(Error::at(0, ErrorKind::Usage(why))));
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! Writes blocks: plans their leaves, and encodes their records.
+//! Writes blocks: plans their leaves and encodes their records.
 
 use super::block::Block;
 use super::leaf_plan::PlannedChange;
@@ -14,15 +14,16 @@ use metatf::dynamic::{Line, OwnedRecord, Schema, Writer};
 use metatf::format::Format;
 use std::sync::Arc;
 
-/// Writes blocks, and what stands between them.
+/// A writer of blocks and of the steps between them.
 pub(super) struct BlockWriter<S: Sink> {
     writer: Writer<S>,
     format: Arc<Format>,
     trial: PlanTrial,
     groups: Groups,
-    /// A block starts from the DTD's state: not in version 0, which cannot say so.
+    /// Whether a block starts from the DTD's state, which version 0 cannot express.
     resets: bool,
-    /// Codes of models get the widths they need: where a codec follows, a row of zeros is as good as none, and metadata is not.
+    /// Whether the codes of models get only the widths they need. With a codec this is off: a row of zeros compresses
+    /// to almost nothing, but metadata does not.
     narrow: bool,
     argument_bytes: u8,
     group_bytes: usize,
@@ -32,7 +33,7 @@ pub(super) struct BlockWriter<S: Sink> {
 
 impl<S: Sink> BlockWriter<S> {
     pub(super) fn new(sink: S, schema: &Schema, write: &WriteOptions, options: &Options) -> Result<Self> {
-        // Groups come whole, and the bytes are the same each time.
+        // Write complete groups, so that the output is reproducible.
         let write = &write.clone().flush_every(FlushEvery::NEVER);
         Ok(Self {
             writer: Writer::new(sink, schema, write)?,
@@ -52,7 +53,8 @@ impl<S: Sink> BlockWriter<S> {
         &self.format
     }
 
-    /// Appends an element to a stream section: see [`PlannedWriter::element`](super::PlannedWriter::element). No record is held.
+    /// Appends an element to a stream section: see [`PlannedWriter::element`](super::PlannedWriter::element). The block
+    /// must be empty.
     pub(super) fn element(&mut self, section: usize, shared: bool, owned: &OwnedRecord) -> Result<Option<u64>> {
         if shared {
             return self.writer.write(&Line::Element(section, true), owned).map(|()| None);
@@ -61,13 +63,13 @@ impl<S: Sink> BlockWriter<S> {
         self.writer.element(section, false, owned).map(Some)
     }
 
-    /// Starts a group. No record is held.
+    /// Starts a group. The block must be empty.
     pub(super) fn start_group(&mut self) -> Result<()> {
         self.group_bytes = 0;
         self.writer.write(&Line::Group, &OwnedRecord::default())
     }
 
-    /// Resets the state of a stream section. No record is held.
+    /// Resets the state of a stream section. The block must be empty.
     pub(super) fn reset_stream(&mut self, section: usize) -> Result<()> {
         self.writer.write(&Line::Reset(section), &OwnedRecord::default())
     }
@@ -76,17 +78,17 @@ impl<S: Sink> BlockWriter<S> {
         self.writer.inner().user_metadata(json)
     }
 
-    /// The writer that takes the blocks.
+    /// Returns the underlying writer.
     pub(super) fn beneath(&mut self) -> &mut Writer<S> {
         &mut self.writer
     }
 
-    /// Gives up: what is in the sink is not a whole trace, and there is no message.
+    /// Abandons the trace: the sink's content is incomplete, and no message is printed.
     pub(super) fn abandon(self) {
         self.writer.abandon();
     }
 
-    /// The trace is whole; gives the sink back.
+    /// Completes the trace and returns the sink.
     pub(super) fn finish(mut self) -> Result<(S, Report)> {
         if let Err(error) = self.writer.end_before_tables() {
             self.writer.abandon();
@@ -95,7 +97,7 @@ impl<S: Sink> BlockWriter<S> {
         Ok((self.writer.finish()?, self.report))
     }
 
-    /// Plans and writes a block, which holds nothing afterwards.
+    /// Plans and writes a block, and empties it.
     pub(super) fn block(&mut self, block: &mut Block) -> Result<()> {
         if block.is_empty() {
             return Ok(());
@@ -125,7 +127,7 @@ impl<S: Sink> BlockWriter<S> {
         Ok(())
     }
 
-    /// The changes that a plan makes in a block, by section.
+    /// Returns the changes that a plan makes in a block, by section.
     fn plan(&mut self, block: &mut Block, plan: Plan) -> Vec<Vec<PlannedChange>> {
         let header = 2 * u32::from(self.format.tag_width) + 2;
         let metadata = MetadataBytes { header, argument: self.argument_bytes };
@@ -136,14 +138,14 @@ impl<S: Sink> BlockWriter<S> {
         block.sections.iter_mut().map(of).collect()
     }
 
-    /// Those of the plan by which the block is shortest in the file, the first of those that are equal. The block begins
-    /// as the DTD says.
+    /// Returns the changes of the plan that makes the block shortest in the file; if there are several, of the first.
+    /// The block starts from the DTD's state.
     fn plan_by_trial(&mut self, block: &mut Block) -> Vec<Vec<PlannedChange>> {
         let mut best: Option<(u64, Plan, Vec<Vec<PlannedChange>>)> = None;
         for plan in self.trial.plans() {
             block.sections.iter_mut().for_each(SectionPlans::begin_again);
             let changes = self.plan(block, plan);
-            // What encoding takes comes in place of what planning took.
+            // Planning is done, so release its memory before encoding.
             self.planners.give_up();
             let length = self.trial.length(block, &changes).unwrap_or(u64::MAX);
             if best.as_ref().is_none_or(|best| length < best.0) {
@@ -155,8 +157,8 @@ impl<S: Sink> BlockWriter<S> {
         changes
     }
 
-    /// Whether the plan looks at the codes of models; or they may find no room for what they leave to stream sections, which
-    /// leaves have to be known of.
+    /// Returns whether the plan needs the codes of models. It also does if models may find no room for their misses in
+    /// stream sections, because that determines which leaves can remain predicted.
     fn needs_trial_encoding(&self, block: &Block) -> bool {
         let takers = |target: u8| block.sections.iter().map(|s| s.takers(&self.format, target)).sum::<usize>();
         let needed = self.narrow || !self.resets;

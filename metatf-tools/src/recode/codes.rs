@@ -1,20 +1,21 @@
-//! The widths of a predicted leaf: its codes are known before they are planned (`trial_encoding`), and each record needs as many
-//! bytes as its greatest code, none where that is 0. The cheapest path through the widths is exact.
+//! Plans the widths of a predicted leaf. Its codes are known before planning (`trial_encoding`), and each record needs
+//! as many bytes as its greatest code, or none if that is 0. The cheapest path through the widths is exact.
 
 use super::setting::{Path, Setting};
 use metatf::Change;
 
-/// Widths there are: 0 to 8.
+/// Number of widths, 0 to 8.
 const WIDTHS: usize = 9;
 
-/// What the codes of a leaf need, record by record, from the start of a block.
+/// The bytes that a leaf's codes need, record by record, from the start of a block.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Codes {
-    /// The first step, occurrences, and bytes that the greatest code needs: of steps in a row that need as many.
+    /// Runs of steps that need the same number of bytes: the first step, the number of occurrences, and the bytes of
+    /// the greatest code.
     runs: Vec<(u32, u64, u8)>,
-    /// Steps, the next one's number.
+    /// The number of steps so far.
     steps: u32,
-    /// What follows is not known.
+    /// Whether the codes of the following steps are unknown.
     ended: bool,
 }
 
@@ -32,13 +33,13 @@ impl Codes {
         self.steps += 1;
     }
 
-    /// The leaf is not predicted from here on, or its state is another.
+    /// Ends the known codes, because the leaf is no longer predicted or its state has changed.
     pub(super) fn end(&mut self) {
         self.ended = true;
     }
 
-    /// The changes of width that make the codes shortest, metadata included. `header`: bytes of a metadata record without
-    /// its value, which takes one.
+    /// Returns the width changes that minimize the size of the codes and their metadata. `header` is the size of a
+    /// metadata record without its value, which takes one byte.
     pub(super) fn path(&self, header: u32, start: Setting) -> Path {
         let change = u64::from(header) + 1;
         let seen = self.runs.iter().fold(1_u16 << (start.width & 15), |seen, run| seen | 1 << (run.2 & 15));
@@ -47,7 +48,7 @@ impl Codes {
         if let Some(cost) = costs.get_mut(usize::from(start.width)) {
             *cost = 0;
         }
-        // For each run and width the width before it.
+        // For each run and width, the width of the run before it.
         let mut from = Vec::with_capacity(self.runs.len());
         for &(_, items, need) in &self.runs {
             let (best, least) = (0..).zip(costs).min_by_key(|(_, cost)| *cost).unwrap_or((0, 0));
@@ -85,7 +86,7 @@ mod tests {
         Setting { interpretation: Interpretation::Predicted(0), width, remembered: width.max(1) }
     }
 
-    /// Bytes along a path, if all codes fit.
+    /// Returns the number of bytes along a path if all codes fit.
     fn cost(needs: &[u8], header: u32, mut width: u8, path: &Path) -> Option<u64> {
         let mut sum = 0;
         let mut changes = path.iter().peekable();
@@ -103,7 +104,7 @@ mod tests {
         Some(sum)
     }
 
-    /// The least that any choice of a width for every record takes.
+    /// Returns the minimum over all choices of a width for every record.
     fn cheapest(needs: &[u8], header: u32, start: u8) -> u64 {
         let mut costs: Vec<u64> = (0..=8).map(|w| if w == start { 0 } else { 1 << 40 }).collect();
         for &need in needs {
@@ -116,7 +117,7 @@ mod tests {
         costs.into_iter().min().unwrap()
     }
 
-    /// All sequences of three runs of some lengths around the point where a change of width pays.
+    /// Tests all sequences of three runs with lengths around the point at which a width change pays off.
     #[test]
     fn no_widths_are_cheaper() {
         let runs: Vec<(u8, usize)> =

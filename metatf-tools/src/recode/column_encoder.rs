@@ -1,4 +1,4 @@
-//! How records held as columns are encoded again, one after the other.
+//! Encodes records stored as columns again, one after the other.
 
 use super::leaf_column::{BlockRecords, LeafColumn, Values};
 use metatf::Put;
@@ -6,18 +6,18 @@ use metatf::RowWriter;
 use metatf::container::{Error, ErrorKind, Result};
 use metatf::format::{ExprOp, LeafKind, Record, Step, Steps};
 
-/// Gives the records of one kind again.
+/// An encoder for the records of one kind.
 #[derive(Debug)]
 pub(crate) struct ColumnEncoder {
     at: usize,
-    /// Of a kind without repetitions: the leaves to encode.
+    /// The leaves to encode, for a kind without repetitions.
     leaves: Vec<LeafToEncode>,
-    /// By leaf: the next byte of its arrays.
+    /// The next byte of each leaf's arrays.
     starts: Vec<usize>,
-    /// By leaf: metadata changes it after the first record.
+    /// Whether metadata changes each leaf after the first record.
     changes: Vec<bool>,
-    /// Of a kind with repetitions: next value (or length) and next byte of each leaf, and the same behind the record in
-    /// progress.
+    /// For a kind with repetitions: the next value (or length) and next byte of each leaf, and the same after the
+    /// record in progress.
     cursors: Vec<(usize, usize)>,
     next: Vec<(usize, usize)>,
 }
@@ -53,14 +53,15 @@ impl ColumnEncoder {
         }
     }
 
-    /// Metadata changes the leaf before a record that is not the first.
+    /// Notes that metadata changes the leaf before a record other than the first.
     pub(super) fn changes(&mut self, leaf: usize) {
         if let Some(changes) = self.changes.get_mut(leaf) {
             *changes = true;
         }
     }
 
-    /// Encodes the next record; [`advance`](Self::advance) moves on, as a writer may ask twice.
+    /// Encodes the next record without advancing, because a writer may request it twice; see
+    /// [`advance`](Self::advance).
     #[inline(always)]
     pub(crate) fn encode(&mut self, records: &BlockRecords, row: &mut RowWriter<'_>) -> Result<()> {
         if records.repeats {
@@ -87,7 +88,7 @@ impl ColumnEncoder {
         Ok(())
     }
 
-    /// The record is written. True behind the first one.
+    /// Advances to the next record. Returns true after the first one.
     #[inline(always)]
     pub(crate) fn advance(&mut self, records: &BlockRecords) -> bool {
         for leaf in &self.leaves {
@@ -103,8 +104,8 @@ impl ColumnEncoder {
         self.at == 1
     }
 
-    /// Behind the first record: leaves that store nothing, have one value in the block and are not changed any more, need not
-    /// be encoded. `unstored` gives the value of a leaf that stores nothing.
+    /// Removes leaves that need not be encoded after the first record: those that store nothing, have a single value in
+    /// the block, and do not change any more. `unstored` returns the value of a leaf that stores nothing.
     pub(super) fn narrow(&mut self, records: &BlockRecords, record: &Record, unstored: impl Fn(u8) -> Option<u64>) {
         let mut constant = vec![false; self.changes.len()];
         let narrowed = |leaf: &LeafToEncode| match *leaf {
@@ -130,7 +131,7 @@ impl ColumnEncoder {
         self.leaves = leaves;
     }
 
-    /// The value of a leaf that has one in the block, and is not changed any more.
+    /// Returns the value of a leaf that has a single value in the block and does not change any more.
     fn one_value(&self, records: &BlockRecords, leaf: usize) -> Option<u64> {
         let (column, traits) = (records.columns.get(leaf)?, records.traits.get(leaf)?);
         let Values::Same(value, _) = column.values() else { return None };
@@ -138,7 +139,7 @@ impl ColumnEncoder {
     }
 }
 
-/// Of the byte array of this number.
+/// Returns the length of the byte array with this index.
 fn length(column: &LeafColumn, at: usize) -> Result<usize> {
     usize::try_from(column.get(at).ok_or(missing())?).map_err(|_| missing())
 }
@@ -147,16 +148,17 @@ fn missing() -> Error {
     Error::at(0, ErrorKind::Usage("a column has fewer values than records"))
 }
 
-/// Columns played to a row, item by item.
+/// An encoder of columns with repetitions, which writes items to a row.
 struct RepeatingEncoder<'p, 'w> {
     records: &'p BlockRecords,
     row: &'p mut RowWriter<'w>,
-    /// By leaf: where its next value is, and its next bytes.
+    /// The positions of each leaf's next value and next bytes.
     cursors: &'p mut [(usize, usize)],
 }
 
 impl<'p> RepeatingEncoder<'p, '_> {
-    /// The column of a leaf, its next value, and where its next bytes are. The cursor moves on to the next value.
+    /// Returns a leaf's column, its next value and the position of its next bytes. Advances the cursor to the next
+    /// value.
     fn next(&mut self, leaf: u8) -> Option<(&'p LeafColumn, u64, &mut usize)> {
         let column = self.records.columns.get(usize::from(leaf))?;
         let (value, bytes) = self.cursors.get_mut(usize::from(leaf))?;

@@ -1,4 +1,4 @@
-//! From a trace to a writer that plans, by another DTD.
+//! Converts a trace to a different DTD while planning its encoding.
 
 use super::writer::PlannedWriter;
 use super::{Failure, Groups, Options, Report};
@@ -6,11 +6,11 @@ use crate::convert::{ConvertError, ConvertedSink, Converter};
 use metatf::container::{Result, Sink, WriteOptions};
 use metatf::dynamic::{OwnedRecord, Trace};
 
-/// Writes all of a trace again by the DTD that its fields are converted to, its encoding by a plan. Where groups are kept,
-/// the groups of the trace are. `step` is called for every record and element.
+/// Writes an entire trace in the DTD that its fields are converted to, with a planned encoding. If groups are kept, the
+/// groups of the trace are used. `step` is called for every record and element.
 ///
 /// # Errors
-/// What is wrong with the trace; a value that has no place in the other DTD; the sink's.
+/// Returns an error if the trace is malformed, a value has no counterpart in the other DTD, or the sink fails.
 pub fn recode_converted<S: Sink>(
     trace: &mut Trace<'_>,
     converter: &mut Converter,

@@ -1,4 +1,4 @@
-//! From a trace to blocks, and what stands between them.
+//! Splits a trace into blocks and the steps between them.
 
 use super::block::Block;
 use super::block_sink::BlockSink;
@@ -10,11 +10,12 @@ use metatf::dynamic::{Schema, Trace};
 use metatf::format::{Interpretation, LeafKind};
 use metatf::reader::{At, Event, Metadata};
 
-/// Writes all of a trace again, its encoding by a plan. `step` is called for every record. With several threads one reads and
-/// another writes, which is helped by others; what is written is the same.
+/// Writes an entire trace again with a planned encoding. `step` is called for every record. With several threads, one
+/// reads and another writes with the help of the remaining threads; the output is the same.
 ///
 /// # Errors
-/// What is wrong with the trace; the sink's; an offset into a stream section that would not lead to its element any more.
+/// Returns an error if the trace is malformed, the sink fails, or an offset into a stream section would no longer refer
+/// to its element.
 pub fn recode<S: Sink + Send>(
     trace: &mut Trace<'_>,
     sink: S,
@@ -23,14 +24,14 @@ pub fn recode<S: Sink + Send>(
     mut step: impl FnMut(),
 ) -> Result<(S, Report), Failure> {
     let schema = trace.schema().clone();
-    // A block ends with its group; to hand over a small one takes longer than to write it.
+    // A block ends with its group, and handing over a small block takes longer than writing it.
     let split = trace.reader().container().split().filter(|_| options.groups == Groups::Keep);
     let threads = if split.is_some_and(|split| split.has_small_groups()) { 1 } else { write.threads };
     let write = &WriteOptions { threads, ..write.clone() };
     trace.reader_mut().set_all(true);
     let (block, mut writer) = writer::begin(sink, &schema, write, &options).map_err(Failure::Write)?;
     let copy = Copy::new(schema, block, options.groups, write.version);
-    // In version 0 a block goes on with what the planned one before it has left.
+    // In version 0, a block depends on the state that the planned block before it leaves.
     let (writer, copied) = if write.threads > 1 && write.version != 0 {
         block_pipeline::write_beside(writer, &options, |to| copy.all(trace, to, &mut step))
     } else {
@@ -46,19 +47,19 @@ pub fn recode<S: Sink + Send>(
     }
 }
 
-/// The way from a trace to blocks.
+/// The copier from a trace to blocks.
 pub(super) struct Copy {
     block: Block,
     schema: Schema,
     groups: Groups,
     version: u8,
-    /// User metadata copied.
+    /// Number of user metadata objects copied.
     user: usize,
-    /// By section: records take their values from this stream section.
+    /// For each stream section, whether records take their values from it.
     strided: Vec<bool>,
-    /// By section: the DTD has offsets into it.
+    /// For each section, whether the DTD has offsets into it.
     pointed_at: Vec<bool>,
-    /// Groups of the trace were joined or split.
+    /// Whether groups of the trace were joined or split.
     split: bool,
 }
 
@@ -77,8 +78,8 @@ impl Copy {
         }
     }
 
-    /// Gives all blocks of the trace, and what stands between them. The trace has to give
-    /// [all](metatf::reader::RecordReader::set_all) that stands in it.
+    /// Passes all blocks of the trace and the steps between them to `to`. The trace must return
+    /// [everything](metatf::reader::RecordReader::set_all) it contains.
     pub(super) fn all(
         mut self,
         trace: &mut Trace<'_>,
@@ -109,7 +110,7 @@ impl Copy {
                 Event::Section(..) => {}
             }
         }
-        // What came late stands at the end, wherever it stood: so it does when the trace is recoded again.
+        // User metadata read late is written at the end, wherever it was, so recoding the trace again changes nothing.
         self.user_metadata(trace, to)?;
         to.block(&mut self.block)
     }
@@ -131,16 +132,16 @@ impl Copy {
         let format = &self.schema.format;
         let number = format.sections.get(at.section).map_or(0, |s| s.number);
         if format.models.iter().any(|model| model.section == number) {
-            // What models miss is put there when they run again, and may be something else.
+            // Models write their misses when they run again, and the misses may differ.
             return Ok(());
         }
         let strided = self.strided.get(at.section) == Some(&true);
         if strided && matches!(self.groups, Groups::Bytes(_)) {
-            // The records that take it put it there again.
+            // The records that take the element write it again.
             return Ok(());
         }
         if !shared && self.split {
-            let why = "a stream section holds elements of a group, and groups cannot be changed: keep them";
+            let why = "a stream section contains elements of a group, so groups cannot be changed: keep them";
             return Err(Failure::Write(Error::at(0, ErrorKind::Usage(why))));
         }
         to.block(&mut self.block)?;
@@ -149,7 +150,7 @@ impl Copy {
         to.element((at.section, shared), kept.then_some(at.offset), trace.record())
     }
 
-    /// Where a leaf begins or ends to be an offset or a stride, it does so in the copy.
+    /// Makes leaves start or stop being an offset or a stride in the copy when they do in the trace.
     fn metadata(&mut self, trace: &Trace<'_>, at: At, metadata: &Metadata) {
         if metadata.property & 7 == 0 {
             return;
@@ -157,7 +158,7 @@ impl Copy {
         let format = &self.schema.format;
         let listed = format.sections.get(at.section).map_or(&[][..], |s| &s.records);
         let records = || listed.iter().filter_map(|&record| Some((record, format.records.get(usize::from(record))?)));
-        // A tag that no other record has names the catch-all record.
+        // A tag that no other record has denotes the catch-all record.
         let is_catch_all = records().all(|(_, r)| r.is_catch_all() || r.tag != metadata.record);
         for (record, r) in records() {
             let is_named = r.tag == metadata.record || is_catch_all && r.is_catch_all();
@@ -194,7 +195,7 @@ impl Copy {
         Ok(())
     }
 
-    /// Stream sections that leaves stride through by the DTD.
+    /// Notes the stream sections that leaves stride through according to the DTD.
     fn note_declared(&mut self, section: usize) {
         let format = &self.schema.format;
         for &record in format.sections.get(section).map_or(&[][..], |s| &s.records) {
@@ -218,7 +219,8 @@ impl Copy {
     }
 }
 
-/// Whether the DTD has offsets into a stream section. One of single numbers is not asked: its chunks choose their width.
+/// Returns whether the DTD has offsets into a stream section. Returns false for sections of single numbers, because
+/// their chunks choose their width.
 fn is_pointed_at(schema: &Schema, section: usize) -> bool {
     let format = &schema.format;
     let Some(s) = format.sections.get(section) else { return false };

@@ -1,14 +1,14 @@
-//! Why recoding ended.
+//! The error of recoding.
 
 use metatf::container::Error;
 use std::fmt;
 
-/// Why a trace was not recoded.
+/// The reason why a trace was not recoded.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Failure {
-    /// The trace.
+    /// An error in the trace.
     Read(Error),
-    /// What was to be written.
+    /// An error in the output.
     Write(Error),
 }
 

@@ -1,4 +1,4 @@
-//! Puts the values of records into their columns.
+//! Adds the values of records to their columns.
 
 use super::leaf_column::{BlockRecords, LeafColumn, Traits};
 use metatf::Row;
@@ -7,24 +7,24 @@ use metatf::format::{Record, Steps};
 use metatf::reader::Item;
 use std::marker::PhantomData;
 
-/// Adds one record to its columns.
+/// A step that adds one record to its columns.
 pub(super) struct Fill<'f> {
     pub(super) records: &'f mut BlockRecords,
-    /// Previous values, by cell, and last values, by leaf of the section.
+    /// Previous values by cell, and last values by leaf of the section.
     pub(super) cells: &'f mut [u64],
     pub(super) last: &'f mut [u64],
-    /// What is added, in values and bytes, and how many repeated items.
+    /// The amount added in values and bytes, and the number of repeated items.
     pub(super) size: usize,
     pub(super) items: usize,
 }
 
 impl Fill<'_> {
-    /// Takes the values of a row, in the order of the bytes.
+    /// Adds the values of a row, in byte order.
     pub(super) fn record<'r>(&mut self, record: &Record, row: &mut impl Row<'r>) -> Result<()> {
         record.walk(record.first_value(), &mut ColumnRow { fill: self, row, data: PhantomData })
     }
 
-    /// Takes a value of a leaf.
+    /// Adds a value of a leaf.
     #[inline(always)]
     pub(super) fn value(&mut self, leaf: usize, value: Item<'_>) {
         match value {
@@ -50,7 +50,7 @@ impl Fill<'_> {
     }
 }
 
-/// A row whose values go into columns.
+/// A row whose values are added to columns.
 struct ColumnRow<'w, 'f, 'r, R> {
     fill: &'w mut Fill<'f>,
     row: &'w mut R,
@@ -84,7 +84,7 @@ impl<'r, R: Row<'r>> Steps for ColumnRow<'_, '_, 'r, R> {
     }
 }
 
-/// Adds a number to the column of the leaf of this index.
+/// Adds a number to the column of the leaf with this index.
 #[inline(always)]
 fn number(column: &mut LeafColumn, traits: &Traits, (value, leaf): (u64, usize), cells: &mut [u64], last: &mut [u64]) {
     if traits.alone() {

@@ -5,19 +5,19 @@ use metatf::container::{Error, ErrorKind, Result};
 use metatf::internals::FREE_ITEMS;
 use metatf::reader::Item;
 
-/// Gives the values of a record one after the other, whatever leaves are asked for.
+/// A row that returns the values of a record in order, whichever leaves are requested.
 pub(crate) struct ItemRow<I> {
     values: I,
 }
 
 impl<'v, I: ExactSizeIterator<Item = Item<'v>>> ItemRow<I> {
-    /// A row of these values: a tag that is always the same is not among them.
+    /// Creates a row of these values, which do not include a tag with a fixed value.
     pub(crate) fn new(values: I) -> Self {
         Self { values }
     }
 
     fn take(&mut self) -> Result<Item<'v>> {
-        self.values.next().ok_or(Error::at(0, ErrorKind::Usage("the record does not have all of its values")))
+        self.values.next().ok_or(Error::at(0, ErrorKind::Usage("the record lacks some of its values")))
     }
 }
 
@@ -32,7 +32,7 @@ impl<'v, I: ExactSizeIterator<Item = Item<'v>>> Row<'v> for ItemRow<I> {
     fn number(&mut self, _: u8) -> Result<u64> {
         match self.take()? {
             Item::Number(value) => Ok(value),
-            Item::Bytes(_) => Err(Error::at(0, ErrorKind::Usage("the record holds bytes where a number is wanted"))),
+            Item::Bytes(_) => Err(Error::at(0, ErrorKind::Usage("the record has bytes, but a number was expected"))),
         }
     }
 
@@ -40,12 +40,12 @@ impl<'v, I: ExactSizeIterator<Item = Item<'v>>> Row<'v> for ItemRow<I> {
     fn bytes(&mut self, _: u8) -> Result<&'v [u8]> {
         match self.take()? {
             Item::Bytes(bytes) => Ok(bytes),
-            Item::Number(_) => Err(Error::at(0, ErrorKind::Usage("the record holds a number where bytes are wanted"))),
+            Item::Number(_) => Err(Error::at(0, ErrorKind::Usage("the record has a number, but bytes were expected"))),
         }
     }
 
     fn items(&mut self, count: u64) -> Result<usize> {
-        // As many as there are values, items without leaves apart.
+        // At most the number of values, apart from items without leaves.
         let most = self.values.len() as u64 + FREE_ITEMS;
         usize::try_from(count.min(most))
             .map_err(|_| Error::at(0, ErrorKind::Usage("the record has more items than values")))

@@ -1,5 +1,6 @@
-//! Leaves whose interpretation says more than how a number is stored: `sectionOffset` (where an element is), `sectionStride`
-//! (which element), and models. They keep it, record for record; planners only choose widths, and what stands between.
+//! Leaves with an interpretation that means more than the encoding of a number: `sectionOffset` (the location of an
+//! element), `sectionStride` (the element itself), and models. They keep their interpretation in every record, so
+//! planners choose only their widths and the encoding of the records in between.
 
 use super::codes::Codes;
 use super::leaf_steps::LeafSteps;
@@ -7,7 +8,7 @@ use super::setting::Path;
 use metatf::Change;
 use metatf::format::Interpretation;
 
-/// The interpretation a leaf has to keep; `None` where any will do.
+/// Returns the interpretation that a leaf must keep, or `None` if any will do.
 #[must_use]
 pub(crate) fn kept_interpretation(interpretation: Interpretation) -> Option<Interpretation> {
     match interpretation {
@@ -21,10 +22,11 @@ pub(crate) fn kept_interpretation(interpretation: Interpretation) -> Option<Inte
     }
 }
 
-/// Where what a leaf has to keep changes: the record (or step) from which on, and what.
+/// The records (or steps) at which the interpretation that a leaf must keep changes, with the new interpretation.
 pub(crate) type KeptRuns = Vec<(u32, Option<Interpretation>)>;
 
-/// What the leaf's own records have to keep, and the step from which on: kept_runs between which none of them stands say nothing.
+/// Returns the interpretations that the leaf's own records must keep, with the step at which each starts. Entries of
+/// `kept_runs` without any of these records are omitted.
 pub(crate) fn in_force(sequence: &LeafSteps, kept_runs: &KeptRuns) -> KeptRuns {
     let mut used = KeptRuns::new();
     for (i, &(from, kept)) in kept_runs.iter().enumerate() {
@@ -38,8 +40,8 @@ pub(crate) fn in_force(sequence: &LeafSteps, kept_runs: &KeptRuns) -> KeptRuns {
     used
 }
 
-/// The path of a leaf that keeps an interpretation in part of the block; `kept_runs` begin at steps. `codes`: what it is predicted
-/// by as long as it is from the start of the block on.
+/// Returns the path of a leaf that keeps an interpretation in part of the block. `kept_runs` start at steps. `codes`
+/// are the codes of the leaf's model, known from the start of the block for as long as the leaf is predicted.
 pub(super) fn path(sequence: &LeafSteps, kept_runs: &KeptRuns, codes: Option<&Codes>) -> Path {
     let mut path = Path::new();
     let mut setting = sequence.start;
@@ -47,7 +49,7 @@ pub(super) fn path(sequence: &LeafSteps, kept_runs: &KeptRuns, codes: Option<&Co
         let until = kept_runs.get(i + 1).map_or(sequence.steps.len(), |p| p.0 as usize);
         let steps = sequence.steps.get(first as usize..until).unwrap_or_default();
         let wanted = match kept.unwrap_or(Interpretation::None) {
-            // Metadata cannot make a leaf predicted that is not: its numbers are stored as they are.
+            // Metadata cannot make a leaf predicted, so its numbers are stored unpredicted.
             Interpretation::Predicted(_) if !matches!(setting.interpretation, Interpretation::Predicted(_)) => {
                 Interpretation::None
             }
@@ -68,10 +70,10 @@ pub(super) fn path(sequence: &LeafSteps, kept_runs: &KeptRuns, codes: Option<&Co
             _ => 0,
         };
         let widen = Change::Width(need);
-        // Nothing is stored without a width: there has to be one before the interpretation is set.
+        // A leaf without a width stores nothing, so a width must be set before the interpretation.
         let before = (setting.remembered < need).then_some(widen);
         let set = (setting.interpretation != wanted).then_some(Change::Interpretation(wanted));
-        // A width that is remembered need not be in force.
+        // A remembered width need not be the current one.
         let after = (before.is_none() && set.is_none() && setting.width < need).then_some(widen);
         for change in [before, set, after].into_iter().flatten() {
             if let Some(new) = setting.apply(change) {

@@ -1,8 +1,10 @@
-//! Costs of modes that differ in their width alone, side by side, so that an instruction works on all of them at once.
+//! Costs of modes that differ only in their width. They are stored side by side, so a single instruction processes all
+//! of them.
 //!
-//! A cost is a number of bytes times 256, relative to the cheapest mode's, with the number of the mode it comes from below: a
-//! *key*, of which the least gives the cheapest mode and the one before it. Where every mode can be entered at any step, no mode is worth more
-//! than its metadata, and 16 bits hold all costs that matter; else it takes 32.
+//! A cost is a number of bytes times 256, relative to the cheapest mode. The low byte holds the number of the mode it
+//! comes from, which makes it a *key*: the least key gives both the lowest cost and the preceding mode. If every mode
+//! can be entered at any step, no mode is worth more than its metadata, and 16 bits can hold all costs that matter;
+//! otherwise 32 bits are used.
 
 use std::ops::{BitOr, Sub};
 use wide::{i16x8, u8x16};
@@ -11,30 +13,30 @@ use wide::{i16x8, u8x16};
 pub(super) trait Cost: Copy + Ord + BitOr<Output = Self> + Sub<Output = Self> {
     /// No cost.
     const ZERO: Self;
-    /// No path leads here. Put on a cost by `|` it makes it as much.
+    /// The cost of an unreachable mode. Combining it with a cost by `|` makes the result at least as large.
     const NEVER: Self;
-    /// In place of a mode's number: the mode is kept.
+    /// The mode number that means "stay in the same mode".
     const STAY: Self;
 
-    /// A cost of this many bytes.
+    /// Returns the cost of this many bytes.
     fn bytes(bytes: u32) -> Self;
 
-    /// The number of a mode, under 255.
+    /// Returns the number of a mode, which is less than 255.
     fn mode(number: usize) -> Self;
 
-    /// The sum; more than there can be is `NEVER`.
+    /// Returns the sum, saturated at `NEVER`.
     fn plus(self, other: Self) -> Self;
 
-    /// The cost alone.
+    /// Returns only the cost.
     fn alone(self) -> Self;
 
-    /// In bytes.
+    /// Returns the cost in bytes.
     fn in_bytes(self) -> i64;
 
-    /// The mode's number alone.
+    /// Returns only the mode number.
     fn number(self) -> u8;
 
-    /// `NEVER` if so, else nothing.
+    /// Returns `NEVER` if `if_so` is true, otherwise zero.
     #[inline(always)]
     fn never(if_so: bool) -> Self {
         if if_so { Self::NEVER } else { Self::ZERO }
@@ -88,62 +90,62 @@ macro_rules! cost {
     };
 }
 
-// At most 127 bytes: a metadata record takes 26, and three of them lead from any mode to any other.
+// At most 127 bytes: a metadata record takes 26, and three of them are enough to switch between any two modes.
 cost!(i16, 0x7f00);
 cost!(i32, 0x4000_0000);
 
-/// Keys, a lane for each of `N` widths.
+/// Keys with a lane for each of `N` widths.
 pub(super) trait Lanes<const N: usize>: Copy {
-    /// What a lane holds.
+    /// The content of a lane.
     type Cost: Cost;
 
-    /// By lane.
+    /// Builds the lanes from a function.
     fn of(lane: impl FnMut(usize) -> Self::Cost) -> Self;
 
-    /// The same in every lane.
+    /// Returns the same key in every lane.
     fn all(key: Self::Cost) -> Self;
 
-    /// What each lane holds.
+    /// Returns the content of each lane.
     fn keys(self) -> [Self::Cost; N];
 
-    /// `|` in each lane.
+    /// Returns the `|` of each lane.
     fn or(self, other: Self) -> Self;
 
-    /// The sum in each lane; more than there can be is `NEVER`.
+    /// Returns the sum of each lane, saturated at `NEVER`.
     fn plus(self, other: Self) -> Self;
 
-    /// The lesser of each lane.
+    /// Returns the minimum of each lane.
     fn min(self, other: Self) -> Self;
 
-    /// The least of all lanes.
+    /// Returns the minimum over all lanes.
     fn least(self) -> Self::Cost;
 
-    /// Keys without the numbers of modes.
+    /// Returns the keys without mode numbers.
     fn alone(self) -> Self;
 
-    /// The numbers of modes below.
+    /// Returns the mode numbers.
     fn numbers(self) -> [u8; N];
 
-    /// Costs less `base`.
+    /// Subtracts `base` from the costs.
     fn lower(self, base: Self::Cost) -> Self {
         let keys = self.keys();
         Self::of(|lane| if keys[lane] >= Cost::NEVER { keys[lane] } else { keys[lane] - base })
     }
 
-    /// No path leads to any.
+    /// Returns lanes that are all unreachable.
     #[inline(always)]
     fn never() -> Self {
         Self::all(Cost::NEVER)
     }
 
-    /// No cost, and numbers of modes, of which the first is given.
+    /// Returns zero costs with consecutive mode numbers starting at `first`.
     #[inline(always)]
     fn numbered(first: usize) -> Self {
         Self::of(|lane| Cost::mode(first + lane))
     }
 }
 
-/// Eight small costs, as nearly every leaf has them.
+/// Eight small costs, which are enough for nearly every leaf.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Eight(i16x8);
 
@@ -187,7 +189,7 @@ impl Lanes<8> for Eight {
 
     #[inline(always)]
     fn alone(self) -> Self {
-        // The greatest number is `NEVER` except for its number.
+        // The maximum is `NEVER` except for its mode number.
         Self(self.0 & i16x8::splat(!255))
     }
 

@@ -1,31 +1,31 @@
-//! The values of one leaf in a block as a column, and the records of one kind as such columns.
+//! The values of a leaf in a block as a column, and the records of one kind as a set of such columns.
 
 use metatf::format::{Format, Interpretation, LeafKind, METADATA, SECTION, Step};
 
 /// The values of one leaf in a block.
 #[derive(Debug, Default)]
 pub(crate) struct LeafColumn {
-    /// A number for each occurrence, of a byte array its length; none where they are all `same`.
+    /// A number for each occurrence, or the length for a byte array. Empty while all occurrences are `same`.
     values: Vec<u64>,
-    /// The number that all occurrences were so far, and how many they are.
+    /// The common value of all occurrences so far, and their number.
     same: (u64, usize),
     /// For a leaf that shares its previous value: that value at each occurrence.
     pub(crate) previous: Vec<u64>,
     /// For a leaf with a referenced base: the base at each occurrence.
     pub(crate) reference: Vec<u64>,
-    /// For a repeated leaf: number of occurrences up to the end of each record.
+    /// For a repeated leaf: the number of occurrences up to the end of each record.
     pub(crate) ends: Vec<u32>,
-    /// Of a byte array: all bytes.
+    /// For a byte array: all bytes.
     pub(super) bytes: Vec<u8>,
 }
 
 impl LeafColumn {
-    /// All numbers.
+    /// Returns all numbers.
     pub(crate) fn values(&self) -> Values<'_> {
         if self.same.1 > 0 { Values::Same(self.same.0, self.same.1) } else { Values::Each(&self.values) }
     }
 
-    /// How many numbers a column holds that is of a repeated leaf.
+    /// Returns the number of values stored for a repeated leaf.
     pub(super) fn numbers(&self) -> usize {
         self.values.len()
     }
@@ -43,7 +43,7 @@ impl LeafColumn {
         self.values.push(value);
     }
 
-    /// Adds a number to a column of which numbers may come again and again: one of a record that has one of them.
+    /// Adds a number that may repeat the previous ones. The leaf must occur once per record.
     #[inline(always)]
     pub(super) fn push_alone(&mut self, value: u64) {
         if self.values.is_empty() && self.same.1 == 0 {
@@ -77,36 +77,36 @@ impl LeafColumn {
 /// The numbers of a column.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Values<'c> {
-    /// One number, this many times.
+    /// A single number, repeated this many times.
     Same(u64, usize),
-    /// Each.
+    /// One number for each occurrence.
     Each(&'c [u64]),
 }
 
 impl Values<'_> {
-    /// There are none.
+    /// Returns whether there are no numbers.
     pub(crate) fn is_empty(self) -> bool {
         matches!(self, Self::Each(values) if values.is_empty())
     }
 }
 
-/// What is to be known of a leaf to fill its column.
+/// The properties of a leaf that matter for filling its column.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Traits {
-    /// Its cell in the section.
+    /// The leaf's cell in the section.
     pub(crate) cell: u32,
-    /// Other leaves write the same cell.
+    /// Whether other leaves write the same cell.
     pub(crate) shared: bool,
-    /// A leaf before it in its record writes the same cell.
+    /// Whether an earlier leaf of the record writes the same cell.
     pub(crate) behind: bool,
-    /// It stands in a repetition.
+    /// Whether the leaf is in a repetition.
     pub(crate) repeated: bool,
-    /// The plan index of the leaf its DTD takes the base from.
+    /// The plan index of the leaf that provides the base in the DTD.
     pub(super) reference: Option<u32>,
 }
 
 impl Traits {
-    /// It has its previous value to itself, and one occurrence in a record.
+    /// Returns whether the leaf does not share its previous value and occurs once in a record.
     #[inline(always)]
     pub(crate) fn alone(&self) -> bool {
         !self.shared && !self.repeated && self.reference.is_none()
@@ -116,19 +116,19 @@ impl Traits {
 /// All records of one kind in a block.
 #[derive(Debug, Default)]
 pub(crate) struct BlockRecords {
-    /// Which of the section's records each is.
+    /// The index of each record among the section's records.
     pub(crate) rows: Vec<u32>,
-    /// By leaf.
+    /// The column of each leaf.
     pub(crate) columns: Vec<LeafColumn>,
     pub(crate) traits: Vec<Traits>,
-    /// Index of the first leaf among all of the section.
+    /// Index of the first leaf among all leaves of the section.
     pub(super) first: usize,
     pub(super) repeats: bool,
-    /// Repeated items of the record that has most of them.
+    /// Maximum number of repeated items in a record.
     pub(crate) most_items: usize,
 }
 
-/// Index of the first leaf of each of a section's records among all its leaves.
+/// Returns, for each record type of a section, the index of its first leaf among all leaves of the section.
 pub(super) fn firsts(format: &Format, section: usize) -> Vec<usize> {
     let records = format.sections.get(section).map_or(&[][..], |s| &s.records);
     let mut sum = 0;
@@ -142,7 +142,7 @@ pub(super) fn firsts(format: &Format, section: usize) -> Vec<usize> {
     records.iter().map(&mut first).collect()
 }
 
-/// What is to be known of the leaves of a record.
+/// Returns the properties of a record's leaves.
 pub(super) fn traits(
     format: &Format,
     section: usize,
@@ -186,7 +186,7 @@ pub(super) fn traits(
             }
         }
     }
-    // In one item a leaf may occur before one that is listed first, as that one may occur in a later item alone.
+    // Within one item, a leaf may occur before a leaf listed earlier, because that one may occur only in a later item.
     let alike = |i: usize| {
         all.iter().zip(0..).any(|(t, j)| j != i && t.repeated && numeric(j) && cells.get(i) == Some(&t.cell))
     };

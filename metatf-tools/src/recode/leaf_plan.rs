@@ -1,4 +1,4 @@
-//! The leaves of a block: what each starts from and keeps, and its changes of encoding.
+//! The leaves of a block: their initial state, the interpretations they keep, and their encoding changes.
 
 use super::codes::Codes;
 use super::kept_interpretation::{self, KeptRuns, kept_interpretation};
@@ -11,19 +11,19 @@ use metatf::Change;
 use metatf::format::Interpretation;
 use metatf::internals::FREE_ITEMS;
 
-/// What is known of a leaf at the start of a block.
+/// The state of a leaf at the start of a block.
 #[derive(Clone, Debug)]
 pub(super) struct LeafPlan {
     pub(super) settable: bool,
     pub(super) chosen: bool,
     pub(super) declared: Setting,
     pub(super) start: Setting,
-    /// The last of `kept_runs`.
+    /// The last interpretation of `kept_runs`.
     pub(super) kept: Option<Interpretation>,
     pub(super) kept_runs: KeptRuns,
-    /// What `kept` is by the trace alone; of a block that was encoded as a trial.
+    /// The value of `kept` according to the trace alone, for a block that was encoded as a trial.
     pub(super) input: Option<Interpretation>,
-    /// What the block's values are by models, if that is known.
+    /// The codes of the block's values, if known.
     pub(super) codes: Option<Codes>,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct PlannedChange {
     pub(super) change: Change,
 }
 
-/// A leaf of a block, to be planned.
+/// A leaf of a block to be planned.
 pub(super) struct LeafToPlan<'b> {
     pub(super) kind: usize,
     pub(super) leaf: usize,
@@ -46,7 +46,7 @@ pub(super) struct LeafToPlan<'b> {
 }
 
 impl LeafToPlan<'_> {
-    /// About how many steps it has: of one value all through there are few, and none where nothing is to be planned.
+    /// Returns the approximate number of steps: few if all values are equal, and none if there is nothing to plan.
     pub(super) fn steps(&self) -> usize {
         match self.column.values() {
             Values::Each(values) if self.plan.codes.is_some() || !self.plan.stays() => values.len(),
@@ -54,7 +54,7 @@ impl LeafToPlan<'_> {
         }
     }
 
-    /// Its changes; `cells` are the previous values at the start of the block.
+    /// Returns the leaf's changes. `cells` are the previous values at the start of the block.
     pub(super) fn plan(
         self,
         cells: &[u64],
@@ -74,7 +74,7 @@ impl LeafToPlan<'_> {
         let one_by_one = plans.kept_runs.len() > 1 || codes.is_some();
         let start = (plans.start, previous);
         let sequence = LeafSteps::new(column, traits, &records.rows, start, (metadata, one_by_one), &mut scratch.steps);
-        // That many items need bytes that stand for them (spec 3.3).
+        // This many items need bytes that account for them (spec 3.3).
         let many = traits.repeated && records.most_items as u64 > FREE_ITEMS;
         let path = match many && kept_interpretation(plans.start.interpretation).is_none() && !one_by_one {
             true => kept_interpretation::path(&sequence, &vec![(0, None)], None),
@@ -92,7 +92,7 @@ impl LeafToPlan<'_> {
 }
 
 impl LeafPlan {
-    /// A block begins, in which the leaf keeps this.
+    /// Starts a block in which the leaf keeps this interpretation.
     pub(super) fn begin(&mut self, kept: Option<Interpretation>) {
         self.kept = kept;
         self.kept_runs.clear();
@@ -110,8 +110,8 @@ impl LeafPlan {
         self.kept_runs.push((row, kept));
     }
 
-    /// Whether its values come from a stream section or a model all through the block, as at its start: then there is nothing to
-    /// change, whatever they are.
+    /// Returns whether the leaf's values come from a stream section or a model throughout the block. Then nothing needs
+    /// to change, whatever the values are.
     fn stays(&self) -> bool {
         let start = self.start.interpretation;
         matches!(start, Interpretation::SectionStride(..) | Interpretation::Predicted(_))

@@ -1,4 +1,4 @@
-//! One leaf's part of a block as planners see it: the steps that it makes from record to record.
+//! The part of one leaf in a block as a sequence of steps from record to record, for planners.
 
 use super::leaf_column::{LeafColumn, Traits, Values};
 use super::plan_step::{PlanStep, fits, signed, still, unsigned};
@@ -7,35 +7,37 @@ use metatf::Change;
 use metatf::container::memory;
 use metatf::format::Interpretation;
 
-/// What all steps of a leaf say.
+/// A summary of all steps of a leaf.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StepSummary {
-    /// The least value and the greatest.
+    /// The minimum and maximum value.
     pub(crate) extremes: (u64, u64),
-    /// The bytes that some step needs in some way, as bits: 1 << 0 to 1 << 8.
+    /// A bit set, 1 << 0 to 1 << 8, of the byte widths that any step needs in any encoding.
     pub(crate) needs: u16,
 }
 
-/// All there is to know to plan a leaf's part of a block.
+/// All information needed to plan a leaf's part of a block.
 #[derive(Debug)]
 pub(crate) struct LeafSteps {
     pub(crate) steps: Vec<PlanStep>,
     pub(crate) start: Setting,
-    /// `delta` and `stride` may be set: the leaf is the first of its record to look at its previous value.
+    /// Whether `delta` and `stride` may be set, which requires that the leaf is the first in its record to use its
+    /// previous value.
     pub(crate) may_set_previous: bool,
-    /// One occurrence in a record.
+    /// Whether the leaf occurs once in a record.
     pub(crate) single: bool,
     pub(crate) metadata: MetadataBytes,
-    /// Records that repeat a value can be taken together: they may not where a base is another leaf's value.
+    /// Whether records that repeat a value can be merged, which is not the case if the base is another leaf's value.
     mergeable: bool,
 }
 
-/// Records that a run takes together at most.
+/// Maximum number of records merged into a run.
 pub(crate) const LONGEST_RUN: u32 = 1 << 16;
 
 impl LeafSteps {
-    /// Of a leaf's column; `start` is the setting in force, `previous` the leaf's previous value, before the block. Not
-    /// Unless `one_by_one`, records that repeat a value may be taken together. `room` is taken for the steps.
+    /// Builds the steps of a leaf's column. `start` is the current setting and `previous` the leaf's previous value
+    /// before the block. Records that repeat a value may be merged unless `one_by_one` is set. The steps are stored in
+    /// `room`.
     pub(crate) fn new(
         column: &LeafColumn,
         traits: &Traits,
@@ -54,7 +56,7 @@ impl LeafSteps {
             metadata,
             mergeable: !one_by_one && !traits.repeated && column.reference.is_empty(),
         };
-        // At the start of a block nothing is "the last value"; `same` compares with the DTD's default.
+        // At the start of a block there is no last value, so `same` compares with the DTD's default.
         let mut last = match start.interpretation {
             Interpretation::Default(value) => value,
             _ => previous,
@@ -90,7 +92,7 @@ impl LeafSteps {
         sequence
     }
 
-    /// The steps of a leaf that has its previous value to itself and one occurrence in a record: the greater part of all.
+    /// Adds the steps of a leaf that does not share its previous value and occurs once in a record, as most leaves do.
     fn plain(&mut self, values: &[u64], rows: &[u32], (mut previous, mut last): (u64, u64)) {
         memory::reserve(&mut self.steps, values.len());
         let mut at = 0;
@@ -105,7 +107,7 @@ impl LeafSteps {
         }
     }
 
-    /// The same for one value, this many times.
+    /// Adds the same steps for a single value, repeated this many times.
     fn repeated(&mut self, (value, count): (u64, usize), rows: &[u32], before: (u64, u64)) {
         if let Some((&first, rest)) = rows.get(..count).and_then(|rows| rows.split_first()) {
             let step = PlanStep::of(value, first, before);
@@ -114,7 +116,7 @@ impl LeafSteps {
         }
     }
 
-    /// Records that repeat a step's value: the first, those between, the last.
+    /// Adds records that repeat a step's value: the first, those between, and the last.
     #[inline(always)]
     fn again(&mut self, step: PlanStep, rows: &[u32]) {
         let again = PlanStep { difference: 0, delta: 0, same: true, ..step };
@@ -171,7 +173,8 @@ impl LeafSteps {
         step
     }
 
-    /// The stride that may begin at a step, if another follows: not 0, as `default` is as good and shorter.
+    /// Returns the stride that may start at a step, if another step follows. A stride of 0 is excluded, because
+    /// `default` is equivalent and shorter.
     #[inline(always)]
     pub(crate) fn stride(&self, step: &PlanStep, next: Option<&PlanStep>) -> Option<u64> {
         if !self.may_set_previous || !self.single || step.run {
@@ -180,12 +183,12 @@ impl LeafSteps {
         next.map(|next| next.difference).filter(|&stride| stride != 0)
     }
 
-    /// The stride that may begin at the step of this index.
+    /// Returns the stride that may start at the step with this index.
     pub(crate) fn stride_from(&self, at: usize) -> Option<u64> {
         self.stride(self.steps.get(at)?, self.steps.get(at + 1))
     }
 
-    /// Metadata can lead back to the interpretation the leaf starts with.
+    /// Returns whether metadata can restore the leaf's initial interpretation.
     pub(crate) fn start_is_settable(&self) -> bool {
         match self.start.interpretation {
             Interpretation::BaseOffsetOf(..) => false,
@@ -194,7 +197,7 @@ impl LeafSteps {
         }
     }
 
-    /// One look at all steps.
+    /// Summarizes all steps.
     pub(crate) fn summary(&self) -> StepSummary {
         let referenced = matches!(self.start.interpretation, Interpretation::BaseOffsetOf(..));
         let base = match self.start.interpretation {
@@ -214,8 +217,9 @@ impl LeafSteps {
         sum
     }
 
-    /// Adds a step. Where three or more follow that are the same for every encoding, those between the first and the last
-    /// of them are one run: an encoding that changes inside does as well to change at an end, as costs grow evenly.
+    /// Adds a step. If three or more consecutive steps are equal for every encoding, those between the first and the
+    /// last form a run. Costs grow evenly within a run, so a change inside it is never better than a change at one of
+    /// its ends.
     #[inline]
     fn push(&mut self, step: PlanStep) {
         if !self.mergeable || !still(&step) {
@@ -224,7 +228,7 @@ impl LeafSteps {
         }
         let n = self.steps.len();
         match (n.checked_sub(2).and_then(|i| self.steps.get(i).copied()), self.steps.last().copied()) {
-            // .. first, run, last + step: the last goes into the run.
+            // .. first, run, last + step: the last one joins the run.
             (Some(before), Some(last)) if before.run && before.items < LONGEST_RUN && still(&last) => {
                 if let Some(run) = self.steps.get_mut(n - 2) {
                     run.items += last.items;
@@ -233,7 +237,7 @@ impl LeafSteps {
                     *slot = step;
                 }
             }
-            // first, last + step: the last becomes a run of one.
+            // first, last + step: the last one becomes a run of one.
             (Some(before), Some(last)) if still(&before) && still(&last) && !last.run => {
                 if let Some(slot) = self.steps.last_mut() {
                     slot.run = true;
@@ -244,14 +248,14 @@ impl LeafSteps {
         }
     }
 
-    /// Bytes that a leaf stores and its metadata takes along a path; `None` where a value does not fit, or a change may
-    /// not stand. What a planner promises, a writer keeps.
+    /// Returns the bytes that a leaf stores along a path, including its metadata. Returns `None` if a value does not
+    /// fit or a change is not allowed. A writer keeps the promises that this makes for a planner.
     pub(crate) fn cost(&self, path: &Path) -> Option<u64> {
         let mut setting = self.start;
         let mut changes = path.iter().peekable();
         let mut total = 0_u64;
         for (i, step) in self.steps.iter().enumerate() {
-            // The value a delta or stride was set to just before the step.
+            // The value that a delta or stride was set to right before the step.
             let mut previous = None;
             while let Some((_, change)) = changes.next_if(|(at, _)| *at as usize == i) {
                 total += u64::from(change_cost(self.metadata, *change));

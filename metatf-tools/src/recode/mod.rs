@@ -1,36 +1,36 @@
-//! Recoding: the same records in another encoding. The metadata records of a trace are dropped, and planned again.
+//! Recoding writes the same records in another encoding: the metadata records of a trace are dropped and planned again.
 //!
-//! Records are held as columns until a *block* is full (a number of records, at most some tens of megabytes), every leaf is planned
-//! by itself, and the block is written with the metadata records of all plans. In version 1 each block starts from the DTD's
-//! state (a chunk that says reset), so that blocks are planned by themselves and the plan of one is exact; in version 0, which has no
-//! resets, state goes on.
+//! Records are stored as columns until a *block* is full (a number of records, at most some tens of megabytes). Then
+//! every leaf is planned separately, and the block is written with the metadata records of all plans. In version 1,
+//! each block starts from the DTD's state (with a reset chunk), so blocks are independent and the plan of each is
+//! exact. Version 0 has no resets, so the state continues from block to block.
 //!
-//! What a record says is kept: values, order, comments, groups, stream elements, tables and user metadata. What a plan may
-//! change is width and interpretation of numeric leaves that are neither constant nor `sectionOffset`, `sectionStride` or a
-//! model's: those keep their interpretation, record for record.
+//! The content of the records is preserved: values, order, comments, groups, stream elements, tables and user metadata.
+//! A plan may change the width and interpretation of numeric leaves, except for constants. Leaves with `sectionOffset`,
+//! `sectionStride` or a model keep their interpretation in every record.
 //!
-//! | module | what it answers |
+//! | module | content |
 //! | --- | --- |
-//! | `plan`, `preset` | which plans there are; plan, codec, filter, chunks and groups together |
+//! | `plan`, `preset` | the available plans; combinations of plan, codec, filter, chunks and groups |
 //! | `leaf_column`, `section_columns` | the records of a block, leaf by leaf |
-//! | `fill_columns`, `item_row` | how they get there |
-//! | `column_encoder` | how they are encoded again |
-//! | `setting` | what metadata changes of a leaf, and what that costs |
-//! | `plan_step`, `leaf_steps` | what a leaf's values need in each encoding |
+//! | `fill_columns`, `item_row` | filling the columns |
+//! | `column_encoder` | encoding the columns |
+//! | `setting` | the encoding of a leaf, and the cost of changing it by metadata |
+//! | `plan_step`, `leaf_steps` | the bytes that a leaf's values need in each encoding |
 //! | `kept_interpretation` | leaves that keep their interpretation |
 //! | `paper_plans` | the plans of the paper's section 3.3 |
 //! | `optimal`, `path_modes`, `lanes`, `offset_windows` | the cheapest path |
-//! | `leaf_plan` | the changes that a leaf's plan comes to in a block |
-//! | `trial_encoding`, `codes` | what models will make of a block, and the widths of their codes |
+//! | `leaf_plan` | the changes of a leaf in a block according to its plan |
+//! | `trial_encoding`, `codes` | the codes of models in a block, and their widths |
 //! | `planners` | the threads that plan leaves |
-//! | `plan_trial` | which plan compresses best |
-//! | `section_plans`, `block` | the records of a block, by section, and what their leaves keep |
-//! | `block_writer`, `write_block` | how a block is planned and written |
-//! | `block_sink`, `block_pipeline` | where blocks go: to a writer, or to a thread of its own that writes them |
-//! | `copy`, `converted` | from a trace to blocks; the same by another DTD |
+//! | `plan_trial` | the choice of the plan that compresses best |
+//! | `section_plans`, `block` | the records of a block by section, and the interpretations that their leaves keep |
+//! | `block_writer`, `write_block` | planning and writing a block |
+//! | `block_sink`, `block_pipeline` | the destination of blocks: a writer, or a separate thread that writes them |
+//! | `copy`, `converted` | from a trace to blocks, with the same DTD or a different one |
 //! | `writer` | a writer that plans |
-//! | `survey` | what each leaf takes by its DTD, and by the cheapest path |
-//! | `failure` | why recoding ended |
+//! | `survey` | the size of each leaf with its DTD encoding and with the cheapest path |
+//! | `failure` | the error of recoding |
 
 mod block;
 mod block_pipeline;
@@ -76,33 +76,33 @@ pub use writer::PlannedWriter;
 
 use metatf::format::{Format, Leaf, Record};
 
-/// What becomes of a trace's groups.
+/// The treatment of a trace's groups.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Groups {
-    /// They stay.
+    /// Groups are kept.
     #[default]
     Keep,
-    /// A group ends with the block in which its values pass this many.
+    /// A group ends with the block in which its size exceeds this many bytes of values.
     Bytes(usize),
 }
 
-/// How to plan.
+/// The options for planning.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The plan.
     pub plan: Plan,
-    /// Plans that are tried beside it where chunks are compressed (version 1): a block takes the one by which it is shortest in the
-    /// file. All are tried on the first block, and on one in 16 behind it.
+    /// Plans to try in addition if chunks are compressed (version 1). A block uses the plan that makes it shortest in
+    /// the file. All plans are tried on the first block and then on every 16th block.
     pub others: Vec<Plan>,
-    /// The fields it is for: by field name, by path in the record, or by record and path (`alloc.size`). None: every
-    /// field it can be applied to. Other fields are naive.
+    /// The fields that the plan applies to, by field name, by path in the record, or by record and path (`alloc.size`).
+    /// If empty, it applies to every possible field. Other fields use the naive plan.
     pub fields: Vec<String>,
-    /// Records in a block.
+    /// The number of records in a block.
     pub block: usize,
-    /// Groups.
+    /// The treatment of groups.
     pub groups: Groups,
-    /// Bytes of an argument in a metadata record that sets an interpretation, at least: HATF 1.0's have 8. By default 1, so that each
-    /// has as few as hold it. The plan `optimal` takes them to be as short as they go.
+    /// The minimum size in bytes of an argument in a metadata record that sets an interpretation; HATF 1.0 uses 8. The
+    /// default is 1, so that each argument is as short as possible, which the plan `optimal` assumes.
     pub argument_bytes: u8,
 }
 
@@ -119,7 +119,7 @@ impl Default for Options {
     }
 }
 
-/// The first of the names that no numeric field of the format has.
+/// Returns the first name that does not denote a numeric field of the format.
 #[must_use]
 pub fn unknown_field<'f>(format: &Format, fields: &'f [String]) -> Option<&'f str> {
     let known = |name: &&String| {

@@ -1,53 +1,55 @@
-//! Runs of `baseOffset`: of all places where such a run may have begun, which is cheapest now.
+//! Finds runs of `baseOffset`: the cheapest of all positions at which a run that includes the current step may have
+//! started.
 //!
-//! A run is possible while its values lie within what its width can tell apart, whatever the base; so runs that end here may
-//! begin as far back as a *window* reaches, which only moves on. What is cheapest in a window that moves is kept in a queue
-//! that ascends, as are the window's least and greatest values: each step enters and leaves each queue once. A window also
-//! has the number of bytes of its base, as a base takes as many in its metadata record.
+//! A run is possible while its values lie within the range of its width, whatever the base. Runs that end at a step may
+//! therefore start as far back as a *window* reaches, and the window only moves forward. The cheapest start in a moving
+//! window is kept in an ascending queue, as are the window's minimum and maximum values, so each step enters and leaves
+//! each queue once. A base takes as many bytes in its metadata record as it needs, so there is a window for each size
+//! of the base.
 
 use super::plan_step::{PlanStep, unsigned};
 use super::plan_step::{base, half};
 use metatf::internals::bytes_for;
 use std::ops::Range;
 
-/// Widths tried: more hardly pay for the metadata.
+/// Maximum width to try; larger widths hardly pay for their metadata.
 const WIDEST: u8 = 3;
 
-/// Widths tried, and lanes that windows have: the first.
+/// Number of widths to try, which use the first lanes.
 pub(super) const LANES: usize = WIDEST as usize;
 
-/// How far back values lie within what a width can tell apart.
+/// The preceding steps whose values lie within the range of a width.
 #[derive(Debug)]
 struct Reach {
     width: u8,
-    /// One less than what the width can tell apart.
+    /// One less than the size of the range.
     span: u64,
-    /// All values there are lie within it.
+    /// Whether all values lie within the range.
     whole: bool,
     least: Queue<u64>,
     most: Queue<u64>,
     start: u32,
-    /// Values of the last step.
+    /// Minimum and maximum value of the last step.
     last: (u64, u64),
-    /// Its windows' numbers; those of bases with more bytes stand behind.
+    /// The numbers of its windows, in ascending order of the size of the base.
     windows: Range<usize>,
 }
 
-/// Runs of one width whose base takes one number of bytes.
+/// The runs of one width and one size of the base.
 #[derive(Debug)]
 pub(super) struct Window {
     pub(super) width: u8,
-    /// Bytes of the base.
+    /// The size of the base in bytes.
     bytes: u8,
-    /// The greatest value that such a base reaches.
+    /// The greatest value that can be reached with such a base.
     limit: u64,
-    /// Where a run may begin, and what that costs less the bytes of all steps before; ascending. It is empty where the step
-    /// before this one was not asked for.
+    /// The possible starts of a run, each with its cost minus the bytes of all earlier steps, in ascending order. Empty
+    /// if the window was not used in the step before the current one.
     queue: Queue<i64>,
     next: u32,
 }
 
-/// Where a window's cheapest run to a step begins, and the mode it came from were it to begin here.
+/// The start of a window's cheapest run to a step, and the mode from which a run starting at the step would come.
 #[derive(Debug)]
 pub(super) struct Begin {
     at: u32,
@@ -61,12 +63,12 @@ pub(super) struct Windows {
     /// One for each lane.
     reaches: Vec<Reach>,
     windows: Vec<Window>,
-    /// For each step, and each window that it was asked of, in their order.
+    /// For each step and each window used in it, in order.
     begins: Vec<Begin>,
 }
 
 impl Windows {
-    /// For steps with values from `least` to `most`; `begins` is room.
+    /// Creates windows for steps with values from `least` to `most`. `begins` provides the memory.
     pub(super) fn new((least, most): (u64, u64), mut begins: Vec<Begin>) -> Self {
         begins.clear();
         let mut new = Self { begins, ..Self::default() };
@@ -96,7 +98,7 @@ impl Windows {
         self.windows.len()
     }
 
-    /// Widths of runs, by lane.
+    /// Returns the widths of runs, by lane.
     pub(super) fn widths(&self) -> impl Iterator<Item = u8> {
         self.reaches.iter().map(|r| r.width)
     }
@@ -105,10 +107,10 @@ impl Windows {
         self.windows.get(window)
     }
 
-    /// Takes up the values of a step, and gets those of the next. Gives for each lane the least cost behind it in a run of that
-    /// width, and the window; where none is possible or worth it the cost is `i64::MAX`. `enter`: what it costs to begin a
-    /// run here, without the bytes of its base, and the mode that comes from; `before` and `behind` count the occurrences up
-    /// to the step.
+    /// Processes the values of a step, given also the next step. Returns for each lane the lowest cost after the step
+    /// in a run of that width, and its window. The cost is `i64::MAX` if no run is possible or worthwhile. `enter` is
+    /// the cost of starting a run here without the bytes of its base, with the mode from which it comes. `before` and
+    /// `behind` are the numbers of occurrences up to the start and up to the end of the step.
     #[inline(always)]
     pub(super) fn step(
         &mut self,
@@ -123,7 +125,8 @@ impl Windows {
             }
             let width = i64::from(reach.width);
             let level = enter.0 - width * before;
-            // A run here goes no higher: windows that reach that far with a shorter base are as good as those behind.
+            // A run at this step reaches no higher, so windows that reach this far with a shorter base are as good as
+            // those after them.
             let highest = step.least.saturating_add(reach.span);
             let windows = self.windows.get_mut(reach.windows.clone()).unwrap_or_default();
             for (window, number) in windows.iter_mut().zip(reach.windows.clone()) {
@@ -144,7 +147,7 @@ impl Windows {
         best
     }
 
-    /// Where a window's cheapest run that ends behind a step begins, and the mode before it.
+    /// Returns the start of a window's cheapest run that ends after a step, and the mode before it.
     pub(super) fn begin(&self, window: usize, at: usize) -> (usize, u8) {
         let find = |at: usize| {
             let key = |b: &Begin| (b.at as usize, usize::from(b.window));
@@ -155,15 +158,15 @@ impl Windows {
         (begin, find(begin).map_or(0, |b| b.from))
     }
 
-    /// Gives the room back.
+    /// Returns the memory for reuse.
     pub(super) fn into_begins(self) -> Vec<Begin> {
         self.begins
     }
 }
 
 impl Window {
-    /// Where the cheapest run to this step begins, and what it costs, less the bytes of all steps up to it; it begins at
-    /// `start` at the earliest, and beginning one here costs `level`.
+    /// Returns the start of the cheapest run to this step and its cost minus the bytes of all earlier steps. The run
+    /// starts no earlier than `start`, and starting a run here costs `level`.
     #[inline(always)]
     fn cost(&mut self, at: u32, start: u32, level: i64) -> (u32, i64) {
         let level = level + i64::from(self.bytes);
@@ -180,8 +183,9 @@ impl Window {
 }
 
 impl Reach {
-    /// Takes up a step's values. False where no run from here or to here is worth it: its values need more room, or it would be
-    /// the only one; then `default` is at least as good, as its value takes no more bytes than a base and an offset.
+    /// Processes a step's values. Returns false if no run from or to this step is worthwhile, either because its values
+    /// need more room or because the run would consist of this step alone. Then `default` is at least as good, because
+    /// its value takes no more bytes than a base and an offset.
     #[inline(always)]
     fn advance(&mut self, at: u32, step: &PlanStep, next: Option<&PlanStep>) -> bool {
         if self.whole {
@@ -189,7 +193,7 @@ impl Reach {
         }
         let last = self.last;
         self.last = (step.least, step.most);
-        // Far from the value before: the window begins again.
+        // The value is far from the previous one, so the window restarts.
         if last.1.max(step.most) - last.0.min(step.least) > self.span {
             self.start = at;
             if step.most - step.least > self.span {
@@ -209,7 +213,7 @@ impl Reach {
         while let (Some(least), Some(most)) = (self.least.first(), self.most.first())
             && most.1 - least.1 > self.span
         {
-            // The older of the two has to go, with all before it.
+            // The older of the two must leave, with everything before it.
             self.start = least.0.min(most.0) + 1;
             self.least.first_from(self.start);
             self.most.first_from(self.start);
@@ -222,7 +226,7 @@ impl Reach {
 #[derive(Debug)]
 struct Queue<T> {
     all: Vec<(u32, T)>,
-    /// Those before have left.
+    /// Index of the first number that has not left.
     head: usize,
 }
 
@@ -239,7 +243,7 @@ impl<T: Copy> Queue<T> {
         self.head = 0;
     }
 
-    /// This one alone.
+    /// Restarts the queue with this number only.
     #[inline(always)]
     fn restart(&mut self, at: u32, number: T) {
         self.clear();
@@ -251,7 +255,7 @@ impl<T: Copy> Queue<T> {
         self.all.get(self.head).copied()
     }
 
-    /// Adds a number; those at the back of which `goes` is true leave first.
+    /// Adds a number, after removing numbers from the back while `goes` returns true.
     #[inline(always)]
     fn push_while(&mut self, at: u32, number: T, goes: impl Fn(T) -> bool) {
         let mut len = self.all.len();
@@ -259,7 +263,7 @@ impl<T: Copy> Queue<T> {
             len -= 1;
         }
         self.all.truncate(len);
-        // Room for what has left is used again.
+        // Reuse the room of numbers that have left.
         if len == self.head {
             self.clear();
         } else if self.head > len / 2 && len == self.all.capacity() {
@@ -269,7 +273,7 @@ impl<T: Copy> Queue<T> {
         self.all.push((at, number));
     }
 
-    /// The first number of this step or a later one; those before it leave.
+    /// Removes the numbers of earlier steps, and returns the first number of this step or a later one.
     #[inline(always)]
     fn first_from(&mut self, start: u32) -> Option<(u32, T)> {
         while let Some(first) = self.first() {

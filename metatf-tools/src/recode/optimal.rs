@@ -1,16 +1,19 @@
-//! The cheapest path of one leaf through a block: a shortest path over *modes*, exact for the modes tried.
+//! Finds the cheapest path of one leaf through a block: a shortest path over *modes*, exact for the modes tried.
 //!
-//! A mode is an interpretation with its width, and the width the leaf remembers (spec 4: what `none` comes back to):
+//! A mode is an interpretation with its width and the width that the leaf remembers (spec 4: the width that `none`
+//! returns to):
 //!
-//! - `none`, `delta`, and what the DTD says the leaf starts with (a referenced base cannot be set, only kept), each with every
-//!   width from 0 to 8 that some step needs;
-//! - `default` with the value that comes next; `stride` with the difference of the next two;
-//! - `baseOffset` with 1 to 3 bytes from whatever base serves the run of values that follows: a *window*, see `window`.
+//! - `none`, `delta`, and the leaf's initial interpretation in the DTD (a referenced base can only be kept, not set),
+//!   each with every width from 0 to 8 that some step needs
+//! - `default` with the value that comes next, and `stride` with the difference of the next two values
+//! - `baseOffset` with 1 to 3 bytes and any base that fits the following run of values: a *window*, see
+//!   `offset_windows`
 //!
-//! A step costs the bytes it stores. A switch costs its metadata records: a change of interpretation is one, a change of width
-//! another, none where the remembered width is right. `delta` is set to the value that comes next, so the first difference is
-//! 0. As what a switch costs depends on where it comes from only by interpretation and remembered width, the best source of
-//! each is enough: the work is steps times modes. Modes that differ in their width alone lie side by side, see `lanes`.
+//! A step costs the bytes it stores. A switch costs its metadata records: one for a change of interpretation, and
+//! another for a change of width unless the remembered width is right. `delta` is set to the value that comes next, so
+//! the first difference is 0. The cost of a switch depends only on the interpretation and the remembered width of its
+//! source, so the best source of each kind is enough, and the work is proportional to steps times modes. Modes that
+//! differ only in their width are stored side by side, see `lanes`.
 
 use super::lanes::{Any, Cost, Eight, Lanes};
 use super::leaf_steps::LeafSteps;
@@ -22,14 +25,15 @@ use super::setting::Path;
 use metatf::container::memory;
 use metatf::format::Interpretation;
 
-/// Occurrences of a step that are counted, so that costs stay in their range. Runs are no longer, and records hardly.
+/// Maximum number of occurrences to count in a step, so that costs stay in range. Runs are not longer, and records
+/// hardly ever are.
 const MOST_ITEMS: u32 = super::leaf_steps::LONGEST_RUN;
 
-/// What the cheapest mode costs before costs are made relative to it again: it leaves room for what leads from any mode to any
-/// other.
+/// Cost of the cheapest mode at which costs are made relative to it again. It leaves room for a switch between any two
+/// modes.
 const REBASE: u32 = 40;
 
-/// The cheapest path of a leaf.
+/// Returns the cheapest path of a leaf.
 pub(super) fn path(sequence: &LeafSteps, scratch: &mut Scratch) -> Path {
     if sequence.steps.is_empty() {
         return Path::new();
@@ -40,8 +44,8 @@ pub(super) fn path(sequence: &LeafSteps, scratch: &mut Scratch) -> Path {
     let windows = Windows::new(summary.extremes, begins);
     let widths = widths(sequence.start, summary.needs, &windows);
     let families = families(sequence);
-    // What is kept but cannot be set again may be worth any number of bytes; a record of many items may take as many in
-    // every mode. Runs of many records take nothing as `default`.
+    // An interpretation that can be kept but not set again may be worth any number of bytes, and a record of many items
+    // may take as many bytes in every mode. Runs of many records cost nothing as `default`.
     let small = sequence.single && families.iter().all(|f| f.settable || f.interpretation == Interpretation::Delta(0));
     let small = small && sequence.start_is_settable();
     match (small, widths.len(), families.len()) {
@@ -51,20 +55,20 @@ pub(super) fn path(sequence: &LeafSteps, scratch: &mut Scratch) -> Path {
     }
 }
 
-/// `N`: lanes, as many as there are widths, or more; `F`: families, or more.
+/// `N` is the number of lanes, at least the number of widths. `F` is the maximum number of families.
 struct Search<'s, L: Lanes<N>, const N: usize, const F: usize> {
     modes: Modes<'s, N, F>,
-    /// Bytes of each lane, and what one occurrence costs.
+    /// The bytes of each lane, and the cost of one occurrence.
     bytes: [u32; N],
     one: L,
-    /// For each need, `NEVER` in the lanes of lesser width, and of none.
+    /// For each number of needed bytes, `NEVER` in the lanes with a smaller width or no width.
     narrower: [L; 16],
     windows: Windows,
-    /// Interpretations that store nothing and windows are tried.
+    /// Whether interpretations that store nothing and windows are tried.
     others: bool,
 }
 
-/// What the modes cost behind a step, each with its mode's number below, by kind.
+/// The costs of the modes after a step, by kind. The low byte of each is its mode's number.
 #[derive(Clone, Copy)]
 struct Costs<L: Lanes<N>, const N: usize, const F: usize> {
     full: [L; F],
@@ -74,15 +78,15 @@ struct Costs<L: Lanes<N>, const N: usize, const F: usize> {
     begun: L,
 }
 
-/// The cheapest modes to come from, each with its number below its cost.
+/// The cheapest modes to come from, each with its number in the low byte of its cost.
 struct Sources<L: Lanes<N>, const N: usize, const F: usize> {
-    /// By remembered width.
+    /// The cheapest mode for each remembered width.
     by_width: L,
     by_family: [L::Cost; F],
     all: L::Cost,
 }
 
-/// The modes that the modes behind a step come from: a row for each kind.
+/// The modes that the modes after a step come from, with a row for each kind.
 type Origins<'f, const N: usize> = &'f mut [[u8; N]];
 
 impl<'s, L: Lanes<N>, const N: usize, const F: usize> Search<'s, L, N, F> {
@@ -98,19 +102,19 @@ impl<'s, L: Lanes<N>, const N: usize, const F: usize> Search<'s, L, N, F> {
                 .map(|need: u32| L::of(|lane| Cost::never(bytes[lane] < need.max(1)))),
             bytes,
             windows,
-            // An offset into a section stays one: the leaf says where an element is.
+            // An offset into a section must stay one, because the leaf locates an element.
             others: !matches!(sequence.start.interpretation, Interpretation::SectionOffset(_)),
         }
     }
 
-    /// The scratch is for the mode before each step and mode.
+    /// Runs the search. The scratch memory holds the preceding mode for each step and mode.
     fn run(mut self, scratch: &mut Scratch) -> Path {
         let from = &mut scratch.from;
         let kinds = Modes::<N, F>::KINDS;
         let steps = &self.modes.sequence.steps;
         let all = kinds * N * steps.len();
         if from.len() < all {
-            // Nothing in it is asked for, so nothing need be copied.
+            // The old content is not needed, so avoid copying it.
             memory::reserve(from, all);
             from.resize(all, 0);
         }
@@ -140,7 +144,7 @@ impl<'s, L: Lanes<N>, const N: usize, const F: usize> Search<'s, L, N, F> {
         path
     }
 
-    /// Modes that store bytes, and the same with width 0.
+    /// Updates the modes that store bytes, and the same modes with width 0.
     #[inline(always)]
     fn store(&self, step: &PlanStep, sources: &Sources<L, N, F>, costs: &mut Costs<L, N, F>, from: Origins<'_, N>) {
         let header = self.modes.sequence.metadata.header;
@@ -172,7 +176,7 @@ impl<'s, L: Lanes<N>, const N: usize, const F: usize> Search<'s, L, N, F> {
         }
     }
 
-    /// Modes that store nothing: `default`, strides that go on, strides that begin.
+    /// Updates the modes that store nothing: `default`, ongoing strides and new strides.
     #[inline(always)]
     fn skip(
         &self,
@@ -187,7 +191,7 @@ impl<'s, L: Lanes<N>, const N: usize, const F: usize> Search<'s, L, N, F> {
         let stay = L::all(L::Cost::STAY);
         let entered = sources.by_width.plus(L::all(enter)).or(L::all(changes));
         let default = costs.default.or(stay).or(L::all(other)).min(entered);
-        // What began at the step before goes on here, as its difference is this step's.
+        // A stride that started at the previous step continues here, because its difference is that of this step.
         let stride = costs.stride.or(stay).or(L::all(L::Cost::never(!goes_on))).min(costs.begun);
         let begun = match begin {
             Some(bytes) => sources.by_width.plus(L::all(L::Cost::bytes(header + bytes))),
@@ -196,7 +200,7 @@ impl<'s, L: Lanes<N>, const N: usize, const F: usize> Search<'s, L, N, F> {
         (settle(2 * F, default, from), settle(2 * F + 1, stride, from), settle(2 * F + 2, begun, from))
     }
 
-    /// Whether a stride in force gives this step's values, too.
+    /// Returns whether the current stride also produces this step's values.
     #[inline(always)]
     fn goes_on(&self, before: Option<&PlanStep>, step: &PlanStep) -> bool {
         let stride = match (before, self.modes.sequence.start.interpretation) {
@@ -207,14 +211,14 @@ impl<'s, L: Lanes<N>, const N: usize, const F: usize> Search<'s, L, N, F> {
         step.difference == stride && (step.items == 1 || (stride == 0 && step.delta_entry == 0 && step.uniform))
     }
 
-    /// Bytes of the metadata's values where a stride begins.
+    /// Returns the number of metadata bytes for the values of a new stride.
     #[inline(always)]
     fn begin(&self, step: &PlanStep, next: Option<&PlanStep>) -> Option<u32> {
         self.modes.sequence.stride(step, next).map(|stride| step.stride_bytes(stride))
     }
 
-    /// Windows, whose costs are kept from the start of the block: `total` is what others are relative to. Gives the cheapest
-    /// of each lane.
+    /// Updates the windows, whose costs count from the start of the block; `total` is the cost that the other costs are
+    /// relative to. Returns the cheapest window of each lane.
     #[inline(always)]
     fn offset(
         &mut self,
@@ -243,7 +247,7 @@ impl<'s, L: Lanes<N>, const N: usize, const F: usize> Search<'s, L, N, F> {
         })
     }
 
-    /// The changes along the cheapest path, from its end.
+    /// Returns the changes along the cheapest path, found by walking back from its end.
     fn trace_back(&self, costs: &Costs<L, N, F>, windows: L, from: &[[u8; N]]) -> Path {
         let kinds = Modes::<N, F>::KINDS;
         let mut number = usize::from(costs.by_width().min(windows).least().number());
@@ -271,7 +275,7 @@ impl<'s, L: Lanes<N>, const N: usize, const F: usize> Search<'s, L, N, F> {
     }
 }
 
-/// Notes where the modes of a kind come from; gives their costs with their own numbers.
+/// Records the sources of the modes of a kind. Returns their costs with their own numbers.
 #[inline(always)]
 fn settle<L: Lanes<N>, const N: usize>(kind: usize, keys: L, from: Origins<'_, N>) -> L {
     if let Some(from) = from.get_mut(kind) {
@@ -281,7 +285,7 @@ fn settle<L: Lanes<N>, const N: usize>(kind: usize, keys: L, from: Origins<'_, N
 }
 
 impl<L: Lanes<N>, const N: usize, const F: usize> Costs<L, N, F> {
-    /// The mode of this kind and lane costs nothing, no other is possible.
+    /// Returns costs that are 0 for the mode of this kind and lane, and `NEVER` for all other modes.
     fn start((kind, lane): (usize, usize)) -> Self {
         let of = |this: usize| {
             let cost = |other: usize| L::Cost::never(this != kind || other != lane);
@@ -296,15 +300,15 @@ impl<L: Lanes<N>, const N: usize, const F: usize> Costs<L, N, F> {
         }
     }
 
-    /// The cheapest of each lane.
+    /// Returns the cheapest mode of each lane.
     #[inline(always)]
     fn by_width(&self) -> L {
         let others = self.default.min(self.stride).min(self.begun);
         self.full.iter().chain(&self.zero).fold(others, |best, lanes| best.min(*lanes))
     }
 
-    /// The best of each kind of source, windows among them. Now and then all costs become relative to the best one: what that
-    /// was comes with it.
+    /// Returns the best source of each kind, including windows. From time to time, makes all costs relative to the best
+    /// one and returns its cost, too.
     #[inline(always)]
     fn sources(&mut self, windows: L) -> (Sources<L, N, F>, L::Cost) {
         let by_width = self.by_width().min(windows);
@@ -312,7 +316,7 @@ impl<L: Lanes<N>, const N: usize, const F: usize> Costs<L, N, F> {
         let by_family = std::array::from_fn(|f| self.full[f].min(self.zero[f]).least());
         let mut sources = Sources { by_width, by_family, all };
         let base = all.alone();
-        // Seldom, as it takes its time.
+        // Done rarely, because it takes time.
         if base < L::Cost::bytes(REBASE) {
             return (sources, L::Cost::ZERO);
         }

@@ -1,17 +1,18 @@
-//! The named plans of the paper's section 3.3, for any leaf. Each goes through a leaf's values once and looks ahead as far as
-//! a run goes; a run is encoded where it saves more than the metadata records around it take (their *break-even* length, from
-//! their size in bytes: tag and record by the tag's width, field, property, and the values in as few bytes as hold them).
+//! The named plans of the paper's section 3.3, for any leaf. Each plan passes through a leaf's values once and looks
+//! ahead to the end of a run. A run is encoded if it saves more than the surrounding metadata records cost, that is, if
+//! it exceeds its *break-even* length. The size of a metadata record is that of the tag and the record (the tag's width
+//! each), the field, the property, and the values in as few bytes as possible.
 //!
-//! | plan | what it does |
+//! | plan | effect |
 //! | --- | --- |
-//! | naive | nothing but what a writer must: a width grows to 1, 2, 4 or 8 where a value does not fit, and stays; a leaf that stores nothing becomes `none` |
-//! | small size | widths 1, 2, 4 and 8: narrows where the values up to the next wide one pay for it |
-//! | same size | while `none`: a run of one value becomes `default`, and `none` again behind it |
-//! | combined size | both: a run of one value against the narrow width |
-//! | base offset 1, 2 | while `none`: a run of values so close that 1 (2) bytes hold their distance from a base becomes `baseOffset`, and `none` with its old width behind it |
-//! | best base offset | at each place that of the two which saves more |
-//! | stride | while `none`: a run of values with one difference becomes `stride`, and `none` behind it |
-//! | best | of all these, for each leaf, the one with the fewest bytes |
+//! | naive | mandatory changes only: a width that is too small grows to 1, 2, 4 or 8 for good; a leaf that stores nothing becomes `none` |
+//! | small size | widths 1, 2, 4 and 8: narrows if the values before the next wide one make it worthwhile |
+//! | same size | while `none`: a run of one value becomes `default`, followed by `none` |
+//! | combined size | both: compares a run of one value with the narrow width |
+//! | base offset 1, 2 | while `none`: a run of values within 1 (2) bytes of a base becomes `baseOffset`, then `none` again |
+//! | best base offset | the one of the two that saves more at each place |
+//! | stride | while `none`: a run of values with a constant difference becomes `stride`, followed by `none` |
+//! | best | the plan above with the fewest bytes, for each leaf |
 
 use super::leaf_steps::LeafSteps;
 use super::plan::Plan;
@@ -20,7 +21,7 @@ use super::setting::{Path, Setting, change_cost};
 use metatf::Change;
 use metatf::format::Interpretation;
 
-/// The path of a named plan for a leaf.
+/// Returns the path of a named plan for a leaf.
 pub(crate) fn path(plan: Plan, sequence: &LeafSteps) -> Path {
     let single = [
         Plan::Naive,
@@ -42,12 +43,12 @@ pub(crate) fn path(plan: Plan, sequence: &LeafSteps) -> Path {
     }
 }
 
-/// A run that an encoding may be set for: from the present step up to `end`, and back behind it.
+/// A run with a different encoding, from the current step up to `end`, after which the old encoding returns.
 struct EncodingRun {
     end: usize,
     enter: [Option<Change>; 2],
     leave: [Option<Change>; 2],
-    /// What it saves, less what its metadata takes.
+    /// The bytes saved minus the bytes of its metadata.
     gain: i64,
 }
 
@@ -59,9 +60,9 @@ struct PathWalk<'s> {
     same: bool,
     offsets: &'static [u8],
     strides: bool,
-    /// For the widths 1, 2 and 4: where the next step stands that needs more (while narrowing).
+    /// For the widths 1, 2 and 4, the next step that needs more bytes (while narrowing).
     wider: Vec<[u32; 3]>,
-    /// Occurrences before each step.
+    /// The number of occurrences before each step.
     items: Vec<u64>,
 }
 
@@ -131,12 +132,12 @@ impl<'s> PathWalk<'s> {
         change_cost(self.sequence.metadata, change).into()
     }
 
-    /// Bytes a step needs under the interpretation in force, one of 1, 2, 4, 8.
+    /// Returns the number of bytes, 1, 2, 4 or 8, that a step needs with the current interpretation.
     fn need(&self, step: &PlanStep) -> u8 {
         need(step, self.setting.interpretation)
     }
 
-    /// What a writer does where a value does not fit.
+    /// Changes the encoding as a writer must if a value does not fit.
     fn fit(&mut self, at: usize, step: &PlanStep) {
         if fits(step, &self.setting, None) {
             return;
@@ -154,7 +155,7 @@ impl<'s> PathWalk<'s> {
         }
     }
 
-    /// Takes a smaller width where that pays until the next value that needs more.
+    /// Reduces the width if that pays off before the next value that needs more.
     fn narrow(&mut self, at: usize, step: &PlanStep) {
         let needs = self.need(step);
         if !self.setting.interpretation.stores() || needs >= self.setting.width {
@@ -179,7 +180,7 @@ impl<'s> PathWalk<'s> {
         at(to).saturating_sub(at(from))
     }
 
-    /// The run that starts here and gains most, if one gains anything.
+    /// Returns the run starting here that saves the most, if any run saves bytes.
     fn best_run(&self, at: usize, step: &PlanStep) -> Option<EncodingRun> {
         if self.setting.interpretation != Interpretation::None {
             return None;
@@ -191,7 +192,8 @@ impl<'s> PathWalk<'s> {
         runs.filter(|run| run.gain > 0).reduce(|a, b| if b.gain > a.gain { b } else { a })
     }
 
-    /// What the steps of a run would take as `none`, of the width that is or must be.
+    /// Returns the bytes that the steps of a run would take as `none`, with the current width or a larger one if
+    /// needed.
     fn stored(&self, at: usize, end: usize, step: &PlanStep) -> i64 {
         let needs = need(step, Interpretation::None);
         let width = if self.narrows { needs } else { needs.max(self.setting.width) };
@@ -250,14 +252,14 @@ impl<'s> PathWalk<'s> {
         let leave = if end < self.sequence.steps.len() { self.cost(NONE) + widths } else { 0 };
         let kept = i64::try_from(self.items_between(at, end)).unwrap_or(i64::MAX).saturating_mul(width.into());
         let gain = self.stored(at, end, step) - kept - self.cost(base) - widths - leave;
-        // The width first: a width that never was cannot be remembered.
+        // The width must be set first, because only a width that was set is remembered.
         Some(EncodingRun { end, enter: [narrow, Some(base)], leave: [widen, Some(NONE)], gain })
     }
 }
 
 const NONE: Change = Change::Interpretation(Interpretation::None);
 
-/// Bytes a step needs under an interpretation: 1, 2, 4 or 8, as in the paper.
+/// Returns the number of bytes, 1, 2, 4 or 8 as in the paper, that a step needs with an interpretation.
 fn need(step: &PlanStep, interpretation: Interpretation) -> u8 {
     let bytes = match interpretation {
         Interpretation::Delta(_) => step.delta,
@@ -268,7 +270,7 @@ fn need(step: &PlanStep, interpretation: Interpretation) -> u8 {
     bytes.max(1).next_power_of_two()
 }
 
-/// For each step and each of the widths: the first step from there on that needs more.
+/// Returns, for each step and width, the first step from there on that needs more bytes.
 fn wider(sequence: &LeafSteps, interpretation: Interpretation) -> Vec<[u32; 3]> {
     let n = u32::try_from(sequence.steps.len()).unwrap_or(u32::MAX);
     let mut ends = vec![[n; 3]; sequence.steps.len()];

@@ -1,5 +1,5 @@
-//! The modes of a leaf: what the search for its cheapest path tells apart, how they are numbered, and what metadata leads from
-//! one to another.
+//! The modes that the search for a leaf's cheapest path distinguishes, their numbers, and the metadata that switches
+//! between them.
 
 use super::leaf_steps::LeafSteps;
 use super::offset_windows::Windows;
@@ -14,36 +14,36 @@ use metatf::internals::bytes_for;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StoredAs {
     pub(super) interpretation: Interpretation,
-    /// Metadata may set it.
+    /// Whether metadata can set it.
     pub(super) settable: bool,
 }
 
-/// A mode, decoded from its number: its kind times the lanes, plus its lane; windows come last.
+/// A mode, decoded from its number. The number is the kind times the number of lanes, plus the lane; windows come last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PathMode {
-    /// A family, with this width.
+    /// A family with this width.
     Stores(usize, u8),
     Default,
-    /// A stride goes on.
+    /// An ongoing stride.
     Stride,
-    /// A stride begins, with the difference of the step that follows.
+    /// A new stride, with the difference between this step and the next.
     StrideBegins,
     /// A window.
     Window(usize),
 }
 
-/// All modes of a leaf. Kinds are, in this order: each family with a width, each with width 0, `default`, strides that go on,
-/// strides that begin.
+/// All modes of a leaf. The kinds are, in this order: each family with a width, each family with width 0, `default`,
+/// ongoing strides, new strides.
 pub(super) struct Modes<'s, const N: usize, const F: usize> {
     pub(super) sequence: &'s LeafSteps,
-    /// Families beyond those there are can neither be set nor come from anywhere.
+    /// The families. Unused entries can neither be set nor come from anywhere.
     pub(super) families: [StoredAs; F],
-    /// Widths that may be remembered, one in a lane: those of windows first, then ascending.
+    /// The widths that may be remembered, one per lane: first those of windows, then the others in ascending order.
     pub(super) widths: Vec<u8>,
 }
 
 impl<'s, const N: usize, const F: usize> Modes<'s, N, F> {
-    /// Kinds of modes, except for windows.
+    /// The number of kinds of modes, not counting windows.
     pub(super) const KINDS: usize = 2 * F + 3;
 
     pub(super) fn new(sequence: &'s LeafSteps, families: &[StoredAs], widths: Vec<u8>) -> Self {
@@ -56,7 +56,7 @@ impl<'s, const N: usize, const F: usize> Modes<'s, N, F> {
         self.widths.iter().position(|&w| w == width).unwrap_or(0)
     }
 
-    /// The mode before the first step, by kind and lane.
+    /// Returns the mode before the first step, as a kind and a lane.
     pub(super) fn start(&self) -> (usize, usize) {
         let start = self.sequence.start;
         let kind = match start.interpretation {
@@ -72,7 +72,7 @@ impl<'s, const N: usize, const F: usize> Modes<'s, N, F> {
         (kind, self.lane(start.remembered))
     }
 
-    /// A mode by its number, and the width it remembers.
+    /// Returns the mode with a number, and the width that it remembers.
     pub(super) fn mode(&self, number: usize, windows: &Windows) -> (PathMode, u8) {
         if let Some(window) = number.checked_sub(Self::KINDS * N) {
             return (PathMode::Window(window), windows.get(window).map_or(0, |w| w.width));
@@ -88,7 +88,8 @@ impl<'s, const N: usize, const F: usize> Modes<'s, N, F> {
         (mode, width)
     }
 
-    /// The metadata that leads from one mode to another, before the step `at`; a window's run lasts up to `end`.
+    /// Returns the metadata that switches from one mode to another before the step `at`. A window's run lasts up to
+    /// `end`.
     pub(super) fn switch(
         &self,
         from: (PathMode, u8),
@@ -125,7 +126,7 @@ impl<'s, const N: usize, const F: usize> Modes<'s, N, F> {
 }
 
 impl StoredAs {
-    /// Bytes a step needs.
+    /// Returns the number of bytes that a step needs.
     #[inline(always)]
     pub(super) fn need(&self, step: &PlanStep) -> u8 {
         match self.interpretation {
@@ -136,7 +137,8 @@ impl StoredAs {
         }
     }
 
-    /// Bytes a step needs where the interpretation is set right before it, and how many its value takes in the metadata.
+    /// Returns the number of bytes that a step needs if the interpretation is set right before it, and the number of
+    /// metadata bytes for its value.
     #[inline(always)]
     pub(super) fn entry(&self, step: &PlanStep) -> (u8, u32) {
         match self.interpretation {
@@ -146,7 +148,7 @@ impl StoredAs {
         }
     }
 
-    /// As it is set before a step.
+    /// Returns the interpretation as it is set before a step.
     fn at(&self, step: &PlanStep) -> Interpretation {
         match self.interpretation {
             Interpretation::Delta(_) => Interpretation::Delta(step.first),
@@ -155,7 +157,7 @@ impl StoredAs {
     }
 }
 
-/// Families that a leaf can have: `none`, `delta`, the DTD's.
+/// Returns the families that a leaf can have: `none`, `delta` and that of the DTD.
 pub(super) fn families(sequence: &LeafSteps) -> Vec<StoredAs> {
     let settable = |interpretation| StoredAs { interpretation, settable: true };
     let start = sequence.start.interpretation;
@@ -172,11 +174,11 @@ pub(super) fn families(sequence: &LeafSteps) -> Vec<StoredAs> {
     families
 }
 
-/// Every width that some step needs in some way, and the one remembered at the start. No other makes a path cheaper: it could
-/// be lowered to the next of these all along the path.
+/// Returns every width that some step needs in some encoding, and the width remembered at the start. Other widths
+/// cannot make a path cheaper, because they could be reduced to the next of these along the entire path.
 pub(super) fn widths(start: Setting, needs: u16, windows: &Windows) -> Vec<u8> {
     let seen = needs | 1 << (start.remembered & 15);
-    // What needs no byte needs no width.
+    // A value that needs no bytes needs no width.
     let used = |width: u8| width != 0 || start.remembered == 0;
     let mut widths: Vec<u8> = windows.widths().collect();
     let others = (0..=8_u8).filter(|&w| seen >> w & 1 == 1 && used(w) && !windows.widths().any(|x| x == w));

@@ -1,31 +1,31 @@
-//! The plans by name.
+//! The named plans.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// How the encoding of a trace is chosen. The named ones are those of the paper's section 3.3, put for any leaf; what each
-/// does is said in the module `named`.
+/// The method that chooses the encoding of a trace. The named plans are those of the paper's section 3.3, generalized
+/// to any leaf; the module `paper_plans` describes them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Plan {
-    /// As the DTD says; a field is widened where a value does not fit, and stays wide.
+    /// Uses the encoding of the DTD. A field is widened if a value does not fit, and stays wide.
     Naive,
-    /// Fields are widened and narrowed (the paper's "small size").
+    /// Widens and narrows fields (the paper's "small size").
     SmallSize,
-    /// Runs of one value become `default` ("same size").
+    /// Encodes runs of one value as `default` ("same size").
     SameSize,
-    /// Both ("combined size").
+    /// Combines both ("combined size").
     CombinedSize,
-    /// Runs near one another become `baseOffset`, 1 byte each.
+    /// Encodes runs of close values as `baseOffset` with 1 byte.
     BaseOffset1,
-    /// The same, 2 bytes each.
+    /// Encodes runs of close values as `baseOffset` with 2 bytes.
     BaseOffset2,
-    /// At every place the better of the two.
+    /// Uses the better of the two at every place.
     BestBaseOffset,
-    /// Runs of equal steps become `stride`.
+    /// Encodes runs with equal steps as `stride`.
     Stride,
-    /// For every field that plan of the above that makes it smallest.
+    /// Uses, for every field, the plan above that makes it smallest.
     Best,
-    /// For every field the cheapest path through widths and interpretations.
+    /// Uses, for every field, the cheapest path through widths and interpretations.
     #[default]
     Optimal,
 }
@@ -45,7 +45,7 @@ impl Plan {
         Self::Optimal,
     ];
 
-    /// The plan's name, as a command line has it.
+    /// Returns the plan's name on the command line.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -74,6 +74,9 @@ impl FromStr for Plan {
 
     fn from_str(name: &str) -> Result<Self, String> {
         let names = || Self::ALL.map(Self::name).join(", ");
-        Self::ALL.into_iter().find(|plan| plan.name() == name).ok_or_else(|| format!("a plan is one of {}", names()))
+        Self::ALL
+            .into_iter()
+            .find(|plan| plan.name() == name)
+            .ok_or_else(|| format!("expected a plan: one of {}", names()))
     }
 }

@@ -1,8 +1,8 @@
-//! Which plan a block takes, found by trying: the fewest bytes are not always the fewest compressed bytes, as metadata in the
-//! middle of regular records disturbs a compressor.
+//! Chooses the plan of a block by trial. Fewer bytes do not always compress to fewer bytes, because metadata between
+//! regular records disturbs a compressor.
 //!
-//! A block is encoded by each plan and compressed, as a trial; the shortest is taken for it and for some blocks behind it. What a
-//! block comes to depends on the block alone, so the same records always take the same plans.
+//! A block is encoded by each plan and compressed. The plan with the shortest result is used for this block and for
+//! some blocks after it. The result depends only on the block, so the same records always get the same plans.
 
 use super::block::Block;
 use super::leaf_plan::PlannedChange;
@@ -12,25 +12,25 @@ use metatf::container::{Codec, Result, Sink, WriteOptions};
 use metatf::dynamic::{Schema, Writer};
 use std::io::{self, Write};
 
-/// BlockSink from one on which plans are tried to the next.
+/// Number of blocks from one trial to the next.
 const RETRY: u8 = 16;
 
-/// The greatest level of zstd that plans are compared by: the order is the same with a higher one.
+/// Maximum zstd level for comparing plans. Higher levels would rank the plans in the same order.
 const LEVEL: i32 = 3;
 
-/// The plans there are, and which one is best now.
+/// The plans to try and the currently best one.
 pub(super) struct PlanTrial {
     plans: Vec<Plan>,
     schema: Schema,
     write: WriteOptions,
     best: Plan,
     argument_bytes: u8,
-    /// BlockSink until plans are tried again.
+    /// Number of blocks before the next trial.
     left: u8,
 }
 
 impl PlanTrial {
-    /// Where nothing is compressed the first plan needs no trial.
+    /// Without compression, the first plan is used without a trial.
     pub(super) fn new(schema: &Schema, write: &WriteOptions, options: &Options) -> Self {
         let others = if is_stored(write) { &[][..] } else { &options.others };
         let codec = match write.codec {
@@ -47,7 +47,7 @@ impl PlanTrial {
         }
     }
 
-    /// The plan for the next block; `None` where [all](Self::plans) are to be tried.
+    /// Returns the plan for the next block, or `None` if [all plans](Self::plans) should be tried.
     pub(super) fn next(&mut self) -> Option<Plan> {
         if self.plans.len() > 1 {
             self.left = self.left.checked_sub(1)?;
@@ -55,20 +55,21 @@ impl PlanTrial {
         Some(self.best)
     }
 
-    /// All plans.
+    /// Returns all plans.
     pub(super) fn plans(&self) -> Vec<Plan> {
         self.plans.clone()
     }
 
-    /// Takes the plan that made a block shortest.
+    /// Sets the plan that made a block shortest.
     pub(super) fn settle(&mut self, plan: Plan) {
         (self.best, self.left) = (plan, RETRY - 1);
     }
 
-    /// Bytes of a trace of this block alone, with these changes.
+    /// Returns the size of a trace with only this block, with these changes.
     ///
     /// # Errors
-    /// What encoding the block will end in, too; or elements that the block's records take are in the trace before it.
+    /// Returns the error that writing the block would return, or an error if the block's records take elements from
+    /// earlier parts of the trace.
     pub(super) fn length(&self, block: &mut Block, changes: &[Vec<PlannedChange>]) -> Result<u64> {
         let mut writer = Writer::new(Length(0), &self.schema, &self.write)?;
         match put(&mut writer, &self.schema.format, block, changes, (true, self.argument_bytes)) {
@@ -81,7 +82,7 @@ impl PlanTrial {
     }
 }
 
-/// A sink that keeps nothing but how much it took.
+/// A sink that only counts bytes.
 struct Length(u64);
 
 impl Write for Length {

@@ -1,5 +1,5 @@
-//! Who plans the leaves of a block: the caller's thread, or several where there is work for them. Leaves are planned by themselves, so
-//! nothing depends on it.
+//! The threads that plan the leaves of a block: the caller's thread, or several if there is enough work. Leaves are
+//! planned independently, so the result is the same.
 
 use super::offset_windows::Begin;
 use super::plan_step::PlanStep;
@@ -10,21 +10,21 @@ use rayon::prelude::*;
 #[cfg(feature = "parallel")]
 use std::sync::Mutex;
 
-/// Room that is used again from leaf to leaf.
+/// Memory that is reused from leaf to leaf.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
     pub(super) steps: Vec<PlanStep>,
-    /// For each step and mode the mode before it.
+    /// For each step and mode, the preceding mode.
     pub(super) from: Vec<u8>,
     pub(super) begins: Vec<Begin>,
 }
 
-/// Steps that take little room, and little time.
+/// Number of steps that take little memory and time.
 #[cfg(feature = "parallel")]
 const FEW: usize = 4096;
 
-/// A room for this many steps. None much larger than they need: as it is not there for a leaf that does need it, another one would
-/// grow as large.
+/// Takes scratch memory that fits this many steps but is not much larger. A much larger one would then be unavailable
+/// for a leaf that needs it, so a second one would have to grow to that size.
 #[cfg(feature = "parallel")]
 fn fitting(idle: &mut Vec<Scratch>, steps: usize) -> Option<Scratch> {
     memory::fitting(idle, steps, steps.saturating_mul(16).max(FEW), |scratch| scratch.steps.capacity())
@@ -34,14 +34,15 @@ fn fitting(idle: &mut Vec<Scratch>, steps: usize) -> Option<Scratch> {
 pub(super) struct Planners {
     #[cfg(feature = "parallel")]
     pool: Option<rayon::ThreadPool>,
-    /// Of threads that plan no leaf now.
+    /// The scratch memory of idle threads.
     #[cfg(feature = "parallel")]
     idle: Mutex<Vec<Scratch>>,
     scratch: Scratch,
 }
 
 impl Planners {
-    /// With this many threads; 0 or 1: the caller's, which is also what plans where the system has none to give.
+    /// Creates planners with this many threads. With 0 or 1, or if the system cannot create threads, the caller's
+    /// thread does the planning.
     #[cfg_attr(not(feature = "parallel"), allow(unused_variables, reason = "threads come with the feature"))]
     pub(super) fn new(threads: usize) -> Self {
         Self {
@@ -53,7 +54,7 @@ impl Planners {
         }
     }
 
-    /// Gives up the room that is kept for other leaves.
+    /// Releases the scratch memory kept for reuse.
     pub(super) fn give_up(&mut self) {
         self.scratch = Scratch::default();
         #[cfg(feature = "parallel")]
@@ -62,7 +63,7 @@ impl Planners {
         }
     }
 
-    /// What `plan` makes of each leaf, in their order; `steps`: about how many steps it has.
+    /// Returns the result of `plan` for each leaf, in order. `steps` returns the approximate number of steps of a leaf.
     #[cfg_attr(not(feature = "parallel"), allow(unused_variables, reason = "threads come with the feature"))]
     pub(super) fn each<L: Send, T: Send>(
         &mut self,

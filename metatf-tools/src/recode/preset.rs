@@ -1,27 +1,27 @@
-//! Presets: plan, codec, filter, chunks and groups together.
+//! Presets, which combine a plan, a codec, a filter, and sizes of chunks and groups.
 
 use super::{Groups, Options, Plan};
 use metatf::container::{Codec, Filter, Trial, WriteOptions};
 use std::fmt;
 use std::str::FromStr;
 
-/// What a trace is written for.
+/// The purpose of a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Preset {
-    /// To be written and read at once: LZ4 or nothing, no filter, no planning.
+    /// Written and read once, soon: LZ4 or no codec, no filter, no planning.
     Fast,
-    /// To be kept and worked with.
+    /// Kept and worked with.
     #[default]
     Default,
-    /// To be sent or put away: as small as it gets.
+    /// Sent or archived: as small as possible.
     Archive,
 }
 
 impl Preset {
-    /// All of them.
+    /// All presets.
     pub const ALL: [Self; 3] = [Self::Fast, Self::Default, Self::Archive];
 
-    /// Its name.
+    /// Returns the preset's name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -31,7 +31,7 @@ impl Preset {
         }
     }
 
-    /// The plan.
+    /// Returns the plan.
     #[must_use]
     pub const fn plan(self) -> Plan {
         match self {
@@ -40,7 +40,7 @@ impl Preset {
         }
     }
 
-    /// Sets codecs, filter, and the size of chunks and groups.
+    /// Sets the codecs, the filter, and the sizes of chunks and groups.
     pub fn apply(self, write: &mut WriteOptions) {
         (write.filter, write.chunk_size, write.group_size) = match self {
             Self::Fast => (Filter::None, 256 << 10, 4 << 20),
@@ -52,13 +52,13 @@ impl Preset {
             Self::Default => (Codec::Zstd(3), Trial { codecs: vec![Codec::Lz4, Codec::Zstd(3)], slack: 2 }),
             Self::Archive => (Codec::Zstd(19), Trial { codecs: vec![Codec::Zstd(19), Codec::Zlib(9)], slack: 0 }),
         };
-        // Of the codecs those that are built in.
+        // Keep only codecs that are built in.
         trial.codecs.retain(|codec| codec.is_built_in());
         write.codec = if codec.is_built_in() { codec } else { Codec::default() };
         write.trial = Some(trial);
     }
 
-    /// Plans, blocks and groups.
+    /// Returns the plans, the block size and the treatment of groups.
     #[must_use]
     pub fn options(self) -> Options {
         let (block, groups) = match self {
@@ -82,6 +82,6 @@ impl FromStr for Preset {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let names = || Self::ALL.map(Self::name).join(", ");
-        Self::ALL.into_iter().find(|p| p.name() == text).ok_or_else(|| format!("one of {}", names()))
+        Self::ALL.into_iter().find(|p| p.name() == text).ok_or_else(|| format!("expected one of {}", names()))
     }
 }

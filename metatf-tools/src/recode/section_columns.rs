@@ -1,4 +1,4 @@
-//! The records of a section held as columns: what planners look at, and what is encoded again.
+//! The records of a section stored as columns, for planning and encoding.
 
 use super::column_encoder::ColumnEncoder;
 use super::fill_columns::Fill;
@@ -13,16 +13,16 @@ use metatf::reader::RecordView;
 #[derive(Debug)]
 pub(crate) struct SectionColumns {
     section: usize,
-    /// Kinds of records, as the section lists them.
+    /// Kinds of records, in the order of the section.
     pub(crate) kinds: Vec<BlockRecords>,
-    /// Of each record, its kind.
+    /// The kind of each record.
     pub(crate) order: Vec<u16>,
-    /// Previous values, by cell, and last values, by leaf, behind the records held.
+    /// The state after the stored records: previous values by cell, and last values by leaf.
     cells: Vec<u64>,
     last: Vec<u64>,
     /// Cells at the start of the block.
     pub(crate) start_cells: Vec<u64>,
-    /// What is held, in values and bytes.
+    /// Size of the stored records, in values and bytes.
     pub(crate) size: usize,
 }
 
@@ -63,7 +63,7 @@ impl SectionColumns {
         columns
     }
 
-    /// Nothing is held, and state is as the DTD says.
+    /// Removes all records and resets the state to that of the DTD.
     pub(crate) fn reset(&mut self, format: &Format) {
         if let Some(s) = format.sections.get(self.section) {
             self.cells.clear();
@@ -73,7 +73,7 @@ impl SectionColumns {
         self.clear();
     }
 
-    /// Nothing is held, and state goes on.
+    /// Removes all records and continues with the current state.
     pub(crate) fn clear(&mut self) {
         self.order.clear();
         self.size = 0;
@@ -87,7 +87,7 @@ impl SectionColumns {
         }
     }
 
-    /// Adds a record, the `kind`th of the section's.
+    /// Adds a record of the `kind`th record type of the section.
     pub(crate) fn push<'r>(&mut self, format: &Format, kind: usize, row: &mut impl Row<'r>) -> Result<()> {
         let record = format.sections.get(self.section).and_then(|s| s.records.get(kind));
         let record = record.and_then(|&r| format.records.get(usize::from(r)));
@@ -100,7 +100,7 @@ impl SectionColumns {
         Ok(())
     }
 
-    /// Adds a record of a trace. The place of a value is its leaf, where nothing repeats.
+    /// Adds a record of a trace. Without repetitions, the position of a value is that of its leaf.
     pub(crate) fn push_view(&mut self, format: &Format, kind: usize, record: &RecordView<'_>) -> Result<()> {
         let (values, first) = (record.iter(), record.first_value());
         match self.fill(kind).filter(|fill| !fill.records.repeats) {
@@ -119,7 +119,7 @@ impl SectionColumns {
         Some(Fill { records, cells: &mut self.cells, last: &mut self.last, size: 0, items: 0 })
     }
 
-    /// A record was put into its columns.
+    /// Counts a record that was added to its columns.
     fn added(&mut self, kind: usize, size: usize, items: usize) {
         let Some(records) = self.kinds.get_mut(kind) else { return };
         self.size += size + 1;
@@ -133,7 +133,7 @@ impl SectionColumns {
         self.order.push(u16::try_from(kind).unwrap_or(u16::MAX));
     }
 
-    /// Readers of the records held, from the first.
+    /// Returns encoders that start at the first record.
     pub(crate) fn encoders(&self, format: &Format) -> Vec<ColumnEncoder> {
         let records = format.sections.get(self.section).map_or(&[][..], |s| &s.records);
         let of = |record: &u16| format.records.get(usize::from(*record));

@@ -1,4 +1,4 @@
-//! A section of the block that is being planned: its records, and what its leaves start from.
+//! A section of the block being planned: its records and the initial state of its leaves.
 
 use super::column_encoder::ColumnEncoder;
 use super::kept_interpretation::kept_interpretation;
@@ -12,10 +12,10 @@ use metatf::format::{Format, LeafKind};
 /// A section of the block in progress.
 pub(super) struct SectionPlans {
     pub(super) columns: SectionColumns,
-    /// By kind and leaf: the encoding at the start of the block (in version 0 what the last one left), what the leaf keeps,
-    /// and whether the plan is for it.
+    /// By kind and leaf: the encoding at the start of the block (in version 0, that at the end of the previous block),
+    /// the interpretation that the leaf keeps, and whether the plan applies to it.
     pub(super) leaves: Vec<Vec<LeafPlan>>,
-    /// It is to be reset before the next record.
+    /// Whether to reset the section before the next record.
     pub(super) reset: bool,
 }
 
@@ -45,8 +45,8 @@ impl SectionPlans {
         Self { columns, leaves, reset: false }
     }
 
-    /// The changes that stand in the block, by record; before one record those of its last leaf first, so that a leaf that
-    /// sets a shared previous value is the first to look at it.
+    /// Returns the changes of the block, sorted by record. Before a record, changes of later leaves come first, so that
+    /// a leaf that sets a shared previous value is the first to use it.
     pub(super) fn plan(&mut self, metadata: MetadataBytes, plan: Plan, planners: &mut Planners) -> Vec<PlannedChange> {
         let mut leaves = Vec::new();
         for (kind, (records, plans)) in self.columns.kinds.iter().zip(&mut self.leaves).enumerate() {
@@ -65,7 +65,7 @@ impl SectionPlans {
         changes
     }
 
-    /// Readers of the records held; `changes` are the changes planned.
+    /// Returns encoders for the records. `changes` are the planned changes.
     pub(super) fn encoders(&self, format: &Format, changes: &[PlannedChange]) -> Vec<ColumnEncoder> {
         let mut encoders = self.columns.encoders(format);
         for change in changes {
@@ -77,7 +77,7 @@ impl SectionPlans {
         encoders
     }
 
-    /// The block is planned again, from the DTD's state.
+    /// Prepares to plan the block again from the DTD's state.
     pub(super) fn begin_again(&mut self) {
         for leaf in self.leaves.iter_mut().flatten() {
             leaf.start = leaf.declared;

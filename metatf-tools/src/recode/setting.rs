@@ -1,21 +1,21 @@
-//! A leaf's encoding as metadata changes it, and what such a change costs (spec 4, 4.1).
+//! A leaf's encoding, which metadata can change, and the cost of such changes (spec 4, 4.1).
 
 use metatf::Change;
 use metatf::format::{Interpretation, Leaf, LeafKind};
 use metatf::reader::Metadata;
 
-/// A leaf's encoding: what metadata changes.
+/// A leaf's encoding, as far as metadata can change it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Setting {
     pub(crate) interpretation: Interpretation,
-    /// Bytes stored where the interpretation stores any.
+    /// Bytes stored if the interpretation stores any.
     pub(crate) width: u8,
     /// Last non-zero width.
     pub(crate) remembered: u8,
 }
 
 impl Setting {
-    /// What the DTD says.
+    /// Returns the setting in the DTD.
     pub(crate) fn of(leaf: &Leaf) -> Self {
         let (width, interpretation) = match leaf.kind {
             LeafKind::Number { width, interpretation } => (width, interpretation),
@@ -24,7 +24,7 @@ impl Setting {
         Self { interpretation, width, remembered: width }
     }
 
-    /// What a metadata record makes of it (spec 4); `None` where it may not stand.
+    /// Returns the setting after a metadata record (spec 4), or `None` if the change is not allowed.
     pub(crate) fn apply(mut self, change: Change) -> Option<Self> {
         match change {
             Change::Width(width) => {
@@ -50,19 +50,19 @@ impl Setting {
     }
 }
 
-/// Changes of one leaf, each before the step of this index.
+/// Changes of one leaf, each before the step with the given index.
 pub(crate) type Path = Vec<(u32, Change)>;
 
-/// Bytes of metadata records.
+/// The sizes of metadata records.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MetadataBytes {
-    /// Those without values.
+    /// The size without values.
     pub(crate) header: u32,
-    /// Of a value of an interpretation, at least.
+    /// The minimum size of a value in a record that sets an interpretation.
     pub(crate) argument: u8,
 }
 
-/// The bytes of the metadata record that makes a change.
+/// Returns the size of the metadata record for a change.
 pub(crate) fn change_cost(bytes: MetadataBytes, change: Change) -> u32 {
     let metadata = Metadata::new(0, 0, change).with_arguments(bytes.argument);
     bytes.header + u32::from(metadata.count) * u32::from(metadata.property >> 4)

@@ -1,4 +1,5 @@
-//! What the leaves of a trace take: by their DTD, and by the planner's cheapest path. Nothing is written.
+//! Measures the size of a trace's leaves with their DTD encoding and with the planner's cheapest path. Nothing is
+//! written.
 
 use super::block::Block;
 use super::block_sink::BlockSink;
@@ -14,10 +15,10 @@ use metatf::dynamic::{OwnedRecord, Schema, Trace};
 use metatf::format::Interpretation;
 use std::collections::BTreeMap;
 
-/// Encodings of a leaf that are counted: those beyond them count as planned, and are not listed.
+/// Maximum number of encodings of a leaf to list; values in further encodings are counted but not listed.
 const MOST_SPENT: usize = 4096;
 
-/// What a leaf of a record takes in a trace: numbers that a plan may store in another way.
+/// The size of a record's leaf in a trace, if it is a number that a plan may encode differently.
 #[derive(Clone, Debug)]
 pub struct LeafSurvey {
     /// Index of the section.
@@ -26,32 +27,33 @@ pub struct LeafSurvey {
     pub record: u16,
     /// Index of the leaf in the record.
     pub leaf: u8,
-    /// How many values there are.
+    /// Number of values.
     pub values: u64,
-    /// Bytes as the DTD says, widths being raised where a value does not fit: the plan [`Naive`](Plan::Naive). Metadata records count.
+    /// Size in bytes with the encoding of the DTD, widened if a value does not fit: the plan [`Naive`](Plan::Naive).
+    /// Includes metadata records.
     pub declared: u64,
-    /// Bytes by the plan [`Optimal`](Plan::Optimal), its metadata records included.
+    /// Size in bytes with the plan [`Optimal`](Plan::Optimal), including its metadata records.
     pub best: u64,
-    /// In what encodings the optimal plan stores the values, the most used one first.
+    /// The encodings that the optimal plan uses for the values, the most frequent one first.
     pub spent: Vec<Spent>,
 }
 
-/// An encoding, and how many values are stored by it.
+/// An encoding and the number of values stored in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spent {
-    /// The interpretation. Where a plan sets a previous value, that is left out: `delta 0`, `stride 0 8`.
+    /// The interpretation. A previous value set by a plan is omitted: `delta 0`, `stride 0 8`.
     pub interpretation: Interpretation,
-    /// Bytes that it stores of each value.
+    /// Bytes stored for each value.
     pub width: u8,
-    /// How many values.
+    /// Number of values.
     pub values: u64,
 }
 
-/// Reads all of a trace, and plans each leaf in blocks as [`recode`](super::recode()) does. Leaves that have to keep their interpretation,
-/// and those without values, are left out. `step` is called for every record.
+/// Reads an entire trace, and plans each leaf in blocks as [`recode`](super::recode()) does. Leaves that must keep
+/// their interpretation and leaves without values are omitted. `step` is called for every record.
 ///
 /// # Errors
-/// What is wrong with the trace.
+/// Returns an error if the trace is malformed.
 pub fn survey(trace: &mut Trace<'_>, mut step: impl FnMut()) -> Result<Vec<LeafSurvey>, Failure> {
     let schema = trace.schema().clone();
     trace.reader_mut().set_all(true);
@@ -62,7 +64,7 @@ pub fn survey(trace: &mut Trace<'_>, mut step: impl FnMut()) -> Result<Vec<LeafS
     Ok(sink.leaves.into_iter().map(|(place, counts)| counts.finish(place)).collect())
 }
 
-/// Section, record in the section, leaf; and the record in the format.
+/// Section, record in the section and leaf; and the record in the format.
 type Place = (usize, usize, usize, u16);
 
 /// A [`BlockSink`] that counts.
@@ -114,7 +116,7 @@ impl Survey {
     }
 }
 
-/// Returns how many values a leaf has in a block.
+/// Returns the number of values of a leaf in a block.
 fn values(records: &BlockRecords, leaf: usize) -> u64 {
     records.columns.get(leaf).map_or(0, |column| match column.values() {
         Values::Same(_, count) => count as u64,
@@ -122,7 +124,8 @@ fn values(records: &BlockRecords, leaf: usize) -> u64 {
     })
 }
 
-/// Returns what the leaf takes with these changes; `each` gets each setting with how many values follow it.
+/// Returns the size of the leaf with these changes. Calls `each` for each setting with the number of values that follow
+/// it.
 fn walk(
     records: &BlockRecords,
     leaf: usize,
@@ -132,7 +135,7 @@ fn walk(
 ) -> u64 {
     let all = values(records, leaf);
     let ends = records.columns.get(leaf).map(|column| column.ends.as_slice()).filter(|ends| !ends.is_empty());
-    // How many values stand before a record of the section.
+    // The number of values before a record of the section.
     let before = |row: u32| {
         let records = records.rows.partition_point(|&r| r < row);
         match (ends, records.checked_sub(1)) {

@@ -1,8 +1,8 @@
-//! What models will make of a block, found out before it is planned: the code of every predicted value, and which leaves have
-//! to be stored as they are since a stream section has no room for what they leave there.
+//! Determines the result of models for a block before planning: the code of every predicted value, and the leaves that
+//! must be stored unpredicted because a stream section has no room for their misses.
 //!
-//! The block is encoded once as a trial: every leaf has eight bytes, so that nothing but that can fail, and what models learn
-//! depends on values alone. The copy of the writer's state is thrown away afterwards.
+//! The block is encoded once as a trial. Every leaf has eight bytes, so that nothing else can fail, and models learn
+//! from values alone. The copy of the writer's state is discarded afterwards.
 
 use super::codes::Codes;
 use super::column_encoder::ColumnEncoder;
@@ -19,19 +19,20 @@ struct TrialSection<'b> {
     plans: &'b mut SectionPlans,
     state: TrialState,
     encoders: Vec<ColumnEncoder>,
-    /// Where leaves have to be something else than before: the record from which on, kind and leaf.
+    /// Changes of the interpretation that leaves must have: the record at which each starts, kind and leaf.
     kept_runs: Vec<(u32, usize, usize, Option<Interpretation>)>,
-    /// The next record, and the next of `kept_runs`.
+    /// The next record, and the next entry of `kept_runs`.
     at: (usize, usize),
-    /// Of a record's predicted leaves: occurrences, and bytes of the greatest code.
+    /// For each predicted leaf of a record: the number of occurrences, and the bytes of the greatest code.
     needs: Vec<(u8, u32, u8)>,
 }
 
-/// Notes in the plans of predicted leaves which codes their values have, and in all plans where a leaf cannot keep what it
-/// had. `order`: the block's records by section; `resets`: a block begins again; `codes`: they are asked for.
+/// Notes in the plans of predicted leaves the codes of their values, and in all plans the records from which a leaf
+/// cannot keep its interpretation. `order` lists the block's records by section, `resets` tells whether the block
+/// starts with reset state, and `codes` whether codes are requested.
 ///
 /// # Errors
-/// What encoding the block will end in, too.
+/// Returns the error that encoding the block would return, too.
 pub(super) fn encode_as_trial<S: Sink>(
     format: &Format,
     writer: &RecordWriter<S>,
@@ -53,7 +54,7 @@ pub(super) fn encode_as_trial<S: Sink>(
         }
     }
     for mut trial in trials.into_iter().flatten() {
-        // What stands behind the last record is for the next block.
+        // Changes after the last record apply to the next block.
         trial.keep(format, usize::MAX);
         trial.plans.settle_kept(resets);
     }
@@ -81,7 +82,7 @@ impl<'b> TrialSection<'b> {
         trial
     }
 
-    /// Encodes the next record; `records` are the section's.
+    /// Encodes the next record. `records` are those of the section.
     fn record(&mut self, format: &Format, records: &[u16], trial: &mut TrialEncoder<'_>) -> Result<()> {
         let row = self.at.0;
         self.at.0 += 1;
@@ -93,7 +94,7 @@ impl<'b> TrialSection<'b> {
         let Some(&record) = records.get(kind) else { return Ok(()) };
         let leaves = format.records.get(usize::from(record)).map_or(0, |r| r.leaves.len());
         trial.start_record();
-        // Each round but the last sets a leaf to `none`.
+        // Each round except the last sets a leaf to `none`.
         for _ in 0..=leaves {
             let encoder = self.encoders.get_mut(kind).zip(self.plans.columns.kinds.get(kind));
             let Some((encoder, columns)) = encoder else { return Ok(()) };
@@ -124,7 +125,7 @@ impl<'b> TrialSection<'b> {
         }
     }
 
-    /// What a leaf is now.
+    /// Returns the current interpretation of a leaf.
     fn interpretation(&self, (kind, leaf): (usize, usize)) -> Option<Interpretation> {
         self.state.interpretation(kind, leaf)
     }
@@ -132,7 +133,7 @@ impl<'b> TrialSection<'b> {
     fn change(&mut self, format: &Format, (kind, leaf): (usize, usize), change: Change) {
         let settable = self.plan((kind, leaf)).is_some_and(|plan| plan.settable);
         if let Some(leaf) = u8::try_from(leaf).ok().filter(|_| settable) {
-            // What may stand was looked at where it came from.
+            // The caller has checked that the change is allowed.
             self.state.change(format, kind, leaf, change);
         }
     }
@@ -141,7 +142,7 @@ impl<'b> TrialSection<'b> {
         self.plans.leaves.get_mut(kind)?.get_mut(leaf)
     }
 
-    /// Leaves become before a record what they have to be from there on.
+    /// Sets leaves to the interpretation they must have from this record on.
     fn keep(&mut self, format: &Format, row: usize) {
         while let Some(&(from, kind, leaf, kept)) = self.kept_runs.get(self.at.1).filter(|kept| kept.0 as usize <= row)
         {
@@ -172,21 +173,21 @@ impl<'b> TrialSection<'b> {
         }
     }
 
-    /// A leaf cannot be what it is from this record on.
+    /// Notes that a leaf cannot keep its interpretation from this record on.
     fn refuse(&mut self, format: &Format, row: usize, at: (usize, usize)) {
         self.kept(u32::try_from(row).unwrap_or(u32::MAX), at, None);
         self.leave(at);
         self.change(format, at, Change::Interpretation(Interpretation::None));
     }
 
-    /// A leaf is not what it was.
+    /// Notes that a leaf has lost its interpretation.
     fn leave(&mut self, at: (usize, usize)) {
         if let Some(codes) = self.plan(at).and_then(|plan| plan.codes.as_mut()) {
             codes.end();
         }
     }
 
-    /// The section begins again before a record, as the DTD says.
+    /// Resets the section to the DTD's state before a record.
     fn restart(&mut self, format: &Format, row: usize) {
         self.state.reset(format);
         self.widen(format);
@@ -217,7 +218,7 @@ impl<'b> TrialSection<'b> {
 }
 
 impl SectionPlans {
-    /// A leaf of it takes values from a stream section, by stride or by model.
+    /// Returns whether a leaf of the section takes values from a stream section, by stride or by model.
     pub(super) fn has_elements(&self) -> bool {
         let takes = |kept: &Option<Interpretation>| {
             matches!(kept, Some(Interpretation::SectionStride(..) | Interpretation::Predicted(_)))
@@ -225,7 +226,7 @@ impl SectionPlans {
         self.leaves.iter().flatten().any(|plan| plan.kept_runs.iter().any(|(_, kept)| takes(kept)))
     }
 
-    /// How many cursors of the section move through a stream section: of strides, of models.
+    /// Returns the number of cursors of the section that move through a stream section, for strides and for models.
     pub(super) fn takers(&self, format: &Format, target: u8) -> usize {
         let kept_runs = || self.leaves.iter().flatten().flat_map(|plan| &plan.kept_runs).filter_map(|(_, kept)| *kept);
         let model = |m: u16| format.models.get(usize::from(m)).is_some_and(|m| m.section == target);
@@ -234,7 +235,7 @@ impl SectionPlans {
         usize::from(strides) + usize::from(predicts)
     }
 
-    /// In the next block leaves keep what the trace says, unless state goes on.
+    /// Restores the interpretations of the trace for the next block, unless the state continues.
     fn settle_kept(&mut self, resets: bool) {
         for plan in self.leaves.iter_mut().flatten() {
             if resets {

@@ -1,4 +1,4 @@
-//! Encodes a block whose leaves are planned.
+//! Encodes a block whose leaves have been planned.
 
 use super::block::Block;
 use super::leaf_plan::PlannedChange;
@@ -7,18 +7,17 @@ use metatf::dynamic::Writer;
 use metatf::format::Format;
 use metatf::reader::Metadata;
 
-/// What was written.
+/// The numbers of records written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// Data records.
     pub records: u64,
-    /// Metadata records planned.
+    /// Planned metadata records.
     pub metadata: u64,
 }
 
-/// Encodes a block's records, with the changes of each section (by `plans`) before them; `resets`: each section begins again;
-/// `argument_bytes`: see [`Options`].
-/// Gives what was written.
+/// Encodes a block's records, each section's changes (by `plans`) before the records they affect. With `resets`, each
+/// section starts with reset state. For `argument_bytes`, see [`Options`]. Returns the numbers of records written.
 pub(super) fn put<S: Sink>(
     writer: &mut Writer<S>,
     format: &Format,
@@ -31,7 +30,7 @@ pub(super) fn put<S: Sink>(
     let mut report = Report::default();
     let mut encoders: Vec<_> = sections.iter().zip(plans).map(|(s, changes)| s.encoders(format, changes)).collect();
     let mut at = vec![(0_usize, 0_usize); sections.len()];
-    // A section with models may begin again, as its DTD says, wherever they are too large.
+    // A section with models may be reset to the DTD's state at any point if the models become too large.
     let narrows = format.models.is_empty();
     for &(section, count) in order.iter() {
         let (Some(plan), Some(encoders), Some(at), Some(changes), Some(s)) = (
@@ -76,7 +75,7 @@ pub(super) fn put<S: Sink>(
     Ok(report)
 }
 
-/// Whether chunks of records stay as they are encoded.
+/// Returns whether chunks of records are stored uncompressed.
 pub(super) fn is_stored(write: &WriteOptions) -> bool {
     let filtered = !matches!(write.filter, Filter::None | Filter::Auto);
     write.version == 0 || (write.codec == Codec::Stored && write.trial.is_none() && !filtered)

@@ -1,4 +1,4 @@
-//! A writer that plans: it holds records until a block is full, plans every leaf, and writes the block.
+//! A writer that plans: it collects records until a block is full, plans every leaf, and writes the block.
 
 use super::Options;
 use super::block::Block;
@@ -10,13 +10,14 @@ use metatf::container::{Error, ErrorKind, Result, Sink, WriteOptions};
 use metatf::dynamic::{OwnedRecord, Schema, Writer};
 use metatf::format::Interpretation;
 
-/// Writes the records of a trace by a plan. What [`RecordWriter`](metatf::RecordWriter) is without one.
+/// A writer for the records of a trace that plans their encoding. Without planning, use
+/// [`RecordWriter`](metatf::RecordWriter).
 pub struct PlannedWriter<S: Sink> {
     block: Block,
     writer: BlockWriter<S>,
 }
 
-/// A block and its writer, of a trace of this schema.
+/// Returns a block and a block writer for a trace with this schema.
 pub(super) fn begin<S: Sink>(
     sink: S,
     schema: &Schema,
@@ -24,25 +25,26 @@ pub(super) fn begin<S: Sink>(
     options: &Options,
 ) -> Result<(Block, BlockWriter<S>)> {
     if super::unknown_field(&schema.format, &options.fields).is_some() {
-        return Err(Error::at(0, ErrorKind::Usage("the DTD has no numeric field of a name that is to be planned")));
+        return Err(Error::at(0, ErrorKind::Usage("the DTD has no numeric field with one of the names to be planned")));
     }
     Ok((Block::new(&schema.format, options), BlockWriter::new(sink, schema, write, options)?))
 }
 
 impl<S: Sink> PlannedWriter<S> {
-    /// Starts a trace of this schema.
+    /// Starts a trace with this schema.
     ///
     /// # Errors
-    /// The sink's; a field the DTD does not have ([`super::unknown_field`] names it).
+    /// Returns an error if the sink fails, or if the DTD lacks a requested field ([`super::unknown_field`] returns its
+    /// name).
     pub fn new(sink: S, schema: &Schema, write: &WriteOptions, options: Options) -> Result<Self> {
         let (block, writer) = begin(sink, schema, write, &options)?;
         Ok(Self { block, writer })
     }
 
-    /// Adds a record or comment: the row gives its values in order.
+    /// Adds a record or comment. The row provides its values in order.
     ///
     /// # Errors
-    /// The row's, then the sink's.
+    /// Returns an error of the row or of the sink.
     pub fn row<'r>(&mut self, section: usize, record: u16, row: &mut impl Row<'r>) -> Result<()> {
         if self.block.push(section, record, row)? { self.flush() } else { Ok(()) }
     }
@@ -50,28 +52,29 @@ impl<S: Sink> PlannedWriter<S> {
     /// Adds a record or comment from an owned record.
     ///
     /// # Errors
-    /// Values that are not those of the record; the sink's.
+    /// Returns an error if the values do not match the record or the sink fails.
     pub fn record(&mut self, section: usize, record: u16, owned: &OwnedRecord) -> Result<()> {
         self.row(section, record, &mut ItemRow::new(owned.iter()))
     }
 
-    /// From here on the leaf keeps this interpretation, if it is one that says more than how a number is stored
-    /// (`sectionOffset`, `sectionStride`); any other sets the leaf free to be planned. At the start, and at the start of
-    /// a group, each leaf keeps what the DTD says.
+    /// Makes the leaf keep this interpretation from here on, if it means more than the encoding of a number
+    /// (`sectionOffset`, `sectionStride`). Any other interpretation allows the leaf to be planned. At the start of the
+    /// trace and of each group, each leaf keeps the interpretation of the DTD.
     pub fn keep(&mut self, section: usize, record: u16, leaf: u8, interpretation: Interpretation) {
         self.block.keep(section, record, leaf, interpretation);
     }
 
-    /// Every leaf of a section keeps what the DTD says.
+    /// Makes every leaf of a section keep its interpretation from the DTD.
     pub fn keep_declared(&mut self, section: usize) {
         self.block.keep_declared(section);
     }
 
-    /// Appends an element to a stream section, behind the records so far; gives its offset. An element of a shared table
-    /// is written with what follows it, and has none yet; where nothing follows it stands behind the last group.
+    /// Appends an element to a stream section after the records so far, and returns its offset. An element of a shared
+    /// table has no offset yet, because it is written with the data that follows it; if nothing follows, it is written
+    /// after the last group.
     ///
     /// # Errors
-    /// As [`Writer::element`].
+    /// Returns the same errors as [`Writer::element`].
     pub fn element(&mut self, section: usize, shared: bool, owned: &OwnedRecord) -> Result<Option<u64>> {
         self.flush()?;
         self.writer.element(section, shared, owned)
@@ -80,7 +83,7 @@ impl<S: Sink> PlannedWriter<S> {
     /// Starts a group (version 1).
     ///
     /// # Errors
-    /// The sink's.
+    /// Returns the sink's error.
     pub fn start_group(&mut self) -> Result<()> {
         self.flush()?;
         self.writer.start_group()?;
@@ -91,7 +94,7 @@ impl<S: Sink> PlannedWriter<S> {
     /// Resets the state of a stream section.
     ///
     /// # Errors
-    /// The sink's.
+    /// Returns the sink's error.
     pub fn reset_stream(&mut self, section: usize) -> Result<()> {
         self.flush()?;
         self.writer.reset_stream(section)
@@ -100,25 +103,25 @@ impl<S: Sink> PlannedWriter<S> {
     /// Adds user metadata, a JSON object.
     ///
     /// # Errors
-    /// As [`RecordWriter::user_metadata`](metatf::RecordWriter::user_metadata).
+    /// Returns the same errors as [`RecordWriter::user_metadata`](metatf::RecordWriter::user_metadata).
     pub fn user_metadata(&mut self, json: &str) -> Result<()> {
         self.writer.user_metadata(json)
     }
 
-    /// The writer that takes the blocks.
+    /// Returns the underlying writer.
     pub(super) fn beneath(&mut self) -> &mut Writer<S> {
         self.writer.beneath()
     }
 
-    /// Gives up: what is in the sink is not a whole trace, and there is no message.
+    /// Abandons the trace: the sink's content is incomplete, and no message is printed.
     pub fn abandon(self) {
         self.writer.abandon();
     }
 
-    /// Writes what is left; gives the sink back.
+    /// Writes the remaining records and returns the sink.
     ///
     /// # Errors
-    /// The sink's; what the last block's records ask of their stream sections.
+    /// Returns an error if the sink fails, or if the last block's records lack elements in their stream sections.
     pub fn finish(mut self) -> Result<(S, Report)> {
         if let Err(error) = self.flush() {
             self.writer.abandon();

@@ -1,18 +1,19 @@
-//! What pairing finds: spans that ended, and what was at a moment.
+//! The results of pairing: finished spans and events.
 
 use super::kinds::Origin;
 use super::tree::Node;
 use super::values::Values;
 use std::sync::Arc;
 
-/// What came to an end, or what was at a moment.
+/// A finished span, an event or other information in a trace.
 #[derive(Debug)]
 pub enum Found {
     /// A span that has ended.
     Span(Span),
-    /// A span whose end is not in the trace: its number came again, what was around it ended, or the trace did. It ends where it begins.
+    /// A span whose end is missing from the trace. It counts as open until its number is reused, the enclosing span
+    /// ends, or the trace ends. Its end is set to its beginning.
     Open(Span),
-    /// A thread's time in a span that has a number.
+    /// The time that a thread spent in a numbered span.
     Part(Span),
     /// A record that is not part of a span.
     Event(Instant),
@@ -20,22 +21,22 @@ pub enum Found {
     Flow {
         /// The number of the arrow.
         number: u64,
-        /// It is the first end.
+        /// Whether this is the start of the arrow.
         is_first: bool,
         /// The process.
         process: u64,
         /// The thread.
         thread: u64,
-        /// Nanoseconds.
+        /// The time in nanoseconds.
         time: u64,
     },
-    /// A thread has this name.
+    /// The name of a thread.
     Thread {
         /// The process.
         process: u64,
         /// The thread.
         thread: u64,
-        /// Its name.
+        /// The name.
         name: String,
     },
 }
@@ -43,83 +44,83 @@ pub enum Found {
 /// A span.
 #[derive(Debug)]
 pub struct Span {
-    /// What it is called: the string that it names, or what the DTD calls it.
+    /// The name: the string that the record refers to, or the name in the DTD.
     pub name: Arc<str>,
-    /// Where in the program it comes from.
+    /// The origin in the program.
     pub origin: Option<Arc<Origin>>,
-    /// When it began, in nanoseconds.
+    /// The start time in nanoseconds.
     pub begin: u64,
-    /// When it ended, in nanoseconds.
+    /// The end time in nanoseconds.
     pub end: u64,
-    /// The process; 1 where the DTD tells none apart.
+    /// The process; 1 if the DTD does not identify processes.
     pub process: u64,
-    /// The thread that began it, or was in it last.
+    /// The thread that began the span or, if threads enter it, the last one in it.
     pub thread: u64,
-    /// Its number, if spans have some. Numbers may come again.
+    /// The span's number, if spans are numbered. Numbers may be reused.
     pub number: Option<u64>,
-    /// The kind of span that the number counts, if each kind is numbered separately.
+    /// The kind of span, if each kind is numbered separately.
     pub kind: Option<Arc<str>>,
-    /// The number of the record that it began with, as it was [taken](super::Pairs::take).
+    /// The number of the span's first record, as passed to [`take`](super::Pairs::take).
     pub record: u64,
-    /// The span that it lies in.
+    /// The enclosing span.
     pub above: Option<Above>,
-    /// The nanoseconds in which a thread was in it, if it was ever entered.
+    /// The nanoseconds that threads spent in the span, if it was ever entered.
     pub busy: Option<u64>,
-    /// Those in which no span right below it was open.
+    /// The nanoseconds in which no direct child span was open.
     pub own: u64,
-    /// Its line in the [tree](super::Pairs::tree).
+    /// The span's line in the [tree](super::Pairs::tree).
     pub node: Node,
-    /// The values of its fields: those of its first record, those added to it, and those of its last record.
+    /// The values of the fields: those of the first record, values added later, and those of the last record.
     pub values: Values,
-    /// The spans around it, the outermost first, if they are wanted.
+    /// The enclosing spans, outermost first, if requested.
     pub around: Vec<Around>,
 }
 
 /// A record that is not part of a span.
 #[derive(Debug)]
 pub struct Instant {
-    /// What it is called.
+    /// The name.
     pub name: Arc<str>,
-    /// Where in the program it comes from.
+    /// The origin in the program.
     pub origin: Option<Arc<Origin>>,
-    /// When it was, in nanoseconds.
+    /// The time in nanoseconds.
     pub time: u64,
-    /// The process; 1 where the DTD tells none apart.
+    /// The process; 1 if the DTD does not identify processes.
     pub process: u64,
     /// The thread.
     pub thread: u64,
     /// The number of the record.
     pub record: u64,
-    /// The span that it lies in.
+    /// The enclosing span.
     pub above: Option<Above>,
-    /// The values of its fields.
+    /// The values of the fields.
     pub values: Values,
-    /// It is of the kind that has values behind it.
+    /// Whether the record is of a kind that is followed by values.
     pub is_event: bool,
-    /// The spans around it, the outermost first, if they are wanted.
+    /// The enclosing spans, outermost first, if requested.
     pub around: Vec<Around>,
 }
 
-/// The span that something lies in.
+/// The span that encloses a span or an event.
 #[derive(Clone, Debug)]
 pub struct Above {
-    /// Its number, if spans have some.
+    /// The span's number, if spans are numbered.
     pub number: Option<u64>,
-    /// The number of the record that it began with, and its name; `None`: it was not open.
+    /// The number of the span's first record, and the span's name; `None` if the span was not open.
     pub begun: Option<(u64, Arc<str>)>,
 }
 
-/// A span around something.
+/// An enclosing span with its values.
 #[derive(Clone, Debug)]
 pub struct Around {
-    /// What it is called.
+    /// The name.
     pub name: Arc<str>,
-    /// The values of its fields so far.
+    /// The values of the fields so far.
     pub values: Values,
 }
 
 impl Span {
-    /// Returns how long it took.
+    /// Returns the duration.
     #[must_use]
     pub fn nanoseconds(&self) -> u64 {
         self.end.saturating_sub(self.begin)

@@ -1,4 +1,4 @@
-//! What records say of spans, by annotations of the DTD.
+//! The meaning of records for spans, given by annotations in the DTD.
 
 use super::values::{self, Value, Values};
 use crate::fields;
@@ -8,24 +8,24 @@ use metatf_parser::schema::{ExprOp, Leaf, LeafId, Record, Width};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// What a record does to a span.
+/// The effect of a record on spans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Does {
-    /// It begins one.
+    /// Begins a span.
     Begin,
-    /// It ends one.
+    /// Ends a span.
     End,
-    /// Its thread enters one.
+    /// Makes its thread enter a span.
     Enter,
-    /// Its thread leaves one.
+    /// Makes its thread leave a span.
     Leave,
-    /// The values behind it, and its own, are of a span that has begun.
+    /// Adds its values, and those in the records that follow, to a span that has begun.
     More,
-    /// It is an event, which the values behind it belong to.
+    /// Is an event; the values in the records that follow belong to it.
     Event,
-    /// It is a value of what its thread wrote last.
+    /// Adds a value to the last item that its thread wrote.
     Value,
-    /// A span follows from another, which stands as its parent.
+    /// Makes a span follow from another, which is stored as its parent.
     Follows,
 }
 
@@ -41,17 +41,17 @@ const WORDS: [(&str, Does); 8] = [
     ("follows", Does::Follows),
 ];
 
-/// Where a record has what: places in its owned records.
+/// The positions of a record type's fields in its owned records.
 #[derive(Debug)]
 struct Kind {
     does: Option<Does>,
-    /// What the annotation calls the span, or else the record's name.
+    /// The span's name in the annotation, or else the record's name.
     name: Arc<str>,
-    /// The annotation names it.
+    /// Whether the annotation contains the name.
     is_named: bool,
-    /// Its number belongs to a kind of span that is numbered separately.
+    /// Whether its number belongs to a kind of span that is numbered separately.
     has_own_numbers: bool,
-    /// And the nanoseconds in its unit.
+    /// The position of the time, and the nanoseconds per unit.
     time: Option<(Place, u64)>,
     process: Option<Place>,
     thread: Option<Place>,
@@ -67,7 +67,7 @@ struct Kind {
     fields: Option<(Place, LeafId)>,
     field: Option<Place>,
     value: Option<(Place, LeafId)>,
-    /// What has no role.
+    /// The fields without a role.
     values: Vec<(Arc<str>, Place, LeafId)>,
 }
 
@@ -75,65 +75,66 @@ struct Kind {
 #[derive(Debug)]
 pub struct Kinds {
     kinds: Vec<Kind>,
-    /// Values are asked for.
+    /// Whether values are requested.
     with_values: bool,
 }
 
-/// How severe something is: the smaller, the more.
+/// A severity level; a smaller number is more severe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Level {
     /// The number in the trace.
     pub number: u64,
-    /// Its name, or else the number.
+    /// The level's name, or else its number.
     pub name: String,
 }
 
-/// Where in a program something comes from.
+/// The origin of a span or an event in a program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
-    /// How severe it is.
+    /// The severity.
     pub level: Option<Level>,
     /// The part of the program.
     pub target: Option<String>,
-    /// The file of the source.
+    /// The source file.
     pub file: Option<String>,
-    /// The line of that.
+    /// The line in the source file.
     pub line: Option<u64>,
-    /// Names of fields, by number.
+    /// The field names, by number.
     pub fields: Vec<Arc<str>>,
 }
 
-/// What one record says.
+/// The information in one record.
 #[derive(Debug)]
 pub struct Seen<'a> {
     pub(super) does: Option<Does>,
     pub(super) name: &'a Arc<str>,
     pub(super) is_named: bool,
-    /// The kind of span that its number counts; `None`: numbers are of all kinds, or the record does not name one.
+    /// The kind of span that its number counts; `None` if numbers are shared by all kinds, or if the record does not
+    /// name a kind.
     pub(super) kind: Option<&'a Arc<str>>,
-    /// In nanoseconds.
+    /// The time in nanoseconds.
     pub(super) time: Option<u64>,
     /// The process number, or 1 if the DTD does not identify processes.
     pub(super) process: u64,
     pub(super) thread: u64,
     pub(super) span: Option<u64>,
-    /// 0: what the thread is in; all bits set: none.
+    /// The parent span: 0 means the span that the thread is in, and a number with all bits set means none.
     pub(super) parent: Option<u64>,
     pub(super) string_id: Option<u64>,
     pub(super) string: Option<String>,
     pub(super) thread_name: Option<String>,
     pub(super) place: Option<Arc<Origin>>,
-    /// The number of the field whose value this is, and that.
+    /// The number of a field, and its value.
     pub(super) value: Option<(u64, Value)>,
     pub(super) values: Values,
 }
 
 impl Kinds {
-    /// Looks at the annotations of a schema. Values of fields are read only `with_values`.
+    /// Reads the annotations of a schema. Field values are read only `with_values`.
     #[must_use]
     pub fn new(schema: &Schema, with_values: bool) -> Self {
         let mut kinds: Vec<_> = schema.dtd.records.iter().map(Kind::new).collect();
-        // An end that names a kind of span distinguishes its numbers from those of other kinds.
+        // If an end names a kind of span, the numbers of this kind are separate from those of other kinds.
         let does = |kind: &Kind, what: Does| kind.does == Some(what) && kind.span.is_some();
         let begun: HashSet<_> = kinds.iter().filter(|kind| does(kind, Does::Begin)).map(|kind| &kind.name).collect();
         let ends = kinds.iter().filter(|kind| kind.is_named && does(kind, Does::End) && begun.contains(&kind.name));
@@ -151,7 +152,7 @@ impl Kinds {
         self.have(Does::Begin)
     }
 
-    /// Returns whether any record does so.
+    /// Returns whether any record has this effect.
     #[must_use]
     pub fn have(&self, does: Does) -> bool {
         self.kinds.iter().any(|kind| kind.does == Some(does))
@@ -164,7 +165,7 @@ impl Kinds {
         kinds.any(|(_, record)| roles::first(record, role).is_some())
     }
 
-    /// Returns whether a record of this index says anything here. Others need not be decoded.
+    /// Returns whether records with this index matter here. Other records need not be decoded.
     #[must_use]
     pub fn need(&self, record: u16) -> bool {
         let is_wanted = |kind: &Kind| match kind.does {
@@ -174,7 +175,7 @@ impl Kinds {
         self.kinds.get(usize::from(record)).is_some_and(is_wanted)
     }
 
-    /// Reads a record; `None` of one that says nothing here.
+    /// Reads a record. Returns `None` if it does not matter here.
     #[must_use]
     pub fn seen(&self, schema: &Schema, record: u16, owned: &OwnedRecord) -> Option<Seen<'_>> {
         let kind = self.kinds.get(usize::from(record))?;
@@ -251,10 +252,10 @@ impl Kind {
             let (word, name) = text.split_once(' ').map_or((text, None), |(word, name)| (word, Some(name.trim())));
             (WORDS.iter().find(|(known, _)| *known == word).map(|(_, does)| *does), name)
         });
-        // It tells how clocks run, and is not an event.
+        // This record relates clocks to each other and is not an event.
         let is_clock = tag.and_then(|tag| roles::annotation(tag, "source")) == Some("clock_sync");
         let time = with_leaf(Role::Time).filter(|_| !is_clock).and_then(|(place, id)| {
-            // One of no unit, or of one that is not known.
+            // The unit is missing or unknown.
             Some((place, record.leaf(id)?.nanoseconds().unwrap_or(1)))
         });
         Self {
@@ -281,7 +282,7 @@ impl Kind {
         }
     }
 
-    /// Whether records of it change anything.
+    /// Returns whether records of this kind have any effect.
     fn says_something(&self) -> bool {
         self.does.is_some() || self.time.is_some() || self.string.is_some() || self.thread_name.is_some()
     }
@@ -291,7 +292,8 @@ impl Kind {
     }
 }
 
-/// Returns the fields that are shown with a record: those without a role, that are neither constant nor the length of another one.
+/// Returns the fields to show with a record: those without a role that are neither constant nor the length of another
+/// field.
 fn values_of(record: &Record) -> Vec<(Arc<str>, Place, LeafId)> {
     let is_length = |id: LeafId| {
         record.leaves.iter().any(|leaf| {
@@ -302,7 +304,7 @@ fn values_of(record: &Record) -> Vec<(Arc<str>, Place, LeafId)> {
         .into_iter()
         .filter_map(|(id, name)| {
             let leaf = record.leaf(id)?;
-            // An address is a value that is shown with a label elsewhere.
+            // An address with a label elsewhere is shown as a value.
             let has_role = !matches!(roles::of(leaf), None | Some(Role::Address | Role::Labelled));
             (!has_role && fields::is_shown(leaf, false) && !is_length(id)).then_some(())?;
             Some((name.into(), Place::of(record, id)?, id))

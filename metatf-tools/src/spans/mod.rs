@@ -1,6 +1,8 @@
-//! Spans: what lies between two records of a trace, by annotations of its DTD (`tag.span`, `role`), and the events beside them.
+//! Spans, each from one record of a trace to another, and events. Annotations in the DTD (`tag.span`, `role`) describe
+//! them.
 //!
-//! [`Kinds`] reads what a record says, and [`Pairs`] finds which ends belong to which beginnings. Memory is that of the spans that are open.
+//! [`Kinds`] reads the information in a record, and [`Pairs`] matches ends to beginnings. Memory use is proportional to
+//! the number of open spans.
 //!
 //! ```
 //! use metatf::container::WriteOptions;

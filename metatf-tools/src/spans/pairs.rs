@@ -1,6 +1,7 @@
-//! Which ends belong to which beginnings, what lies in what, and whose values follow.
+//! Matches ends to beginnings, determines the nesting of spans, and assigns values to spans and events.
 //!
-//! It has over 400 lines: a record changes what is open, what lies in it and whose values follow at once.
+//! This file exceeds 400 lines, because a record affects the open spans, their nesting and the owner of values at the
+//! same time.
 
 use super::found::{Above, Around, Found, Instant, Span};
 use super::kinds::{Does, Kinds, Origin, Seen};
@@ -9,45 +10,46 @@ use super::values::Values;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The parent of what has none.
+/// The parent number of a span without a parent.
 const NO_PARENT: u64 = u64::MAX;
-/// Spans that are looked at from one outwards: a damaged trace may have a span that is its own parent.
+/// Maximum number of enclosing spans to visit. In a corrupt trace, a span may be its own parent.
 const DEEPEST: usize = 64;
 
-/// What is found besides spans and events.
+/// The results requested in addition to spans and events.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wanted {
-    /// The spans around each, with their values.
+    /// The enclosing spans of each span and event, with their values.
     pub around: bool,
-    /// The times of threads in spans that have a number.
+    /// The times that threads spend in numbered spans.
     pub parts: bool,
-    /// Which kinds of spans lie in which.
+    /// The nesting of the kinds of spans.
     pub tree: bool,
 }
 
-/// Spans that have begun, and the names that strings give them. Memory: that of the spans that are open.
+/// The open spans, and the names of strings. Memory use is proportional to the number of open spans.
 #[derive(Debug, Default)]
 pub struct Pairs {
     wanted: Wanted,
-    /// By process and number, as those of spans.
+    /// The strings, keyed by process and ID.
     strings: HashMap<(u64, u64), Callsite>,
-    /// Spans with one number are of separately numbered kinds; the newest is last.
+    /// The open spans with a number, keyed by process and number. If several spans share a number, their kinds are
+    /// numbered separately, and the newest span is last.
     numbered: HashMap<(u64, u64), Vec<Open>>,
-    /// By process and thread.
+    /// The threads, keyed by process and thread ID.
     threads: HashMap<(u64, u64), Thread>,
-    /// Records of values follow those of spans and events.
+    /// Whether records with values follow those of spans and events.
     values_follow: bool,
-    /// What lies in what, if it is wanted.
+    /// The nesting of spans, if requested.
     pub tree: Tree,
-    /// Number of the next flow.
+    /// The number of the next flow.
     flows: u64,
-    /// Ends of spans whose beginnings are not in the trace.
+    /// The number of span ends without a beginning in the trace.
     pub without_begin: u64,
-    /// Spans whose number came again, or which lay in one that ended.
+    /// The number of spans without an end: their number was reused, or an enclosing span ended.
     pub without_end: u64,
 }
 
-/// What a string's number stands for.
+/// The string with a given ID.
 #[derive(Debug)]
 struct Callsite {
     name: Arc<str>,
@@ -58,9 +60,9 @@ struct Callsite {
 struct Thread {
     /// Spans without a number.
     stack: Vec<Open>,
-    /// The spans that it is in, the innermost last: their numbers, and the records that began them.
+    /// The spans that the thread is in, innermost last: their numbers, and the records that began them.
     inside: Vec<(u64, u64)>,
-    /// What the values that come belong to.
+    /// The owner of the values that follow.
     owner: Option<Owner>,
 }
 
@@ -70,11 +72,12 @@ enum Owner {
     Event(Box<Instant>, Option<Key>),
 }
 
-/// A span: its number or its place in the stack of a thread, which later spans may have, too, and the record that began it, which is its own.
+/// The identity of a span. Later spans may reuse its number or its position in a thread's stack, so the key includes
+/// the record that began it.
 #[derive(Clone, Copy, Debug)]
 struct Key {
     place: Place,
-    /// `None` if no span was open at that place.
+    /// `None` if no span was open at that position.
     record: Option<u64>,
 }
 
@@ -92,32 +95,33 @@ struct Open {
     thread: u64,
     /// The number of its first record.
     record: u64,
-    /// The kind whose numbers its number is one of.
+    /// The kind of span, if each kind is numbered separately.
     kind: Option<Arc<str>>,
     parent: Option<Key>,
     above: Option<Above>,
     node: Node,
     values: Values,
-    /// How often it is entered and not left, and since when.
+    /// The number of times it was entered but not left, and the time since it was first entered.
     inside: u64,
     since: u64,
     busy: Option<u64>,
-    /// How many spans are open right below it, since when there are some, and how long there were before.
+    /// The number of open direct child spans, the time since there are any, and the total time with child spans before
+    /// that.
     below: u64,
     below_since: u64,
     covered: u64,
-    /// Numbers of flows that lead to it and have no end yet.
+    /// The numbers of flows that lead to it and have no end yet.
     flows: Vec<u64>,
 }
 
 impl Pairs {
-    /// Nothing has begun.
+    /// Creates an empty state.
     #[must_use]
     pub fn new(kinds: &Kinds, wanted: Wanted) -> Self {
         Self { wanted, values_follow: kinds.have(Does::Value), ..Self::default() }
     }
 
-    /// Takes what the record of this number says; gives what is complete by that.
+    /// Processes the record with this number, and adds the items it completes to `found`.
     pub fn take(&mut self, record: u64, mut seen: Seen<'_>, found: &mut Vec<Found>) {
         let (process, thread) = (seen.process, seen.thread);
         if let (Some(id), Some(string)) = (seen.string_id, seen.string.take()) {
@@ -150,7 +154,7 @@ impl Pairs {
         }
     }
 
-    /// Gives the events that no record has completed.
+    /// Adds the remaining events to `found`, which no record completed.
     pub fn rest(&mut self, found: &mut Vec<Found>) {
         let mut threads: Vec<_> = self.threads.keys().copied().collect();
         threads.sort_unstable();
@@ -159,7 +163,7 @@ impl Pairs {
         }
     }
 
-    /// Gives the spans that are open, in the order in which they began.
+    /// Adds the open spans to `found`, in the order in which they began.
     pub fn unended(&mut self, found: &mut Vec<Found>) {
         let numbered = self.numbered.drain().flat_map(|((process, number), spans)| {
             spans.into_iter().map(move |open| open.unended(process, Some(number)))
@@ -172,7 +176,7 @@ impl Pairs {
         found.extend(spans.into_iter().map(Found::Open));
     }
 
-    /// Returns how many spans are open.
+    /// Returns the number of open spans.
     #[must_use]
     pub fn open(&self) -> u64 {
         let numbered: usize = self.numbered.values().map(Vec::len).sum();
@@ -183,14 +187,14 @@ impl Pairs {
         self.threads.entry((process, thread)).or_default()
     }
 
-    /// The values that the thread writes next belong to this.
+    /// Sets the owner of the values that the thread writes next.
     fn own(&mut self, process: u64, thread: u64, owner: Owner) {
         if self.values_follow {
             self.thread(process, thread).owner = Some(owner);
         }
     }
 
-    /// Gives the event of a thread, whose values have all come.
+    /// Adds a thread's event, whose values are complete, to `found`.
     fn complete(&mut self, process: u64, thread: u64, found: &mut Vec<Found>) {
         let owner = self.threads.get_mut(&(process, thread)).and_then(|thread| thread.owner.take());
         if let Some(Owner::Event(mut event, parent)) = owner {
@@ -264,7 +268,8 @@ impl Pairs {
         self.own(process, thread, Owner::Span(Key { place, record: Some(record) }));
     }
 
-    /// Gives up the span whose number another one of its kind now has: it has ended by then, although its end is not in the trace.
+    /// Closes a span whose number is reused by another span of its kind. It must have ended by then, although the trace
+    /// does not contain its end.
     fn number_again(&mut self, process: u64, number: u64, next: &Open, found: &mut Vec<Found>) {
         let Some(spans) = self.numbered.get_mut(&(process, number)) else { return };
         let Some(at) = spans.iter().position(|open| open.kind == next.kind) else { return };
@@ -308,7 +313,7 @@ impl Pairs {
         }
     }
 
-    /// Takes a span that is no longer open from those that are open right below another one.
+    /// Removes a span that has ended from the open direct children of its parent.
     fn uncover(&mut self, process: u64, parent: Option<Key>, end: u64) {
         if let Some(above) = parent.and_then(|parent| self.get(process, parent)) {
             above.below = above.below.saturating_sub(1);
@@ -372,7 +377,7 @@ impl Pairs {
         let is_open = |span: &(u64, u64)| *span == (number, open.unwrap_or(span.1));
         let at = inside.iter().rposition(is_open).or_else(|| inside.iter().rposition(|span| span.0 == number));
         let left = at.map(|at| inside.remove(at).1);
-        // It may have left one that ended before its number came again.
+        // The thread may have left a span that ended before its number was reused.
         if left.is_some_and(|left| open.is_some_and(|open| open != left)) {
             return;
         }
@@ -405,7 +410,8 @@ impl Pairs {
         }));
     }
 
-    /// An arrow leads from where the other span is, or was last, to where this one is entered next.
+    /// Adds an arrow from the current or last position of the other span to the next position at which this span is
+    /// entered.
     fn follows(&mut self, seen: &Seen<'_>, number: u64, found: &mut Vec<Found>) {
         let process = seen.process;
         let Some(other) = seen.parent.and_then(|other| self.numbered(process, other, None)) else { return };
@@ -419,7 +425,8 @@ impl Pairs {
         self.flows += 1;
     }
 
-    /// Returns the newest open span of a number, of one kind if that kind is numbered separately.
+    /// Returns the newest open span with this number. If the kind is numbered separately, only spans of this kind are
+    /// considered.
     fn numbered(&mut self, process: u64, number: u64, kind: Option<&Arc<str>>) -> Option<&mut Open> {
         let spans = self.numbered.get_mut(&(process, number))?;
         let at = newest(spans, kind)?;
@@ -434,7 +441,7 @@ impl Pairs {
         }
     }
 
-    /// Returns the span above what a record begins: the one that it names, or the one that its thread is in.
+    /// Returns the parent of a record's span: the one it refers to, or the span that its thread is in.
     fn parent(&self, seen: &Seen<'_>) -> Option<Key> {
         match seen.parent {
             Some(NO_PARENT) => None,
@@ -457,7 +464,7 @@ impl Pairs {
         }
     }
 
-    /// Returns the span of a key, if it is open.
+    /// Returns the span with this key, if it is open.
     fn look(&self, process: u64, key: Key) -> Option<&Open> {
         let is_it = |open: &&Open| Some(open.record) == key.record;
         match key.place {
@@ -466,7 +473,7 @@ impl Pairs {
         }
     }
 
-    /// Returns what is remembered of the span above something.
+    /// Returns the information kept about an enclosing span.
     fn above(&self, process: u64, parent: Option<Key>) -> Option<Above> {
         parent.map(|key| Above {
             number: match key.place {
@@ -477,7 +484,7 @@ impl Pairs {
         })
     }
 
-    /// Returns the spans around something, the outermost first, if they are wanted.
+    /// Returns the enclosing spans, outermost first, if requested.
     fn around(&self, process: u64, parent: Option<Key>) -> Vec<Around> {
         let (mut around, mut parent) = (Vec::new(), parent.filter(|_| self.wanted.around));
         while let Some(key) = parent.filter(|_| around.len() < DEEPEST) {
@@ -489,7 +496,7 @@ impl Pairs {
         around
     }
 
-    /// Returns what a record is called, the string that it names or what the DTD calls it, and where it is from.
+    /// Returns the name of a record, which is a string it refers to or its name in the DTD, and its origin.
     fn called(&self, seen: &Seen<'_>) -> (Arc<str>, Option<Arc<Origin>>) {
         let callsite = seen.string_id.and_then(|id| self.strings.get(&(seen.process, id)));
         let name = callsite.filter(|_| !seen.is_named).map_or(seen.name, |callsite| &callsite.name);
@@ -498,7 +505,7 @@ impl Pairs {
 }
 
 impl Open {
-    /// Returns it as a span that has no end.
+    /// Returns the span as one without an end.
     fn unended(self, process: u64, number: Option<u64>) -> Span {
         let Self { name, origin, begin, thread, record, kind, above, busy, node, values, .. } = self;
         let (end, own, around) = (begin, 0, Vec::new());
@@ -506,7 +513,7 @@ impl Open {
     }
 }
 
-/// Returns the place of the newest of some spans, of one kind if that kind is numbered separately.
+/// Returns the index of the newest span. If the kind is numbered separately, only spans of this kind are considered.
 fn newest(spans: &[Open], kind: Option<&Arc<str>>) -> Option<usize> {
     spans.iter().rposition(|open| kind.is_none() || open.kind.as_ref() == kind)
 }

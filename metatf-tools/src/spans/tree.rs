@@ -1,42 +1,42 @@
-//! Durations by what lies in what: a line for each kind of span below each kind that it is in.
+//! Durations by nesting: one line for each kind of span within each enclosing kind.
 
 use std::collections::HashMap;
 
-/// Most lines: kinds of spans beyond them count as the one above.
+/// Maximum number of lines; further kinds of spans are counted as their parent.
 const MOST: usize = 1 << 16;
-/// Deepest lines.
+/// Maximum depth of lines.
 const DEEPEST: usize = 64;
 
-/// A kind of span in its place: the number of a line.
+/// A kind of span at its place in the tree, as the number of a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Node(usize);
 
-/// The lines.
+/// The tree of lines.
 #[derive(Debug, Default)]
 pub struct Tree {
-    /// The first is above all.
+    /// The first line is the root.
     lines: Vec<Line>,
     places: HashMap<(usize, String), usize>,
 }
 
-/// A line: spans of one name below one other line.
+/// A line for spans of one name below the same parent line.
 #[derive(Debug, Default)]
 pub struct Line {
     name: String,
     depth: usize,
     below: Vec<usize>,
-    /// How many spans there are.
+    /// The number of spans.
     pub count: u64,
-    /// The nanoseconds that they took.
+    /// The total duration in nanoseconds.
     pub total: u64,
-    /// Those in which no span right below one was open.
+    /// The nanoseconds in which no direct child span was open.
     pub own: u64,
-    /// Those in which a thread was in one, if one was ever entered.
+    /// The nanoseconds in which a thread was in a span, if any was ever entered.
     pub busy: Option<u64>,
 }
 
 impl Tree {
-    /// Returns the line of spans of this name below another.
+    /// Returns the line for spans of this name below another line.
     pub(super) fn node(&mut self, above: Option<Node>, name: &str) -> Node {
         if self.lines.is_empty() {
             self.lines.push(Line::default());
@@ -59,7 +59,8 @@ impl Tree {
         }
     }
 
-    /// Adds a span: its nanoseconds, those in which no span right below it was open, and those in which a thread was in it.
+    /// Adds a span: its nanoseconds, those in which no direct child span was open, and those in which a thread was in
+    /// it.
     pub fn add(&mut self, node: Node, total: u64, own: u64, busy: Option<u64>) {
         let Some(line) = self.lines.get_mut(node.0) else { return };
         line.count += 1;
@@ -70,28 +71,29 @@ impl Tree {
         }
     }
 
-    /// Returns the line above all, whose spans are none.
+    /// Returns the root, which has no spans of its own.
     #[must_use]
     pub fn root(&self) -> Node {
         Node(0)
     }
 
-    /// Returns the lines right below one, with their names. Lines nest at most 64 deep.
+    /// Returns the child lines of a line, with their names. Lines nest at most 64 deep.
     pub fn below(&self, node: Node) -> impl Iterator<Item = (&str, Node)> {
         let below = self.lines.get(node.0).map(|line| line.below.as_slice()).unwrap_or_default();
         below.iter().filter_map(|below| Some((self.lines.get(*below)?.name.as_str(), Node(*below))))
     }
 
-    /// Returns what a line has.
+    /// Returns the data of a line.
     #[must_use]
     pub fn line(&self, node: Node) -> Option<&Line> {
         self.lines.get(node.0)
     }
 
-    /// Gives all lines that have spans, or that one below has, and the names that lead to each; those that took most first.
+    /// Visits all lines with spans at or below them, with the path of names to each. Lines with the longest duration
+    /// come first.
     pub fn walk<'t>(&'t self, mut take: impl FnMut(&[&'t str], &'t Line)) {
         let mut path = Vec::new();
-        // Those that wait are on the heap.
+        // The stack of pending lines is on the heap.
         let mut next = self.sorted(0);
         while let Some(number) = next.pop() {
             let Some(line) = self.lines.get(number).filter(|_| !self.is_empty(number)) else { continue };
@@ -102,14 +104,14 @@ impl Tree {
         }
     }
 
-    /// Returns the lines below one, that which took most last.
+    /// Returns the child lines of a line in ascending order of duration.
     fn sorted(&self, above: usize) -> Vec<usize> {
         let mut below = self.lines.get(above).map(|line| line.below.clone()).unwrap_or_default();
         below.sort_by_key(|number| self.lines.get(*number).map(|line| (line.total, std::cmp::Reverse(*number))));
         below
     }
 
-    /// Returns whether neither this line nor one below it has a span.
+    /// Returns whether neither this line nor any line below it has a span.
     fn is_empty(&self, number: usize) -> bool {
         let mut next = vec![number];
         while let Some(number) = next.pop() {

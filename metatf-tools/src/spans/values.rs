@@ -1,4 +1,4 @@
-//! Values of fields, of spans and of events.
+//! Field values of spans and events.
 
 use metatf::dynamic::Item;
 use metatf_parser::schema::{Format, Leaf};
@@ -9,14 +9,15 @@ use std::sync::Arc;
 
 pub use serde_json::Value;
 
-/// Values that a span or an event keeps at most: those behind are counted, so that a damaged trace does not fill the memory.
+/// Maximum number of values per span or event. Further values are only counted, so that a corrupt trace does not
+/// exhaust memory.
 const MOST: usize = 256;
 
-/// Values with their names, in the order in which they came.
+/// Named values in order of arrival.
 #[derive(Clone, Debug, Default)]
 pub struct Values {
     list: Vec<(Arc<str>, Value)>,
-    /// How many there were besides.
+    /// Number of values that were left out.
     left_out: u64,
 }
 
@@ -38,7 +39,7 @@ impl Values {
         self.left_out += others.left_out;
     }
 
-    /// Takes out the text that is the message of an event.
+    /// Removes and returns the string that is the message of an event.
     pub fn take_message(&mut self) -> Option<String> {
         let at = self.list.iter().position(|(name, value)| &**name == "message" && value.is_string())?;
         match self.list.remove(at).1 {
@@ -47,24 +48,24 @@ impl Values {
         }
     }
 
-    /// Returns whether a value has this name, and, where that is asked for, this text.
+    /// Returns whether a value has this name and, if `text` is given, this text.
     #[must_use]
     pub fn have(&self, name: &str, text: Option<&str>) -> bool {
         self.list.iter().any(|(n, value)| &**n == name && text.is_none_or(|text| plain(value) == text))
     }
 
-    /// Returns whether there are none.
+    /// Returns whether there are no values.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.list.is_empty() && self.left_out == 0
     }
 
-    /// Returns them with their names.
+    /// Returns the values with their names.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
         self.list.iter().map(|(name, value)| (&**name, value))
     }
 
-    /// Returns how many there were besides.
+    /// Returns the number of values left out.
     #[must_use]
     pub fn left_out(&self) -> u64 {
         self.left_out
@@ -77,7 +78,7 @@ pub fn plain(value: &Value) -> Cow<'_, str> {
     value.as_str().map_or_else(|| Cow::Owned(value.to_string()), Cow::Borrowed)
 }
 
-/// Returns the value of a leaf as JSON has it: a number only where that is how people read it.
+/// Returns the value of a leaf as JSON: as a number only if people would read it as a number.
 pub(super) fn value(leaf: &Leaf, item: Item<'_>) -> Value {
     match item {
         Item::Number(number) => match leaf.format {
@@ -100,7 +101,7 @@ pub(super) fn value(leaf: &Leaf, item: Item<'_>) -> Value {
                 None => {
                     let mut text = String::with_capacity(2 * bytes.len());
                     for byte in bytes {
-                        // Writing to a string does not fail.
+                        // Writing to a string cannot fail.
                         let _ = write!(text, "{byte:02x}");
                     }
                     text.into()

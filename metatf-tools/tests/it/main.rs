@@ -1,4 +1,4 @@
-//! The tests of the tools. Those on random traces and on vectors are in `metatf-tests`.
+//! Tests of the tools. Tests with random traces and with vectors are in `metatf-tests`.
 
 #[cfg(feature = "parallel")]
 mod recode_ends;

@@ -1,4 +1,4 @@
-//! Recoding by several threads ends on every error, whichever thread meets it, and with that error.
+//! Recoding with several threads stops at every error, whichever thread encounters it, and reports that error.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 use metatf::container::{Codec, Forward, WriteOptions};
@@ -17,7 +17,7 @@ fn options(threads: usize) -> WriteOptions {
     WriteOptions { codec: Codec::Stored, chunk_size: 500, group_size: 2000, threads, ..WriteOptions::default() }
 }
 
-/// A trace of many chunks and groups.
+/// Returns a trace of many chunks and groups.
 fn trace() -> Vec<u8> {
     let schema = Schema::parse("s.dtd", DTD).unwrap();
     let mut writer = Writer::new(Vec::new(), &schema, &options(1)).unwrap();
@@ -30,7 +30,7 @@ fn trace() -> Vec<u8> {
     writer.finish().unwrap()
 }
 
-/// A sink that takes this many bytes.
+/// A sink that accepts this many bytes.
 struct Short(usize);
 
 impl Write for Short {
@@ -44,7 +44,7 @@ impl Write for Short {
     }
 }
 
-/// Recodes in a thread that is waited for; how that ended.
+/// Recodes in a separate thread with a timeout, and returns the result.
 fn outcome(bytes: &[u8], threads: usize, space: usize) -> Result<(), Failure> {
     let (bytes, (done, ended)) = (bytes.to_vec(), channel());
     std::thread::spawn(move || {

@@ -624,8 +624,8 @@ fn options_that_say_nothing_in_c_are_named() {
     folder.write("x.dtd", "x.width = 1; x.interpretation = none; section s 1 { r: (x) { tag.value = 4; } }");
     for (arguments, message) in [
         (&["--lang", "c", "--module", "m"][..], "--module says nothing in C"),
-        (&["--lang", "c", "--emitters", "crate::x"], "`crate::x` is no prefix of names in C"),
-        (&["--lang", "c", "--rename", "y=z"], "nothing called `y`"),
+        (&["--lang", "c", "--emitters", "crate::x"], "`crate::x` is not a valid prefix for C names"),
+        (&["--lang", "c", "--rename", "y=z"], "refers to `y`"),
         (&["--without-kind", "Other"], "--emitters"),
         (&["--allow-missing"], "--lang c"),
         (&["--lang", "cobol"], "possible values: rust, c"),
@@ -655,8 +655,8 @@ fn records_without_an_emitter_are_named() {
         ("path", "it is an element of a stream, which has no tags"),
         ("list", "it repeats fields"),
         ("place", "`at` points into another section"),
-        ("twice", "`one` has a length that another field has, too, or that is constant"),
-        ("last", "what is stored for the constant `y` depends on the record before"),
+        ("twice", "`one` has a length that is constant or shared with another field"),
+        ("last", "the stored value of the constant `y` depends on the previous record"),
     ];
     let run = metatfc(folder.as_ref(), &["gen", "--lang", "c", "x.dtd", "-o", "x.h"]).exits(2).says("--allow-missing");
     assert!(!folder.join("x.h").exists());

@@ -85,7 +85,7 @@ fn rules_of_the_text() {
     folder.write("b.dtd", "section b 1 { }\nsection B 2 { mark: (tag) { tag.value = 4; } }\n");
     let text = metatfc(&folder, &["lint", "log.dtd", "b.dtd"]);
     assert_eq!(text.status, 1, "{}", text.err);
-    for word in ["b.dtd:1:9", "empty-section", "undocumented-record", "similar-names", "differ only by case"] {
+    for word in ["b.dtd:1:9", "empty-section", "undocumented-record", "similar-names", "differ only in case"] {
         assert!(text.text().contains(word), "{word}: {}", text.text());
     }
     let all = "empty-section,undocumented-record,undocumented-section,similar-names";

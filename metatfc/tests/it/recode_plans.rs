@@ -85,7 +85,9 @@ fn through_pipes_and_containers() {
     let groups = run(folder, &["recode", "-", "-", "--block", "100", "--group", "1K"], &trace).exits(0).out;
     let verified = run(folder, &["verify", "-"], &groups).exits(0);
     assert!(!verified.text().contains("1 group"), "{}", verified.text());
-    run(folder, &["recode", "-", "-", "--plan", "perfect"], &trace).exits(2).says("a plan is one of naive, small-size");
+    run(folder, &["recode", "-", "-", "--plan", "perfect"], &trace)
+        .exits(2)
+        .says("expected a plan: one of naive, small-size");
     run(folder, &["recode", "-", "o.mtf"], &trace[..trace.len() - 300]).exits(1);
     assert!(!folder.join("o.mtf").exists(), "a torn trace leaves nothing behind");
 }

@@ -10,10 +10,10 @@ const HEAD: &str = "\
 
 <!-- Made from metatf-parser/src/codes.rs by the test `the_page_of_diagnostics_is_current`; METATF_BLESS=1 rewrites it. -->
 
-Every diagnostic of `metatfc check`, the build script and the attribute has a code that does not change.
+Every diagnostic of `metatfc check`, the build script and the attribute has a stable code.
 Errors (`E`) reject a DTD.
 Warnings (`W`) do not, unless `--deny-warnings` is given.
-One run reports all that it finds.
+A single run reports every diagnostic.
 
 ";
 

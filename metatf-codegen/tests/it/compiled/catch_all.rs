@@ -1,4 +1,4 @@
-//! Records of all tags that no other record has.
+//! Catch-all records, which match all tags without their own record.
 
 use super::catch_all::{Columns, Events, Other, Record, Start, Trace, Writer};
 use super::evolution::write;
@@ -9,7 +9,7 @@ fn written() -> Vec<u8> {
     for tag in [0, 5, 0x101, 0xffff] {
         writer.other(&Other { tag, size: 6, rest: &b"hi"[..] }).unwrap();
     }
-    // The tags of `start`, of `metadata`, and one of three bytes.
+    // The tags of `start` and of `metadata`, and a tag of three bytes.
     for (tag, why) in [(4, "tag 4 is that of another record"), (3, "tag 3 is"), (0x1_0000, "does not fit 2 bytes")] {
         let error = writer.other(&Other { tag, size: 4, rest: &b""[..] }).unwrap_err().to_string();
         assert!(error.contains(why), "{error}");
@@ -19,7 +19,7 @@ fn written() -> Vec<u8> {
     writer.finish().unwrap()
 }
 
-/// Each way to read finds them, and gives their tags.
+/// Each way of reading finds the records and returns their tags.
 #[test]
 fn are_read_as_written() {
     let bytes = written();
@@ -44,7 +44,7 @@ fn are_read_as_written() {
     assert_eq!(columns.start().pid, [7, 8]);
 }
 
-/// In another version they are found by name, and have their tags; no other record becomes one of them.
+/// In another version, the records are found by name and have their tags. No other record becomes a catch-all record.
 #[test]
 fn are_found_by_name() {
     let dtd = "tag.width = 1; section events 1 {
@@ -64,7 +64,7 @@ fn are_found_by_name() {
     assert_eq!(records, [Record::Events(Events::Other(Other { tag: 200, size: 3, rest: Vec::new() }))]);
 }
 
-/// One tag is another kind than all others.
+/// A single tag is of a different kind from all others.
 #[test]
 fn have_no_tag_of_their_own() {
     let dtd = "section events 1 { other: (tag, size) { tag.value = 9; size.width = 1; size.interpretation = none; } }";

@@ -1,4 +1,4 @@
-//! Traces of other versions of a DTD, read by names (spec 5.3).
+//! Traces of other DTD versions, read by name (spec 5.3).
 
 use super::string_table::{Alloc, Record, S, Trace};
 use metatf::container::{Sink, WriteOptions};
@@ -23,7 +23,7 @@ fn read(bytes: &[u8]) -> Vec<Record> {
     Trace::from_slice(bytes).unwrap().into_iter().map(Result::unwrap).collect()
 }
 
-/// Other numbers, other order, more and fewer fields, other encodings.
+/// Different numbers, a different order, more and fewer fields, and different encodings.
 #[test]
 fn another_version() {
     let dtd = "tag.width = 2;

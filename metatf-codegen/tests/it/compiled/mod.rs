@@ -1,4 +1,4 @@
-//! The goldens compile, with every lint on, and read what they write.
+//! The goldens compile with all lints enabled, and read what they write.
 #![deny(missing_docs, unused, clippy::all, clippy::pedantic, nonstandard_style)]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that goes wrong has to panic")]
 
@@ -12,7 +12,7 @@ mod optional_fields;
 mod renamed_fields;
 mod round_trip;
 
-/// A record of all other tags.
+/// A catch-all record.
 pub mod catch_all {
     include!("../../golden/catch_all.snap.rs");
 }
@@ -20,11 +20,11 @@ pub mod catch_all {
 pub mod hatf10 {
     include!("../../golden/HATF10.snap.rs");
 }
-/// Names that are hard to write in Rust.
+/// Names that are hard to express in Rust.
 pub mod hostile {
     include!("../../golden/hostile.snap.rs");
 }
-/// Values and bits with names.
+/// Named values and bits.
 pub mod named {
     include!("../../golden/named.snap.rs");
 }
@@ -32,7 +32,7 @@ pub mod named {
 pub mod nested {
     include!("../../golden/nested.snap.rs");
 }
-/// What is there or not.
+/// Optional items.
 pub mod optional {
     include!("../../golden/optional.snap.rs");
 }
@@ -40,7 +40,7 @@ pub mod optional {
 pub mod predicted {
     include!("../../golden/predicted.snap.rs");
 }
-/// Fields and records that had other names.
+/// Renamed fields and records.
 pub mod renamed {
     include!("../../golden/renamed.snap.rs");
 }
@@ -53,12 +53,12 @@ pub mod string_table {
     include!("../../golden/string_table.snap.rs");
 }
 
-/// Comments and units that no comment of Rust can hold.
+/// Comments and units that a Rust comment cannot contain.
 pub mod text {
     include!("../../golden/text.snap.rs");
 }
 
-/// The tables in the code are those of the DTD's own text.
+/// The tables in the code match those of the DTD's text.
 #[test]
 fn tables_are_the_parsers() {
     use metatf::format::Format;

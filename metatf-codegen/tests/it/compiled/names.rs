@@ -1,4 +1,4 @@
-//! Values and bits with names, in generated types.
+//! Named values and bits in generated types.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -40,7 +40,7 @@ fn flags() {
     assert_eq!((Bits::CONTAINS.number(), Bits::A_B2.to_string()), (32, "a b".to_owned()));
 }
 
-/// Whatever the numbers are, named or not, they come back; the universal reader finds the same ones.
+/// All numbers, named or not, survive a round trip, and the dynamic reader returns the same numbers.
 #[test]
 fn round_trip() {
     let items = vec![

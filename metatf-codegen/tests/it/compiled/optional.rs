@@ -1,4 +1,4 @@
-//! What is there if a bit is set, computed counts, and byte arrays that are records (spec 3.3, 3.7).
+//! Optional items, computed counts, and byte arrays that contain records (spec 3.3, 3.7).
 
 use super::evolution;
 use super::optional::{Columns, Element, Flags, Option, Parts, Point, Protocol, R, RItemsItem, Record, S, Step, Text};
@@ -18,7 +18,7 @@ fn parts(order: Order) -> Vec<u8> {
     parts.write(&Parts::<&[u8]>::Step(Step { t: 5 })).unwrap();
     parts.write(&Parts::Text(Text { vfield: b"abc" })).unwrap();
     parts.write(&Parts::<&[u8]>::Step(Step { t: 7 })).unwrap();
-    // One byte of difference, and no metadata in an array.
+    // The difference has only one byte, and an array cannot contain metadata.
     assert!(parts.write(&Parts::<&[u8]>::Step(Step { t: 700 })).is_err());
     assert!(parts.write(&S::R(R::<Vec<u8>>::default())).is_err(), "a record of another section");
     parts.finish()
@@ -104,7 +104,7 @@ fn records_in_byte_arrays() {
             read.unwrap();
         }
         assert_eq!((codes, steps, texts), (vec![(1, 2), (0, 0), (1, 2), (0, 0)], vec![5, 7], 3));
-        // A tag that no record has, a record that is cut, metadata.
+        // An unknown tag, truncated records, and metadata.
         for bytes in [&[9][..], &[4], &[5, 3, 0], &[3, 4, 1, 0x10, 2]] {
             let mut given = 0;
             let whole = [&[4, 1][..], bytes].concat();
@@ -114,7 +114,7 @@ fn records_in_byte_arrays() {
     }
 }
 
-/// The trace's record has neither the bits nor what they are for; its parts have a field more.
+/// The trace's record has neither the bits nor the optional items, and its parts have one more field.
 #[test]
 fn another_version() {
     let dtd = "section s 1 { r: (tag, size, options, flags) { tag.value = 4;

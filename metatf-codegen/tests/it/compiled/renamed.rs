@@ -40,7 +40,7 @@ fn earlier_names_are_read() {
     assert_eq!(trace.next_owned().unwrap(), None);
 }
 
-/// What still has an earlier name is not taken for what had it: `extra` was `line`, which there is.
+/// A current name takes precedence over an earlier one: `extra` was once called `line`, but the trace also has `line`.
 #[test]
 fn names_of_today_come_first() {
     let dtd = OLD.replace("vector, gone", "line, vector").replace("gone.width = 1; gone", "line.width = 1; line");
@@ -55,7 +55,7 @@ fn names_of_today_come_first() {
     assert_eq!((jump.line, jump.extra), (1, 0));
 }
 
-/// Nothing is unmatched where the DTDs mean the same, whatever they are annotated with.
+/// No names are unmatched if the DTDs have the same meaning, whatever their annotations are.
 #[test]
 fn the_same_meaning_needs_no_names() {
     let dtd = super::renamed::FORMAT.dtd.replace("line.was = \"vector\";", "").replace("tag.was = \"hop, leap\";", "");
@@ -65,7 +65,8 @@ fn the_same_meaning_needs_no_names() {
     assert_eq!(trace.next_owned().unwrap(), Some(Record::S(S::Stay(Stay { line: 3 }))));
 }
 
-/// Another major or median version is refused, even where the number alone says that something changed; unless it is asked for.
+/// A different major or median version is refused, even if only the number indicates a change, unless the caller
+/// requests it.
 #[test]
 fn other_versions_are_read_on_request() {
     let stay = || Some(Record::S(S::Stay(Stay { line: 3 })));

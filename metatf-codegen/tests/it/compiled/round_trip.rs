@@ -1,4 +1,4 @@
-//! What a generated writer writes, the generated reader reads.
+//! The generated reader reads the output of the generated writer.
 
 use super::{hatf10, hostile, shapes, string_table};
 use metatf::Change;
@@ -6,7 +6,7 @@ use metatf::container::{Class, Codec, Order, WriteOptions};
 use metatf::format::Interpretation;
 use metatf::typed::Event;
 
-/// Both versions, classes, byte orders; small chunks and groups.
+/// Returns both versions, classes and byte orders, with small chunks and groups.
 fn options() -> impl Iterator<Item = WriteOptions> {
     let all = [(0, Class::Bits32, Order::Big), (0, Class::Bits64, Order::Little), (1, Class::Bits32, Order::Little)];
     let all = all.into_iter().chain([(1, Class::Bits64, Order::Big)]);
@@ -126,7 +126,7 @@ fn every_shape() {
         assert_eq!(columns.groups().n_items_m_items_x, [2, 0]);
         assert_eq!(columns.pairs().n_items_y, [1002, 1003]);
         assert_eq!((columns.lists_mark().when, columns.mark().records), (&[70_000][..], 0));
-        // The columns of another format have none of these records.
+        // The columns of a different format contain none of these records.
         let mut trace = shapes::Trace::from_slice(&bytes).unwrap();
         let mut other = hatf10::Columns::default();
         assert!(trace.next_columns(&mut other).unwrap());
