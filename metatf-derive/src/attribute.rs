@@ -1,4 +1,4 @@
-//! Reads the attribute's arguments, finds the DTD, and puts the generator's tokens into the module.
+//! Parses the attribute's arguments, finds the DTD, and inserts the generated tokens into the module.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use proc_macro2::{Span, TokenStream};
 use quote::quote;
 use syn::{Item, ItemMod, LitStr};
 
-/// `dtd = ".."`, and perhaps `runtime = ".."`, `expect_widths = ".."`, `emitters = ".."`.
+/// The arguments `dtd = ".."` and, optionally, `runtime = ".."`, `expect_widths = ".."` and `emitters = ".."`.
 struct Arguments {
     dtd: LitStr,
     runtime: Option<LitStr>,
@@ -44,7 +44,7 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> syn::Result<T
         Error::Dtd(diagnostics) => error(format!("the DTD has errors\n\n{diagnostics}")),
         other => error(other.to_string()),
     })?;
-    // The compiler does not know that we read the file: this tells it.
+    // Tells the compiler that the macro reads this file.
     items.push(Item::Verbatim(quote!(
         const _: &[u8] = ::core::include_bytes!(#shown);
     )));
@@ -96,7 +96,7 @@ fn expected_widths(text: &LitStr) -> syn::Result<Vec<(String, u8)>> {
 mod tests {
     use super::*;
 
-    /// Returns the module holds the generator's tokens, byte for byte once they are laid out.
+    /// Checks that the module contains the generator's tokens, byte for byte after formatting.
     #[test]
     fn the_generators_tokens() {
         let text = std::fs::read("tests/dtds/good.dtd").unwrap();
