@@ -1,52 +1,55 @@
-//! What chunks must be to those before them (spec 5.2): sequence numbers, groups, resets, bases, shared tables.
+//! The rules for a chunk relative to the chunks before it (spec 5.2): sequence numbers, groups, resets, bases, shared
+//! tables.
 
 use super::chunk::{self, ChunkHeader, GROUP, RESET, SHARED, at};
 use crate::{Error, ErrorKind, Result};
 
-/// What is known of a section from its chunks so far.
+/// The state of a section after its chunks so far.
 #[derive(Clone, Copy, Default)]
 struct Section {
-    /// Where its next chunk's content belongs; not known after damage, or after a jump.
+    /// The offset at which its next chunk's content must start; unknown after corruption or a jump.
     next_base: Option<u64>,
-    /// Its chunks are of a shared table, or not.
+    /// Whether its chunks belong to a shared table.
     shared: Option<bool>,
-    /// The group of its last chunk, as `Sequence::groups` counts; 0 before its first.
+    /// The group of its last chunk, numbered like `Sequence::groups`; 0 before its first chunk.
     last_group: u64,
 }
 
-/// What is known from the chunks so far.
+/// The state after the chunks so far.
 #[derive(Clone)]
 pub(crate) struct Sequence {
     /// Number of the next chunk.
     next: u64,
-    /// The group we are in.
+    /// The current group.
     group: Option<u32>,
-    /// Groups so far, and 1. A number in place of a flag in each section, as there may be a group for every record.
+    /// Number of groups so far, plus 1. This is a number rather than a flag per section, because every record may have
+    /// its own group.
     groups: u64,
-    /// Chunks may be missing since then: a group may have begun, and a section had its first chunk, unseen.
+    /// Whether chunks may be missing, so that the start of a group and the first chunk of a section in it may have been
+    /// missed.
     loose: bool,
     sections: Box<[Section; 256]>,
 }
 
 impl Sequence {
-    /// At the start of a file.
+    /// Returns the state at the start of a file.
     pub(crate) fn new() -> Self {
         let start = Section { next_base: Some(0), ..Section::default() };
         Self { next: 0, group: None, groups: 1, loose: false, sections: Box::new([start; 256]) }
     }
 
-    /// Number of the next chunk.
+    /// Returns the number of the next chunk.
     pub(crate) fn next(&self) -> u64 {
         self.next
     }
 
-    /// The group of the last data chunk, of shared tables no account taken.
+    /// Returns the group of the last data chunk, ignoring shared tables.
     pub(crate) fn group(&self) -> Option<u32> {
         self.group
     }
 
-    /// The next chunk is number `next`, and what came before is not known for certain: the next chunks of sections
-    /// are taken at their word.
+    /// Continues with chunk number `next` after a gap. Since the previous chunks are uncertain, the next chunk of each
+    /// section is accepted as it is.
     pub(crate) fn skip_to(&mut self, next: u64) {
         self.next = next;
         self.loose = true;
@@ -55,13 +58,13 @@ impl Sequence {
         }
     }
 
-    /// After a jump (random access): nothing is known of groups either.
+    /// Continues after a jump (random access), where the group is unknown, too.
     pub(crate) fn jump_to(&mut self, next: u64) {
         self.skip_to(next);
         self.group = None;
     }
 
-    /// Checks the chunk at `start`, which is right by itself, against those before it.
+    /// Checks the individually valid chunk at `start` against the chunks before it.
     pub(crate) fn check(&self, header: &ChunkHeader, start: u64) -> Result<()> {
         let wrong = |at: u64, what, found: u64, expected| {
             Err(Error::at(start + at, ErrorKind::Invalid { what, found, expected }))
@@ -135,7 +138,7 @@ impl Sequence {
         Ok(())
     }
 
-    /// Takes note of a chunk that [`Sequence::check`] found right.
+    /// Records a chunk that [`Sequence::check`] accepted.
     pub(crate) fn note(&mut self, header: &ChunkHeader) {
         self.next += 1;
         if header.kind != chunk::DATA {

@@ -9,7 +9,7 @@ pub(super) const ENGINE: Engine = Engine {
     decompress: || Ok(Box::new(flate2::Decompress::new(true))),
 };
 
-/// The level, and what compresses at it.
+/// The level and the compressor for this level.
 struct ZlibEncoder(Option<(i32, flate2::Compress)>);
 
 impl Compress for ZlibEncoder {
@@ -37,7 +37,8 @@ impl Decompress for flate2::Decompress {
             if !filled {
                 return Err(Failure::Payload("the zlib stream is cut short"));
             }
-            // All bytes are there, and the checksum has still to be read, which one byte of capacity tells from more data.
+            // All bytes have been produced, but the checksum must still be read. A one-byte buffer distinguishes it
+            // from further data.
             let rest = usize::try_from(used).ok().and_then(|n| payload.get(n..)).unwrap_or(&[]);
             let status = flate2::Decompress::decompress(self, rest, &mut [0], FlushDecompress::Finish);
             let ended = status.is_ok_and(|status| status == Status::StreamEnd);

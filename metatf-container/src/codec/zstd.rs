@@ -1,4 +1,4 @@
-//! zstd (RFC 8878), by its library in C: a payload is one frame.
+//! zstd (RFC 8878), using the C library: a payload is one frame.
 
 use super::{Compress, Decompress, Engine, Failure};
 use crate::{Result, memory};
@@ -13,7 +13,7 @@ pub(super) const ENGINE: Engine = Engine {
     },
 };
 
-/// The level, and what compresses at it.
+/// The level and the compressor for this level.
 struct ZstdEncoder(Option<(i32, Compressor<'static>)>);
 
 impl Compress for ZstdEncoder {
@@ -43,7 +43,7 @@ impl Decompress for DCtx<'static> {
         if announced.is_some_and(|n| n != out.len() as u64) {
             return Err(Failure::Length);
         }
-        // The C library returns its error codes below 0.
+        // The C library returns its error codes as negative numbers.
         const TOO_SMALL: usize = (ZSTD_ErrorCode::ZSTD_error_dstSize_tooSmall as usize).wrapping_neg();
         match DCtx::decompress(self, out, payload) {
             Ok(n) if n == out.len() => Ok(()),
