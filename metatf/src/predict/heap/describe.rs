@@ -19,7 +19,7 @@ pub(crate) fn allocation(code: u64) -> String {
     }
 }
 
-/// Describes the code of a free, or of a use.
+/// Describes the code of a free or a use.
 pub(crate) fn free(code: u64) -> String {
     use freed::{AFTER, BEFORE, DISTANCE, FOREIGN, MISS, NEWEST, NULL};
     match code {
@@ -34,7 +34,7 @@ pub(crate) fn free(code: u64) -> String {
     }
 }
 
-/// Whether elements of the stream section complete the code.
+/// Returns whether elements of the stream section complete the code.
 pub(crate) fn takes_elements(allocates: bool, code: u64) -> bool {
     match code {
         allocated::MISS if allocates => true,
