@@ -1,4 +1,4 @@
-//! All that generated code may call. Not for use by hand: it changes with the generator.
+//! The runtime interface of generated code. Not for direct use: it changes along with the generator.
 
 mod columns;
 mod layout;
@@ -13,10 +13,10 @@ pub use crate::format::{
 };
 use metatf_container::{Error, ErrorKind};
 
-/// Version of the contract between generated code and this crate.
+/// Version of the interface between generated code and this crate.
 pub const CODEGEN_VERSION: u32 = 5;
 
-/// Fails to compile where code was generated for another version of this crate.
+/// Fails to compile if code was generated for a different version of this crate.
 pub const fn check_codegen(version: u32) {
     assert!(
         version == CODEGEN_VERSION,
@@ -25,14 +25,15 @@ pub const fn check_codegen(version: u32) {
     );
 }
 
-/// A section or record index that generated code does not know: the format and the code do not belong together.
+/// Returns the error for a section or record index unknown to the generated code, which means that the format and the
+/// code do not match.
 #[must_use]
 #[cold]
 pub fn no_such_record() -> Error {
     Error::at(0, ErrorKind::Usage("the generated code has no such record"))
 }
 
-/// The layout of a record without repetitions: its leaves in order.
+/// Returns the layout of a record without repetitions: its leaves in order.
 #[must_use]
 pub const fn flat<const N: usize>(leaves: &[Leaf]) -> [Step; N] {
     let mut steps = [Step::Number(0); N];
@@ -49,15 +50,17 @@ pub const fn flat<const N: usize>(leaves: &[Leaf]) -> [Step; N] {
     steps
 }
 
-/// Takes the table of a generated module, and makes of its rows all that is not a struct or enum.
+/// Expands the table of a generated module to everything except structs and enums.
 ///
-/// Rows of the file: `raw` (how one without a header begins and ends), `section` (number, name, kind; the records that it lists, the cells of their leaves' previous values, and
-/// what these begin with), `record` (index, name, behind `~` earlier names, tag; the struct and the struct of columns, and for each section that lists
-/// it: section, variant of `Record`, enum, variant, method of `Writer`, method of `Columns`; then its leaves, each with what it
-/// stores, behind `~` its earlier paths and, behind an arrow, its column), `model` (what a leaf is predicted by). Rows of the module: `enum` (the records of a
-/// section, in groups whose tags are compared together), `elements` (of a stream section), `struct` (its fields, then the leaves
-/// by which they are read and written, numbered from the struct's first), `values` and `flags` (of an enum or of flags: numbers,
-/// their variants or constants, and their names).
+/// Rows for the file: `raw` (the start and end of files without a header); `section` (number, name, kind, listed
+/// records, the cells of their leaves' previous values, and the initial values of these cells); `record` (index, name,
+/// earlier names after `~`, and tag; the struct and the struct of columns; for each section that lists the record, the
+/// section, variant of `Record`, enum, variant, method of `Writer` and method of `Columns`; then its leaves, each with
+/// the data it stores, its earlier paths after `~` and, after an arrow, its column); `model` (the model of a predicted
+/// leaf). Rows for the module: `enum` (the records of a section, in groups whose tags are compared together);
+/// `elements` (of a stream section); `struct` (its fields, then the leaves that read and write them, numbered from the
+/// struct's first leaf); `values` and `flags` (of an enum or of flags: numbers, their variants or constants, and their
+/// names).
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __metatf_records {
@@ -75,7 +78,7 @@ macro_rules! __metatf_records {
         $(values $values:ident $values_body:tt)*
         $(flags $flags:ident $flags_body:tt)*
     ) => {
-        /// The format's tables.
+        /// The tables of the format.
         pub static FORMAT: $crate::private::Format = $crate::private::Format {
             dtd: ::std::borrow::Cow::Borrowed(DTD),
             fingerprint: $fingerprint,
@@ -100,7 +103,7 @@ macro_rules! __metatf_records {
             ),*]),
         };
 
-        /// The format, to the runtime.
+        /// The format as a type for the runtime.
         #[derive(Clone, Copy, Debug)]
         pub struct Protocol;
 
@@ -126,7 +129,7 @@ macro_rules! __metatf_records {
     };
 }
 
-/// The tables of a section.
+/// Expands to the tables of a section.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __metatf_section_tables {
@@ -155,7 +158,7 @@ macro_rules! __metatf_is_stream {
     };
 }
 
-/// The tables of a record.
+/// Expands to the tables of a record.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __metatf_record_tables {
@@ -183,7 +186,7 @@ macro_rules! __metatf_record_tables {
     }};
 }
 
-/// `zero 41`, or the initial values one by one.
+/// Expands `zero 41`, or a list of individual initial values.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __metatf_initials {
@@ -191,7 +194,7 @@ macro_rules! __metatf_initials {
     ($($initial:literal)*) => { &[$($initial),*] };
 }
 
-/// The name of a leaf's field: by default the whole path.
+/// Expands to the name of a leaf's field, which defaults to the complete path.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __metatf_field {
@@ -214,7 +217,8 @@ macro_rules! __metatf_constant {
     };
 }
 
-/// `{ 2 4; start 1 3 size 6 { 0 [7 8] } }`: sections of the records and behind them, then section, record, size and magic fields of each start.
+/// Expands `{ 2 4; start 1 3 size 6 { 0 [7 8] } }`: the sections of the records and of the data after them, then the
+/// section, record, size and magic fields of each start.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __metatf_raw {
@@ -240,7 +244,7 @@ macro_rules! __metatf_raw {
     };
 }
 
-/// Steps as they are written, or, in a record without repetitions, its leaves in order (`LEAVES` is in scope).
+/// Expands to the given steps or, for a record without repetitions, to its leaves in order (`LEAVES` must be in scope).
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __metatf_steps {
@@ -294,7 +298,8 @@ macro_rules! __metatf_interpretation {
     ($kind:ident $($value:literal)+) => { $crate::private::Interpretation::$kind($($value),+) };
 }
 
-/// `values(LastValue 4, Stride, Fcm 3 by 4 1)`, `heap(Allocated 4 1 by 5 0)`: a leaf is a record and its leaf.
+/// Expands `values(LastValue 4, Stride, Fcm 3 by 4 1)` or `heap(Allocated 4 1 by 5 0)`. A leaf is given by its record
+/// and its own index.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __metatf_model {
