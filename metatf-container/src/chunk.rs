@@ -152,7 +152,7 @@ impl ChunkHeader {
             return wrong(at::ORDER, "the chunk's byteorder", self.order.into(), "the byteorder of the header");
         }
         if self.kind >= OTHERS {
-            return Ok(()); // Skipped: what the fields mean there is not known.
+            return Ok(()); // Skipped, because the meaning of the fields is unknown.
         }
         if self.kind > USER {
             let expected = "0 data, 1 DTD, 2 index, 3 user metadata, or 128 to 255";

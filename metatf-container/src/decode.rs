@@ -52,7 +52,7 @@ impl Decoder {
         };
         let mut memory = self.contents.take(raw_len);
         let Some(out) = memory.bytes() else {
-            return Err(Error::at(start, ErrorKind::Limit("memory"))); // Not reached: nobody else has it.
+            return Err(Error::at(start, ErrorKind::Limit("memory"))); // Unreachable: nobody else holds it.
         };
         let filled = self.fill(header, filtered_len as usize, payload, out);
         self.copy = copy;

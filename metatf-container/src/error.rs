@@ -211,7 +211,7 @@ pub enum MetadataRule {
     Width,
     /// A section number greater than 255.
     SectionNumber,
-    /// `sectionOffset` to a section that is not a stream section.
+    /// `sectionOffset` to a section other than a stream section.
     OffsetTarget,
     /// `sectionStride` to a section other than a stream section of single numbers.
     StrideTarget,

@@ -43,7 +43,7 @@ mod place {
         // of `Reader::open` warns callers, who can read a stream instead.
         let map = unsafe { Map::map(&file) }?;
         #[cfg(unix)]
-        let _ = map.advise(memmap2::Advice::Sequential); // Only a hint: what it returns changes nothing.
+        let _ = map.advise(memmap2::Advice::Sequential); // Only a hint, so failure is ignored.
         Ok(map)
     }
 }

@@ -279,7 +279,7 @@ impl<'r> Entries<'r> {
 /// Resizes the vector, whose contents become arbitrary.
 fn resize<T: Copy + Default>(vec: &mut Vec<T>, length: usize) {
     if vec.capacity() < length {
-        *vec = Vec::new(); // The old memory first: never both.
+        *vec = Vec::new(); // Free the old memory first.
         *vec = vec![T::default(); length.saturating_add(length / 8)];
     }
     vec.resize(length, T::default());
@@ -287,7 +287,7 @@ fn resize<T: Copy + Default>(vec: &mut Vec<T>, length: usize) {
 
 /// Adds an entry and returns its number.
 fn add(all: &mut Vec<Entry>, start: usize, length: usize) -> u32 {
-    let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX); // Content has at most 64 MiB.
+    let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX); // Content is at most 64 MiB long.
     all.push(Entry { start: number(start), length: number(length), count: 0 });
     number(all.len() - 1)
 }

@@ -21,8 +21,8 @@ pub(crate) struct Truncated;
 impl WholeFile {
     /// Opens a file.
     ///
+    /// # Errors
     /// Returns errors from the system.
-    /// The system's.
     pub fn open(path: impl AsRef<Path>) -> io::Result<Self> {
         let file = File::open(path)?;
         let about = file.metadata()?;

@@ -327,7 +327,7 @@ mod tests {
             let make = if table { ExtentWriter::new } else { ExtentWriter::without_table };
             let mut writer = make(Vec::new(), &options, 1).unwrap();
             assert_eq!(writer.limit, u64::from(u32::MAX));
-            writer.limit = 100; // As if 4 GiB less were left.
+            writer.limit = 100; // Simulates reaching 4 GiB.
             writer.extent(0, &[0; 20]).unwrap();
             writer.extent(1, &[0; 20]).unwrap();
             for section in [1, 2] {
@@ -389,7 +389,7 @@ mod tests {
         let start = memory.len();
         memory.extend_from_slice(b"it");
         writer.return_memory(memory, start).unwrap();
-        writer.limit = 200; // As if 4 GiB less were left.
+        writer.limit = 200; // Simulates reaching 4 GiB.
         let mut memory = writer.borrow_memory(1).unwrap().unwrap();
         let start = memory.len();
         memory.resize(start + 200, 0);

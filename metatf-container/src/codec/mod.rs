@@ -100,7 +100,7 @@ static CODECS: [CodecEntry; 4] = [
         levels: (22, 3),
         with_level: Codec::Zstd,
         strength: 3,
-        most: |payload| (payload / 4 + 1) * (128 << 10), // A block of at most 128 KiB takes 4 bytes at least.
+        most: |payload| (payload / 4 + 1) * (128 << 10), // A block of up to 128 KiB takes at least 4 bytes.
         foreign: true,
         #[cfg(feature = "zstd")]
         engine: Some(zstd::ENGINE),
@@ -128,7 +128,7 @@ static CODECS: [CodecEntry; 4] = [
         levels: (9, 6),
         with_level: |level| Codec::Zlib(level.unsigned_abs()),
         strength: 2,
-        most: |payload| payload * 1040 + 64, // Deflate's least: 258 bytes in 2 bits.
+        most: |payload| payload * 1040 + 64, // The best case of Deflate: 258 bytes in 2 bits.
         foreign: false,
         #[cfg(feature = "zlib")]
         engine: Some(zlib::ENGINE),

@@ -17,7 +17,7 @@ impl Compress for ZlibEncoder {
         let made = self.0.take().filter(|(now, _)| *now == level);
         let new = || (level, flate2::Compress::new(Compression::new(level.unsigned_abs().min(9)), true));
         let zlib = &mut self.0.insert(made.unwrap_or_else(new)).1;
-        memory::reserve(out, raw.len()); // More would not be used.
+        memory::reserve(out, raw.len()); // A longer result would be discarded.
         zlib.reset();
         let status = zlib.compress_vec(raw, out, FlushCompress::Finish);
         let status = status.map_err(|_| Error::at(0, ErrorKind::Limit("zlib")))?;

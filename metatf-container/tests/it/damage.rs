@@ -161,7 +161,7 @@ fn each_rule() {
         (3, 6, 4, 6),   // codec
         (3, 7, 2, 7),   // filter
         (3, 8, 9, 8),   // flags
-        (3, 9, 9, 9),   // width of no element
+        (3, 9, 9, 9),   // width of nonexistent elements
         (3, 10, 2, 10), // class
         (3, 10, 0, 10),
         (3, 11, 2, 11),  // byte order
@@ -170,21 +170,21 @@ fn each_rule() {
         (3, 28, 4, 28),  // sequence
         (4, 28, 3, 28),
         (3, 32, 1, 32),  // base of a section's first chunk
-        (4, 32, 39, 32), // base of a later one
+        (4, 32, 39, 32), // base of a later chunk
         (3, 43, 1, 40),  // reserved
         (1, 8, 4, 8),    // a shared table without reset
-        (1, 8, 7, 8),    // and in a group
-        (1, 24, 1, 24),  // and with a group's number
+        (1, 8, 7, 8),    // a shared table in a group
+        (1, 24, 1, 24),  // a shared table with a group number
         (2, 8, 1, 8),    // a first data chunk that does not begin a group
-        (2, 8, 2, 8),    // the first of a group without reset
-        (2, 24, 1, 24),  // a first group that is not 0
+        (2, 8, 2, 8),    // the first chunk of a group without reset
+        (2, 24, 1, 24),  // a first group other than 0
         (3, 8, 0, 8),    // a section's first chunk in a group without reset
         (3, 24, 1, 24),  // another group in the middle of one
-        (6, 24, 2, 24),  // a group skipped
-        (6, 24, 0, 24),  // a group twice
+        (6, 24, 2, 24),  // a skipped group
+        (6, 24, 0, 24),  // a repeated group
         (6, 8, 1, 24),   // a group that does not begin
-        (7, 8, 5, 8),    // a shared table that was none
-        (7, 4, 3, 8),    // a table's section that is not shared
+        (7, 8, 5, 8),    // a section that becomes a shared table
+        (7, 4, 3, 8),    // a shared table's section that is no longer shared
     ];
     for &(chunk, at, value, named) in rules {
         let mut bad = good.clone();
@@ -202,7 +202,7 @@ fn each_rule() {
         assert!(!salvage.loss_report().unwrap().is_empty(), "chunk {chunk}, byte {at} = {value}");
     }
     let mut skipped = good.clone();
-    skipped[starts[5] + 5] = 200; // An unknown kind: skipped, and the index tells that it is another.
+    skipped[starts[5] + 5] = 200; // An unknown kind is skipped, but the index reveals the difference.
     seal(&mut skipped, starts[5]);
     let (parts, end) = drain(Reader::from_slice(&skipped).unwrap());
     assert_eq!((parts.len(), end.unwrap_err().place.offset), (6, good.len() as u64 - 16 - 256 + 5 * 32 + 17));
@@ -405,7 +405,7 @@ fn long_chunks() {
         bad[start + 20] ^= 1;
         assert_eq!(lens(&bad), expected);
         let mut bad = good.clone();
-        bad[start + 15] ^= 1; // Its length leads 16 MiB on.
+        bad[start + 15] ^= 1; // The length now leads 16 MiB ahead.
         assert_eq!(lens(&bad), expected);
         assert_eq!(
             lens(&[&good[..start], &good[starts.get(damaged + 2).map_or(good.len(), |s| *s)..]].concat()),
