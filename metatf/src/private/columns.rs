@@ -21,7 +21,7 @@ macro_rules! __metatf_columns {
 
         impl $columns {
             $($($(
-                #[doc = ::core::concat!("The records [`", ::core::stringify!($of), "`].")]
+                #[doc = ::core::concat!("Returns the columns of the records [`", ::core::stringify!($of), "`].")]
                 #[must_use]
                 pub fn $method(&self) -> $name<'_> {
                     $name::of(&self.0, $section)
@@ -54,7 +54,7 @@ macro_rules! __metatf_record_columns {
         $($path:literal $(($in:literal))? $kind:ident($($arg:tt)*) $(= $constant:literal)? $(~ $was:literal)*
             $(-> $leaf:literal $field:ident $type:tt)?),* $(; $($steps:tt)*)?
     }) => {
-        #[doc = ::core::concat!("Records [`", ::core::stringify!($of), "`] in columns: all values of a field side by side.")]
+        #[doc = ::core::concat!("The columns of the records [`", ::core::stringify!($of), "`]. Each field is a column of its values.")]
         #[derive(Clone, Copy, Debug, Default)]
         pub struct $name<'c> {
             /// Number of records.

@@ -59,7 +59,7 @@ pub enum Event {
     /// A comment record. It is skipped unless it is decoded.
     Comment(At),
     /// An element of a stream section. Returned only after [`RecordReader::set_all`].
-    Element(At, /** Of a shared table. */ bool),
+    Element(At, /** Whether it belongs to a shared table. */ bool),
     /// A metadata record, already applied.
     Metadata(At, Metadata),
     /// A `section` record (version 0), which ends the section of `At` and starts the section with this number.
