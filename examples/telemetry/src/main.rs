@@ -95,7 +95,7 @@ fn show() -> Result<()> {
     telemetry.finish()?;
 
     let (given, back, dropped) = count(&path)?;
-    println!("{given} blocks were given out, {back} came back; {dropped} events were dropped");
+    println!("{given} blocks were allocated, {back} were freed; {dropped} events were dropped");
     println!("the trace has {} bytes", std::fs::metadata(&path)?.len());
     assert_eq!(dropped, 0, "threads wait for the drain");
     if cfg!(feature = "without-objects") {

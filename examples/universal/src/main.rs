@@ -43,7 +43,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let folder = std::env::temp_dir().join(format!("example-universal-{}", std::process::id()));
     std::fs::create_dir_all(&folder)?;
     let path = folder.join("doors.mtf");
-    let path = path.to_str().ok_or("the folder's name is not UTF-8")?;
+    let path = path.to_str().ok_or("the directory's name is not UTF-8")?;
     write(path)?;
     let counts = count(path)?;
     assert_eq!(counts, BTreeMap::from([("closed".to_owned(), 1), ("opened".to_owned(), 2)]));
