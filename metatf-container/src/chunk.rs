@@ -166,7 +166,7 @@ impl ChunkHeader {
             return wrong(at::FILTER, "the chunk's filter", self.filter.into(), expected);
         }
         if self.flags & !(RESET | GROUP | SHARED) != 0 {
-            return wrong(at::FLAGS, "the chunk's flags", self.flags.into(), "bits 0 to 2 only");
+            return wrong(at::FLAGS, "the chunk's flags", self.flags.into(), "only bits 0 to 2");
         }
         if self.filter == TRANSPOSE && self.width == 0 {
             return wrong(at::WIDTH, "the chunk's width", 0, "the element size the filter needs");
@@ -181,10 +181,10 @@ impl ChunkHeader {
         if self.has_filtered_len() {
             self.check_filtered_len(start)?;
         } else if self.filtered_len != 0 {
-            let expected = "0 but for filters 2 and 3";
+            let expected = "0 except for filters 2 and 3";
             return wrong(at::FILTERED_LEN, "the chunk's filtered_len", self.filtered_len.into(), expected);
         } else if self.codec == codec::STORED && self.raw_len != self.stored_len {
-            return wrong(at::RAW_LEN, "the chunk's raw_len", self.raw_len.into(), "stored_len, where stored");
+            return wrong(at::RAW_LEN, "the chunk's raw_len", self.raw_len.into(), "stored_len for stored content");
         }
         if self.filter == TRANSPOSE && !self.raw_len.is_multiple_of(self.width.into()) {
             let expected = "a multiple of the filter's element size";
@@ -201,7 +201,7 @@ impl ChunkHeader {
     fn check_filtered_len(&self, start: u64) -> Result<()> {
         let found = self.filtered_len;
         if found == 0 {
-            let (what, expected) = ("the chunk's filter", "0 or 1, where filtered_len is 0");
+            let (what, expected) = ("the chunk's filter", "0 or 1 if filtered_len is 0");
             let kind = ErrorKind::Invalid { what, found: self.filter.into(), expected };
             return Err(Error::at(start + at::FILTER, kind));
         }
@@ -212,7 +212,7 @@ impl ChunkHeader {
         if stored && long_enough && found as usize <= MAX_RAW_LEN {
             return Ok(());
         }
-        let expected = "the length of what the codec gives: at least raw_len / 255, at most 64 MiB";
+        let expected = "the length of the codec's output, from raw_len / 255 to 64 MiB";
         let what = "the chunk's filtered_len";
         Err(Error::at(start + at::FILTERED_LEN, ErrorKind::Invalid { what, found: found.into(), expected }))
     }
@@ -226,7 +226,7 @@ impl ChunkHeader {
         ];
         for (at, what, found) in zero {
             if found != 0 {
-                let expected = "0 in a chunk that is not data";
+                let expected = "0 in a chunk other than data";
                 return Err(Error::at(start + at, ErrorKind::Invalid { what, found, expected }));
             }
         }

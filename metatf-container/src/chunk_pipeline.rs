@@ -229,7 +229,7 @@ impl PipelinedChunk {
             raw: Vec::new(),
             element: 0,
             ends: Vec::new(),
-            encoded: Err(Error::at(0, ErrorKind::Usage("a chunk that was not encoded"))),
+            encoded: Err(Error::at(0, ErrorKind::Usage("the chunk was not encoded"))),
             packed: Vec::new(),
         }
     }

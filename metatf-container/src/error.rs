@@ -232,20 +232,20 @@ pub enum MetadataRule {
 impl fmt::Display for MetadataRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::UnknownTag => "it names a tag that is not declared here",
-            Self::NotChangeable => "`section` and `metadata` cannot change",
-            Self::NoField => "the record has no field of this number",
+            Self::UnknownTag => "it names a tag that is not declared in this section",
+            Self::NotChangeable => "it names `section` or `metadata`, which cannot be changed",
+            Self::NoField => "the record has no field with this number",
             Self::NotSettable => "the field is a tag, a constant or a byte array",
-            Self::Width => "a width over 8",
-            Self::SectionNumber => "it refers to a section over 255",
-            Self::OffsetTarget => "sectionOffset to a section that is not a stream section",
-            Self::StrideTarget => "sectionStride to a section that is not a stream section of one numeric leaf",
-            Self::Stride => "sectionStride with a stride under 1",
+            Self::Width => "the width exceeds 8",
+            Self::SectionNumber => "the section number exceeds 255",
+            Self::OffsetTarget => "sectionOffset requires a stream section",
+            Self::StrideTarget => "sectionStride requires a stream section with a single numeric leaf",
+            Self::Stride => "the stride of sectionStride must be at least 1",
             Self::Reference => "a baseOffset reference can only be declared in the DTD",
             Self::Predicted => "a predicted field can only be declared in the DTD",
-            Self::NoWidth => "the interpretation stores bytes, and the field never had a width",
-            Self::ValueWidth => "a value width over 8",
-            Self::ValueOverflow => "a value that does not fit the width its property gives",
+            Self::NoWidth => "the interpretation stores bytes, but the field never had a width",
+            Self::ValueWidth => "the value width exceeds 8",
+            Self::ValueOverflow => "the value does not fit in the width specified by its property",
         })
     }
 }
@@ -294,37 +294,39 @@ impl fmt::Display for ErrorKind {
             }
             Self::Invalid { what, found, expected } => write!(f, "{what} is {found}, expected {expected}"),
             Self::UnknownFeatures(features) => {
-                write!(f, "the trace needs {features}, which this version of the program does not have")
+                write!(f, "the trace needs {features}, which this version of the program does not support")
             }
             Self::Truncated(what) => write!(f, "{TRUNCATED} {what}"),
             Self::UnknownTag(tag) => write!(f, "tag {tag} is not declared in this section"),
-            Self::TagTaken(tag) => write!(f, "tag {tag} is that of another record of this section"),
+            Self::TagTaken(tag) => write!(f, "tag {tag} belongs to another record of this section"),
             Self::UnknownSection(n) => write!(f, "the format has no section {n}"),
-            Self::NotConstant { found, expected } => write!(f, "the value is {found}, the constant is {expected}"),
-            Self::NotCount { found, expected } => {
-                write!(f, "the record has {found} items here, the expression that counts them gives {expected}")
+            Self::NotConstant { found, expected } => {
+                write!(f, "the value is {found}, expected the constant {expected}")
             }
-            Self::NoEnd(end) => write!(f, "up to 65,535 bytes end at a byte {end} and have none inside"),
-            Self::Length(n) => write!(f, "{n} bytes are asked for, more than the section has left"),
-            Self::Expression => write!(f, "the expression goes below 0 or over 2^64-1, or divides by 0"),
+            Self::NotCount { found, expected } => {
+                write!(f, "the record has {found} items, but their count expression yields {expected}")
+            }
+            Self::NoEnd(end) => write!(f, "up to 65,535 bytes must end at a byte {end} and contain no other such byte"),
+            Self::Length(n) => write!(f, "{n} bytes are required, more than the section has left"),
+            Self::Expression => write!(f, "the expression is negative, exceeds 2^64-1, or divides by 0"),
             Self::TooManyItems(n) => {
-                write!(f, "{n} repeated items, over 65,536 more than the bytes the record stores")
+                write!(f, "{n} repeated items, over 65,536 more than the number of bytes in the record")
             }
             Self::NoElement { section, index } => write!(f, "stream section {section} has no element {index}"),
-            Self::NoCandidate(code) => write!(f, "code {code} names no candidate of the model"),
+            Self::NoCandidate(code) => write!(f, "the model has no candidate for code {code}"),
             Self::NoOffset { section, offset } => write!(f, "section {section} has no element at offset {offset}"),
             Self::Metadata(rule) => write!(f, "metadata record: {rule}"),
-            Self::Checksum => write!(f, "the CRC-32C does not hold"),
-            Self::Codec(n) => write!(f, "codec {n} is not known"),
+            Self::Checksum => write!(f, "CRC-32C mismatch"),
+            Self::Codec(n) => write!(f, "unknown codec {n}"),
             Self::MissingCodec(name) => {
-                write!(f, "{name} is needed; this program was built without the feature `{name}`")
+                write!(f, "{name} is required, but this program was built without the feature `{name}`")
             }
-            Self::Decompress(why) => write!(f, "the payload does not decompress: {why}"),
+            Self::Decompress(why) => write!(f, "cannot decompress the payload: {why}"),
             Self::RecordCount { declared, found } => {
-                write!(f, "the chunk declares {declared} records, it holds {found}")
+                write!(f, "the chunk declares {declared} records, but contains {found}")
             }
-            Self::DoesNotFit { value, width } => write!(f, "the value {value} does not fit {width} bytes"),
-            Self::Mismatch(why) => write!(f, "the trace's DTD does not fit the reader's: {why}"),
+            Self::DoesNotFit { value, width } => write!(f, "the value {value} does not fit in {width} bytes"),
+            Self::Mismatch(why) => write!(f, "the trace's DTD does not match the reader's: {why}"),
             Self::Limit(what) => write!(f, "limit reached: {what}"),
             Self::Usage(why) => write!(f, "{why}"),
             Self::Dtd(why) => write!(f, "{why}"),
@@ -382,7 +384,7 @@ mod tests {
     #[test]
     fn debug_is_a_sentence() {
         let error = Error::at(52, ErrorKind::Checksum);
-        assert_eq!(format!("{error:?}"), "offset 52: the CRC-32C does not hold");
+        assert_eq!(format!("{error:?}"), "offset 52: CRC-32C mismatch");
     }
 
     #[test]
@@ -401,6 +403,6 @@ mod tests {
         let usage = ErrorKind::Usage("not a stream section");
         assert_eq!(Error::at(0, usage).to_string(), "not a stream section");
         assert_eq!(Error::at(9, usage).to_string(), "offset 9: not a stream section");
-        assert_eq!(Error::at(0, ErrorKind::Checksum).to_string(), "offset 0: the CRC-32C does not hold");
+        assert_eq!(Error::at(0, ErrorKind::Checksum).to_string(), "offset 0: CRC-32C mismatch");
     }
 }

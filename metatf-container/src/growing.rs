@@ -73,7 +73,7 @@ impl Read for GrowingFile {
                 return Ok(read);
             }
             if at > length {
-                return Err(io::Error::other("the file became shorter while it was read"));
+                return Err(io::Error::other("the file was truncated while it was being read"));
             }
             std::thread::sleep(LOOK);
         }

@@ -217,7 +217,7 @@ impl Header {
         let table = nsections.checked_mul(3 * int as u64);
         let len = table.and_then(|table| table.checked_add(names_end as u64));
         let (Some(table), Some(len)) = (table, len) else {
-            return Err(invalid(INTS_AT, "nsections", nsections, "a table that fits the file"));
+            return Err(invalid(INTS_AT, "nsections", nsections, "a table that fits in the file"));
         };
         if version == 1 && nsections != 0 {
             return Err(invalid(INTS_AT, "nsections", nsections, "0 in version 1"));
@@ -231,7 +231,7 @@ impl Header {
             return Err(Error::at(first, ErrorKind::UnknownFeatures(features)));
         }
         if start < len {
-            return Err(invalid(INTS_AT + int, "start", start, "an offset behind the header"));
+            return Err(invalid(INTS_AT + int, "start", start, "an offset after the header"));
         }
         let dtd_url = String::from_utf8_lossy(url).into_owned();
         Ok((Self { class, order, version, start, nrecords, dtd_url, sections: Vec::new(), len }, table))
@@ -247,7 +247,7 @@ impl Header {
             return Err(Error::at(file.len() as u64, ErrorKind::Truncated("the section table")));
         };
         if self.start > file.len() as u64 {
-            return Err(invalid(INTS_AT + int, "start", self.start, "an offset in the file"));
+            return Err(invalid(INTS_AT + int, "start", self.start, "an offset inside the file"));
         }
         let mut entry_offset = table_at;
         self.sections.reserve(table.len() / (3 * int));
@@ -323,7 +323,7 @@ mod tests {
             (error.place.offset, error.kind.to_string())
         };
         let needs =
-            |features: &str| format!("the trace needs {features}, which this version of the program does not have");
+            |features: &str| format!("the trace needs {features}, which this version of the program does not support");
         let pad = [0, 2, 0, 0, 0, 0, 0, 0];
         assert_eq!(message(pad, &[b"pages"]), (9, needs("the feature \"pages\" (9)")));
         let long = [b'a'; 31];

@@ -116,7 +116,7 @@ impl ChunkInfo {
     /// Checks an entry against the actual chunk. `entry_at` is the offset of the entry.
     pub(crate) fn check(&self, real: &Self, entry_at: u64) -> Result<()> {
         let Some((at, what, found)) = self.difference(real) else { return Ok(()) };
-        Err(Error::at(entry_at + at, ErrorKind::Invalid { what, found, expected: "what the chunk's header says" }))
+        Err(Error::at(entry_at + at, ErrorKind::Invalid { what, found, expected: "the value in the chunk's header" }))
     }
 }
 
@@ -181,8 +181,8 @@ pub(crate) fn check_footer(rest: &[u8], start: u64, index: u64) -> Result<bool> 
         return wrong(0, "the footer's offset", found, "the offset of the index chunk");
     }
     if !more.is_empty() {
-        let expected = "nothing: the footer is the last 16 bytes of the file";
-        return wrong(0, "what follows the footer", more.len() as u64, expected);
+        let expected = "0, because the footer is the last 16 bytes of the file";
+        return wrong(0, "the number of bytes after the footer", more.len() as u64, expected);
     }
     Ok(true)
 }

@@ -96,10 +96,10 @@ impl fmt::Display for Loss {
             LossCause::Missing { first, chunks } => {
                 write!(f, "chunks {first} to {} are missing", first.saturating_add(chunks) - 1)?;
             }
-            LossCause::StateLost => write!(f, "a whole chunk whose state was not reset since the damage")?,
-            LossCause::Dependent => write!(f, "a whole chunk that needs what is lost")?,
-            LossCause::Content(error) => write!(f, "a chunk that is wrong ({error})")?,
-            LossCause::Repeated => write!(f, "a chunk with a sequence number that was there before")?,
+            LossCause::StateLost => write!(f, "an intact chunk whose state has not been reset since the corruption")?,
+            LossCause::Dependent => write!(f, "an intact chunk that depends on lost data")?,
+            LossCause::Content(error) => write!(f, "an invalid chunk ({error})")?,
+            LossCause::Repeated => write!(f, "a chunk with a repeated sequence number")?,
         }
         if let Some(section) = self.section {
             write!(f, ", section {section}")?;
@@ -123,7 +123,7 @@ impl fmt::Display for LossReport {
         match self.records_lost() {
             Some(1) => write!(f, "1 record or stream element lost"),
             Some(n) => write!(f, "{n} records and stream elements lost"),
-            None => write!(f, "how many records were lost in all is not known"),
+            None => write!(f, "the total number of lost records is unknown"),
         }
     }
 }

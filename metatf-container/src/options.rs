@@ -194,7 +194,7 @@ impl WriteOptions {
     /// Returns the file header without a section table.
     pub(crate) fn header(&self, version: u8) -> Result<Header> {
         if self.dtd_url.len() > 255 {
-            return Err(Error::at(0, ErrorKind::Limit("the DTD's URL has at most 255 bytes")));
+            return Err(Error::at(0, ErrorKind::Limit("255 bytes for the DTD's URL")));
         }
         let len = (super::header::INTS_AT + 3 * self.class.int_size() + self.dtd_url.len()) as u64;
         Ok(Header {

@@ -70,11 +70,11 @@ impl Sequence {
             Err(Error::at(start + at, ErrorKind::Invalid { what, found, expected }))
         };
         if u64::from(header.sequence) != self.next {
-            let expected = "one more than the chunk's before it (from 0)";
+            let expected = "one more than that of the preceding chunk, starting from 0";
             return wrong(at::SEQUENCE, "the chunk's sequence", header.sequence.into(), expected);
         }
         if header.kind == chunk::DTD && self.next != 0 {
-            return wrong(at::KIND, "the chunk's kind", header.kind.into(), "the DTD source as the first chunk only");
+            return wrong(at::KIND, "the chunk's kind", header.kind.into(), "the DTD source only in the first chunk");
         }
         if header.kind != chunk::DATA {
             return Ok(());
@@ -82,7 +82,7 @@ impl Sequence {
         let section = &self.sections[usize::from(header.section)];
         let shared = header.has(SHARED);
         if shared && (!header.has(RESET) || header.has(GROUP)) {
-            let expected = "bits 0 and 2 and not 1 for a shared table";
+            let expected = "bits 0 and 2, but not bit 1, for a shared table";
             return wrong(at::FLAGS, "the chunk's flags", header.flags.into(), expected);
         }
         if section.shared.is_some_and(|before| before != shared) {
@@ -115,20 +115,20 @@ impl Sequence {
         let begins = header.has(GROUP);
         match self.group {
             _ if begins && !header.has(RESET) => {
-                return flags("bit 0 where bit 1 is: each section's first chunk in a group resets");
+                return flags("bit 0 along with bit 1: each section's first chunk in a group resets");
             }
             None if self.loose => {}
             None if !begins => return flags("bit 1: the first data chunk begins a group"),
             None if header.group != 0 => return number("0 for the first group"),
             None => {}
             Some(now) if begins && !self.loose && header.group.checked_sub(1) != Some(now) => {
-                return number("one more than the group before it");
+                return number("one more than the preceding group");
             }
             Some(now) if begins && self.loose && header.group <= now => {
-                return number("more than the group before it");
+                return number("more than the preceding group");
             }
             Some(now) if !begins && (header.group < now || header.group > now && !self.loose) => {
-                return number("the group of the chunk before it, as flag bit 1 is not set");
+                return number("the group of the preceding chunk, because flag bit 1 is not set");
             }
             Some(_) => {}
         }

@@ -48,7 +48,7 @@ impl Reader<'_> {
             _ => return Err(usage("reading can only begin at the first chunk of a group")),
         };
         if self.salvage.is_some() {
-            return Err(usage("salvage reads in file order"));
+            return Err(usage("salvaging requires reading in file order"));
         }
         if let Body::Chunks(chunks) = &mut self.body {
             chunks.pos = pos.unwrap_or(self.header.start);
@@ -121,7 +121,7 @@ impl Reader<'_> {
         header.check(start, &self.header)?;
         if ChunkInfo::of(&header, start) != info || u64::from(header.sequence) != n as u64 {
             let what = "the chunk's number in the index";
-            let expected = "an entry that agrees with it";
+            let expected = "an entry that matches it";
             return Err(Error::at(start, ErrorKind::Invalid { what, found: n as u64, expected }));
         }
         let Body::Chunks(chunks) = &mut self.body else { return Err(usage("only version 1 has chunks")) };
@@ -169,7 +169,7 @@ fn end_of_chunk(chunk: &ChunkInfo) -> u64 {
 /// contiguous from the header to the index.
 fn listed(source: &mut Source<'_>, file: &Header) -> Result<Option<Vec<ChunkInfo>>> {
     let Some(len) = source.len() else {
-        return Err(usage("a stream is read in file order"));
+        return Err(usage("a stream can only be read in file order"));
     };
     let Some(footer_at) = len.checked_sub(index::FOOTER as u64) else { return Ok(None) };
     let footer = source.view(footer_at, index::FOOTER)?;
@@ -205,7 +205,7 @@ fn walked(source: &mut Source<'_>, file: &Header) -> Result<Vec<ChunkInfo>> {
             return Ok(chunks);
         }
         let Some(header) = ChunkHeader::parse(head) else {
-            let kind = ErrorKind::Invalid { what: "the chunk's sync", found: 0, expected: "a whole chunk header" };
+            let kind = ErrorKind::Invalid { what: "the chunk's sync", found: 0, expected: "a complete chunk header" };
             return Err(Error::at(at, kind));
         };
         if header.kind == chunk::INDEX {

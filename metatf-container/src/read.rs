@@ -252,7 +252,7 @@ impl<'a> Reader<'a> {
                 let at = header.len;
                 match chunk::probe(&mut source, at)? {
                     Probe::Whole(first) if first.sequence == 0 => {
-                        let expected = "1, as chunks follow the header";
+                        let expected = "1, because chunks follow the header";
                         Error::at(7, ErrorKind::Invalid { what: "version (pad[0])", found: 0, expected })
                     }
                     _ => return Self::start_v0(source, header, table_len),

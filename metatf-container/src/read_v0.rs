@@ -53,7 +53,7 @@ impl Extents {
         let Some(entry) = file.sections.get(self.next) else {
             if self.pos < bytes.len() as u64 {
                 let found = bytes.len() as u64 - self.pos;
-                let what = "what follows the last extent";
+                let what = "the number of bytes after the last extent";
                 return Err(Error::at(self.pos, ErrorKind::Invalid { what, found, expected: "nothing" }));
             }
             return Ok(None);
@@ -93,7 +93,7 @@ impl Extents {
         let tag = file.order.read(tag);
         if tag != u64::from(self.section_tag) {
             let what = "the tag before an extent";
-            let kind = ErrorKind::Invalid { what, found: tag, expected: "that of the extent's section record" };
+            let kind = ErrorKind::Invalid { what, found: tag, expected: "the tag of the extent's section record" };
             return Err(Error::at(self.pos, kind));
         }
         if number != entry.number {
@@ -116,7 +116,7 @@ fn end_in_file(file: &Header, entry: &SectionEntry, bytes: &[u8]) -> Result<u64>
     let end = entry.start.checked_add(entry.size).filter(|end| *end <= bytes.len() as u64);
     end.ok_or_else(|| {
         let at = entry.entry_offset + 2 * file.class.int_size() as u64;
-        let expected = "an extent that ends in the file";
+        let expected = "an extent that ends inside the file";
         Error::at(at, ErrorKind::Invalid { what: "sh_size", found: entry.size, expected })
     })
 }
@@ -154,23 +154,23 @@ fn check_table(file: &Header, record_len: u64, file_len: u64) -> Result<()> {
         let wrong =
             |expected| Err(Error::at(start_at, ErrorKind::Invalid { what: "sh_start", found: entry.start, expected }));
         if entry.start > file_len {
-            return wrong("an offset in the file");
+            return wrong("an offset inside the file");
         }
         if entry.start.checked_add(entry.size).is_none() {
             let what = "sh_size";
-            let kind = ErrorKind::Invalid { what, found: entry.size, expected: "an extent that ends in the file" };
+            let kind = ErrorKind::Invalid { what, found: entry.size, expected: "an extent that ends inside the file" };
             return Err(Error::at(start_at + int, kind));
         }
         if entry.number == 0 {
             if n != 0 {
-                return wrong("a section's: an entry 0 is only the first");
+                return wrong("a section number: only the first entry can be 0");
             }
             if entry.start != file.start {
-                return wrong("the header's start, for entry 0");
+                return wrong("the header's start for entry 0");
             }
         } else {
             let Some(record) = entry.start.checked_sub(record_len).filter(|record| *record >= pos) else {
-                return wrong("an offset behind the extent before it and a section record");
+                return wrong("an offset after the preceding extent and a section record");
             };
             if record > pos && n > 0 {
                 let what = "the number of bytes between two extents";

@@ -132,7 +132,7 @@ impl Chunks {
             return Ok(());
         }
         let what = "the chunk's number in the index";
-        let kind = ErrorKind::Invalid { what, found: self.sequence.next(), expected: "an entry that agrees with it" };
+        let kind = ErrorKind::Invalid { what, found: self.sequence.next(), expected: "an entry that matches it" };
         Err(Error::at(start, kind))
     }
 

@@ -20,7 +20,7 @@ pub(crate) fn restore(filtered: &[u8], split: bool, out: &mut [u8]) -> Result<()
     let (lengths, single) = lengths.split_at(repeated);
     let mut singles = Singles { lengths: single.iter(), columns, next: column_starts(lengths, single), suffix: 0 };
     let mut dictionary = Dictionary::read(lengths, &mut singles).ok_or("entries without bytes")?;
-    let (first, rest) = rest.split_at_checked(tokens).ok_or("fewer tokens than there should be")?;
+    let (first, rest) = rest.split_at_checked(tokens).ok_or("too few tokens")?;
     if !split {
         let tokens = Tokens { repeated, ones: ones(repeated), first, second: rest };
         return expand::<false>(&mut dictionary, &mut singles, &tokens, &[], out);
@@ -88,8 +88,7 @@ fn expand<const SPLIT: bool>(
         let suffix = if SPLIT { dictionary.next_suffix(entry, suffixes) } else { None };
         let bytes = dictionary.entry(entry).ok_or("an unknown token")?;
         let all = bytes.iter().chain(suffix);
-        let place =
-            out.get_mut(at..at + bytes.len() + usize::from(SPLIT)).ok_or("more content than there should be")?;
+        let place = out.get_mut(at..at + bytes.len() + usize::from(SPLIT)).ok_or("too much content")?;
         at += place.len();
         for (place, byte) in place.iter_mut().zip(all) {
             *place = *byte;
@@ -97,7 +96,7 @@ fn expand<const SPLIT: bool>(
     }
     match (at == out.len(), second.next(), singles.lengths.len() == 0) {
         (true, None, true) => Ok(()),
-        (false, ..) => Err("less content than there should be"),
+        (false, ..) => Err("too little content"),
         _ => Err("entries or tokens left over"),
     }
 }
@@ -126,9 +125,9 @@ impl Singles<'_> {
     /// Stores the next entry and its suffix at the start of `out` and returns the number of bytes.
     #[inline(always)]
     fn put<const SPLIT: bool>(&mut self, out: &mut [u8], suffixes: &[u8]) -> Result<usize, &'static str> {
-        let length = usize::from(*self.lengths.next().ok_or("more single entries than there are")?);
-        let place = out.get_mut(..length + usize::from(SPLIT)).ok_or("more content than there should be")?;
-        let (entry, suffix) = place.split_at_mut_checked(length).ok_or("more content than there should be")?;
+        let length = usize::from(*self.lengths.next().ok_or("too many single entries")?);
+        let place = out.get_mut(..length + usize::from(SPLIT)).ok_or("too much content")?;
+        let (entry, suffix) = place.split_at_mut_checked(length).ok_or("too much content")?;
         self.take(entry).ok_or("entries without bytes")?;
         if let (Some(place), Some(byte)) = (suffix.first_mut(), suffixes.get(self.suffix)) {
             *place = *byte;
@@ -249,12 +248,12 @@ fn column_starts(repeated: &[u8], single: &[u8]) -> [usize; 256] {
 fn read_number(bytes: &mut &[u8]) -> Result<usize, &'static str> {
     let mut number = 0_usize;
     for shift in (0..35).step_by(7) {
-        let (&byte, rest) = bytes.split_first().ok_or("it ends in a number")?;
+        let (&byte, rest) = bytes.split_first().ok_or("truncated number")?;
         *bytes = rest;
         number |= usize::from(byte & 0x7F) << shift;
         if byte < 0x80 {
             return Ok(number);
         }
     }
-    Err("a number over 2^35")
+    Err("a number greater than 2^35")
 }

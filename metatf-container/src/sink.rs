@@ -10,11 +10,11 @@ use std::io::{self, BufWriter, Cursor, Seek, SeekFrom, Write};
 /// [`Seekable`] and [`Forward`] turn any other writer into a sink. A file opened in append mode writes all data at its
 /// end, so it must be wrapped in [`Forward`].
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no sink of a trace as it is",
+    message = "`{Self}` cannot be used as a trace sink directly",
     label = "not a `Sink`",
-    note = "a writer that takes bytes in order, such as a socket behind a buffer: `metatf::container::Forward(writer)`",
-    note = "a writer that can also seek: `metatf::container::Seekable(writer)`",
-    note = "any writer in a box: `Box<dyn Write + Send>`"
+    note = "for a writer that accepts bytes only in order, such as a buffered socket: `metatf::container::Forward(writer)`",
+    note = "for a writer that can also seek: `metatf::container::Seekable(writer)`",
+    note = "for any boxed writer: `Box<dyn Write + Send>`"
 )]
 pub trait Sink: Write {
     /// Returns the position of the next byte if bytes from there on can be overwritten later.

@@ -58,9 +58,11 @@ impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotClosed => {
-                write!(f, "the trace has no footer: it was not closed, records may be missing at its end")
+                write!(f, "the trace has no footer: it was not closed, so records may be missing at its end")
             }
-            Self::Records { declared, found } => write!(f, "the header says {declared} records, there are {found}"),
+            Self::Records { declared, found } => {
+                write!(f, "the header declares {declared} records, but the trace contains {found}")
+            }
         }
     }
 }

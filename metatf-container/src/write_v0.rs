@@ -143,7 +143,7 @@ impl<W: Sink> ExtentWriter<W> {
                 self.header.order.write(self.section_tag.into(), self.tag_width.into(), &mut record);
                 record.push(section);
             } else if self.global_len > 0 || !self.extents.is_empty() {
-                return Err(Error::at(0, ErrorKind::Usage("a raw stream holds records of one section")));
+                return Err(Error::at(0, ErrorKind::Usage("a raw stream can contain records of only one section")));
             }
             self.extents.push((section, self.len + record.len() as u64, 0));
         }
@@ -245,12 +245,12 @@ impl<W: Sink> ExtentWriter<W> {
             Placement::Spooled { global, .. } => global.write_all(content)?,
             Placement::Through | Placement::Raw if self.extents.is_empty() => self.sink.write_all(content)?,
             Placement::Raw | Placement::RawAround { .. } => {
-                return Err(Error::at(0, ErrorKind::Usage("a raw stream holds records of one section")));
+                return Err(Error::at(0, ErrorKind::Usage("a raw stream can contain records of only one section")));
             }
             Placement::Through | Placement::InPlace(_) => {
                 return Err(Error::at(
                     0,
-                    ErrorKind::Usage("without a table the global part comes before the sections"),
+                    ErrorKind::Usage("without a table, the global part must precede the sections"),
                 ));
             }
         }

@@ -109,7 +109,7 @@ impl<S: Sink> ChunkWriter<S> {
     /// As for [`data`](Self::data).
     pub fn data_records(&mut self, spec: ChunkSpec, raw: &[u8], ends: &[u32]) -> Result<()> {
         if ends.last().is_some_and(|&end| end as usize != raw.len()) || !ends.is_sorted() {
-            return Err(Error::at(self.pos, ErrorKind::Usage("records that do not end where their chunk does")));
+            return Err(Error::at(self.pos, ErrorKind::Usage("the last record must end at the end of its chunk")));
         }
         let header = self.data_header(spec)?;
         let element = if spec.width > 0 { spec.width } else { spec.element };
@@ -123,7 +123,7 @@ impl<S: Sink> ChunkWriter<S> {
     /// Returns the header of a data chunk with the fields that describe its content.
     fn data_header(&self, spec: ChunkSpec) -> Result<ChunkHeader> {
         if spec.shared && (spec.group_start || !spec.reset || spec.group != 0) || spec.group_start && !spec.reset {
-            return Err(Error::at(self.pos, ErrorKind::Usage("a chunk's flags do not go together")));
+            return Err(Error::at(self.pos, ErrorKind::Usage("the chunk's flags contradict each other")));
         }
         let flag = |on: bool, bit: u8| if on { bit } else { 0 };
         Ok(ChunkHeader {
@@ -175,7 +175,7 @@ impl<S: Sink> ChunkWriter<S> {
     /// Writes the header of a chunk in borrowed memory.
     fn head_in_place(&mut self, spec: ChunkSpec, memory: &mut [u8], start: usize) -> Result<()> {
         let header = self.data_header(spec)?;
-        let nothing = Error::at(self.pos, ErrorKind::Usage("memory that was not borrowed"));
+        let nothing = Error::at(self.pos, ErrorKind::Usage("the memory was not borrowed"));
         let (head, payload) = memory.split_at_mut_checked(start).ok_or(nothing)?;
         let header = ChunkHeader { raw_len: self.raw_len(payload)?, ..header };
         let header = self.complete(header, &Encoded::plain(payload), 0, payload)?;

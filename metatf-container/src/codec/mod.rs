@@ -231,7 +231,7 @@ impl FromStr for Codec {
         match level.map(str::parse) {
             None => Ok((entry.with_level)(default)),
             Some(Ok(level)) if (0..=most).contains(&level) => Ok((entry.with_level)(level)),
-            Some(_) => Err(format!("the level is 0 to {most}")),
+            Some(_) => Err(format!("the level must be from 0 to {most}")),
         }
     }
 }
@@ -269,8 +269,8 @@ mod tests {
         assert_eq!("zstd".parse(), Ok(Codec::Zstd(3)));
         assert_eq!("zstd:19".parse(), Ok(Codec::Zstd(19)));
         assert_eq!("zlib:0".parse(), Ok(Codec::Zlib(0)));
-        assert_eq!("zlib:10".parse::<Codec>(), Err("the level is 0 to 9".to_owned()));
-        assert_eq!("zstd:x".parse::<Codec>(), Err("the level is 0 to 22".to_owned()));
+        assert_eq!("zlib:10".parse::<Codec>(), Err("the level must be from 0 to 9".to_owned()));
+        assert_eq!("zstd:x".parse::<Codec>(), Err("the level must be from 0 to 22".to_owned()));
         for wrong in ["lz4:1", "stored:0", "brotli", ""] {
             let all = "one of stored, zstd:LEVEL, zstd, lz4, zlib:LEVEL, zlib";
             assert_eq!(wrong.parse::<Codec>(), Err(all.to_owned()));

@@ -28,14 +28,14 @@ impl Compress for ZlibEncoder {
 impl Decompress for flate2::Decompress {
     fn decompress(&mut self, payload: &[u8], out: &mut [u8]) -> Result<(), Failure> {
         self.reset(true);
-        let damaged = Failure::Payload("the zlib stream is damaged");
+        let damaged = Failure::Payload("the zlib stream is corrupt");
         let status = flate2::Decompress::decompress(self, payload, out, FlushDecompress::Finish);
         let status = status.map_err(|_| damaged)?;
         let filled = self.total_out() == out.len() as u64;
         let mut used = self.total_in();
         if status != Status::StreamEnd {
             if !filled {
-                return Err(Failure::Payload("the zlib stream is cut short"));
+                return Err(Failure::Payload("the zlib stream is truncated"));
             }
             // All bytes have been produced, but the checksum must still be read. A one-byte buffer distinguishes it
             // from further data.
@@ -50,7 +50,7 @@ impl Decompress for flate2::Decompress {
             return Err(Failure::Length);
         }
         if used != payload.len() as u64 {
-            return Err(Failure::Payload("there are bytes after the zlib stream"));
+            return Err(Failure::Payload("excess bytes follow the zlib stream"));
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ pub(super) const ENGINE: Engine = Engine {
     compress: Some(|| Box::new(ZstdEncoder(None))),
     decompress: || match DCtx::try_create() {
         Some(context) => Ok(Box::new(context)),
-        None => Err(Failure::Payload("there is no memory for zstd")),
+        None => Err(Failure::Payload("out of memory for zstd")),
     },
 };
 
@@ -36,8 +36,8 @@ impl Decompress for DCtx<'static> {
     fn decompress(&mut self, payload: &[u8], out: &mut [u8]) -> Result<(), Failure> {
         match zstd_safe::find_frame_compressed_size(payload) {
             Ok(n) if n == payload.len() => {}
-            Ok(_) => return Err(Failure::Payload("there are bytes after the zstd frame")),
-            Err(_) => return Err(Failure::Payload("it is not a zstd frame")),
+            Ok(_) => return Err(Failure::Payload("excess bytes follow the zstd frame")),
+            Err(_) => return Err(Failure::Payload("not a zstd frame")),
         }
         let announced = zstd_safe::get_frame_content_size(payload).ok().flatten();
         if announced.is_some_and(|n| n != out.len() as u64) {
@@ -48,7 +48,7 @@ impl Decompress for DCtx<'static> {
         match DCtx::decompress(self, out, payload) {
             Ok(n) if n == out.len() => Ok(()),
             Ok(_) | Err(TOO_SMALL) => Err(Failure::Length),
-            Err(_) => Err(Failure::Payload("the zstd frame is damaged")),
+            Err(_) => Err(Failure::Payload("the zstd frame is corrupt")),
         }
     }
 }

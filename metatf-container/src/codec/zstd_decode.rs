@@ -10,7 +10,7 @@ const WINDOW: usize = 8 << 20;
 /// Number of bytes to decompress before they are copied out.
 const STEP: usize = 128 << 10;
 
-const DAMAGED: Failure = Failure::Payload("the zstd frame is damaged");
+const DAMAGED: Failure = Failure::Payload("the zstd frame is corrupt");
 
 #[cfg(not(feature = "zstd"))]
 pub(super) const ENGINE: super::Engine =
@@ -22,9 +22,9 @@ impl Decompress for FrameDecoder {
         self.set_max_window_size(out.len().max(WINDOW) as u64);
         self.init(&mut rest).map_err(|error| match error {
             FrameDecoderError::WindowSizeTooBig { .. } => {
-                Failure::Payload("the window of the zstd frame is larger than 8 MiB and than its content")
+                Failure::Payload("the window of the zstd frame exceeds both 8 MiB and its content")
             }
-            _ => Failure::Payload("it is not a zstd frame"),
+            _ => Failure::Payload("not a zstd frame"),
         })?;
         let mut filled = 0;
         while !self.is_finished() {
@@ -38,7 +38,7 @@ impl Decompress for FrameDecoder {
             }
         }
         if !rest.is_empty() {
-            return Err(Failure::Payload("there are bytes after the zstd frame"));
+            return Err(Failure::Payload("excess bytes follow the zstd frame"));
         }
         if self.get_checksum_from_data().is_some_and(|sum| self.get_calculated_checksum() != Some(sum)) {
             return Err(DAMAGED);

@@ -88,9 +88,9 @@ impl Schema {
         if let Some(name) = object.get("@reset") {
             return Ok(Line::Reset(self.named_section(name)?));
         }
-        let Some(section) = object.get("@section") else { return error("there is no `@section`") };
+        let Some(section) = object.get("@section") else { return error("`@section` is missing") };
         let section = self.named_section(section)?;
-        let Some(Value::String(name)) = object.get("@record") else { return error("there is no `@record` (a string)") };
+        let Some(Value::String(name)) = object.get("@record") else { return error("`@record` (a string) is missing") };
         // A stream section contains no `section` record, but in a version 0 file one ends the section's extent.
         if name == "section" {
             return Ok(Line::Section);
@@ -130,11 +130,11 @@ impl Schema {
         for value in values {
             let Value::Object(object) = value else { return error("not an array of objects") };
             let Some(Value::String(name)) = object.get("@record") else {
-                return error("there is no `@record` (a string)");
+                return error("`@record` (a string) is missing");
             };
             let (index, record) = self.named_record(section, name)?;
             if index <= METADATA && self.section(section).is_some_and(|s| s.stream.is_none()) {
-                return error(format!("no `{name}` stands in a byte array"));
+                return error(format!("a byte array cannot contain a `{name}` record"));
             }
             let mut owned = OwnedRecord::default();
             Loader::new(self, order, (index, record), &mut owned).items(&record.items, object, true)?;
@@ -162,7 +162,7 @@ fn not_json(error: &serde_json::Error) -> String {
 fn metadata(object: &Map<String, Value>) -> Result<Metadata> {
     let get = |key: &str, most: u64| match object.get(key).map(|v| number(v, Print::Unset)) {
         Some(Ok(n)) if n <= most => Ok(n),
-        Some(_) => error(format!("`{key}` is not a number up to {most}")),
+        Some(_) => error(format!("`{key}` must be an integer from 0 to {most}")),
         None => error(format!("the metadata record has no `{key}`")),
     };
     #[allow(clippy::cast_possible_truncation, reason = "checked above")]
@@ -219,7 +219,7 @@ impl<'l> Loader<'l> {
                 }
                 Item::Repeat { count, key, body } => {
                     let Some(Value::Array(values)) = object.get(key) else {
-                        return error(format!("`{key}` is missing, or not an array"));
+                        return error(format!("`{key}` is missing or not an array"));
                     };
                     self.repeat(*count, key, body, values)?;
                     known += 1;
@@ -237,7 +237,7 @@ impl<'l> Loader<'l> {
     fn repeat(&mut self, count: LeafId, key: &str, body: &Repeated, values: &[Value]) -> Result<()> {
         match self.at[usize::from(count.0)] {
             Some((at, true)) if self.owned.get(at) != Some(reader::Item::Number(values.len() as u64)) => {
-                return error(format!("`{key}` has {} items, its count says otherwise", values.len()));
+                return error(format!("`{key}` has {} items, which differs from its count", values.len()));
             }
             Some((at, false)) => {
                 self.owned.set_number(at, values.len() as u64);
@@ -271,10 +271,10 @@ impl<'l> Loader<'l> {
             Some(LeafKind::Computed(program)) => evaluate(program, last),
             _ => self.at[usize::from(count.0)].filter(|(_, is_given)| *is_given).map(|_| last(count.0)),
         };
-        let Some(items) = items else { return error(format!("`{key}` is missing, and its count")) };
+        let Some(items) = items else { return error(format!("`{key}` and its count are missing")) };
         self.made = self.made.saturating_add(items);
         if self.made > MOST {
-            return error(format!("`{key}` is missing, and has over {MOST} items"));
+            return error(format!("`{key}` is missing and has more than {MOST} items"));
         }
         if let Some((at, is_given)) = &mut self.at[usize::from(count.0)] {
             self.owned.set_number(*at, items);
@@ -351,7 +351,7 @@ impl<'l> Loader<'l> {
                 Value::String(text) => match word(text) {
                     Some(number) => number,
                     None if !has_words(leaf) => number(value, leaf.format)?,
-                    None => return Err(format!("{text:?} is no name of a value")),
+                    None => return Err(format!("{text:?} is not the name of a value")),
                 },
                 _ => number(value, leaf.format)?,
             });
@@ -442,14 +442,14 @@ fn bytes(value: &Value, format: Print) -> std::result::Result<Vec<u8>, String> {
         (Value::String(text), _) => hex(text),
         (Value::Object(object), format) if format != Print::CString => match object.get("hex") {
             Some(Value::String(text)) if object.len() == 1 => hex(text),
-            _ => Err("an object here has one member, \"hex\"".to_owned()),
+            _ => Err("the object must have a single member, \"hex\"".to_owned()),
         },
         (Value::Object(object), Print::CString) => {
             let text = |key| object.get(key).and_then(Value::as_str);
             match (text("hex"), text("text"), text("tail"), object.len()) {
                 (Some(digits), _, _, 1) => hex(digits),
                 (None, Some(text), Some(tail), 2) => c_string(text, &hex(tail)?),
-                _ => Err("an object here has the members \"text\" and \"tail\", or \"hex\" alone".to_owned()),
+                _ => Err("the object must have the members \"text\" and \"tail\", or only \"hex\"".to_owned()),
             }
         }
         (Value::Array(items), _) => {
@@ -462,7 +462,7 @@ fn bytes(value: &Value, format: Print) -> std::result::Result<Vec<u8>, String> {
                 (Some(_), Print::Utf8 | Print::CString) => format!("{{\"hex\":\"{digits}{more}\"}}"),
                 (Some(_), _) => format!("\"{digits}{more}\""),
             };
-            Err(format!("bytes are written in hex, two digits each: {hex} in place of an array of numbers"))
+            Err(format!("bytes must be written in hex, two digits each: use {hex} instead of an array of numbers"))
         }
         _ => Err(format!("{value} is not {}", expected_bytes(format))),
     }
@@ -471,18 +471,18 @@ fn bytes(value: &Value, format: Print) -> std::result::Result<Vec<u8>, String> {
 /// Joins a string and the tail that follows it, which starts with a 0.
 fn c_string(text: &str, tail: &[u8]) -> std::result::Result<Vec<u8>, String> {
     if text.contains('\0') {
-        return Err("the text has a character 0, with which its tail begins".to_owned());
+        return Err("the text contains a 0 character, which must start the tail".to_owned());
     }
     if tail.first().is_some_and(|&byte| byte != 0) {
-        return Err("the tail of a text begins with \"00\"".to_owned());
+        return Err("the tail must begin with \"00\"".to_owned());
     }
     Ok([text.as_bytes(), tail].concat())
 }
 
 fn expected_bytes(format: Print) -> &'static str {
     match format {
-        Print::CString => "a string, or {\"text\":\"a\",\"tail\":\"00ff\"} where more than a 0 stands behind the text",
-        Print::Utf8 => "a string, or {\"hex\":\"00ff\"} for bytes that are no text",
+        Print::CString => "a string, or {\"text\":\"a\",\"tail\":\"00ff\"} if more than a 0 follows the text",
+        Print::Utf8 => "a string, or {\"hex\":\"00ff\"} for bytes that are not text",
         _ => "a string of hex digits, two for each byte, such as \"00ff\"",
     }
 }

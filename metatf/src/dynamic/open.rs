@@ -41,11 +41,13 @@ impl fmt::Display for OpenError {
         match self {
             Self::Trace(error) => error.fmt(f),
             Self::File(path, error) => write!(f, "{}: {error}", path.display()),
-            Self::NoDtd(url) => write!(f, "the trace embeds no DTD (its header names {url:?}); a DTD has to be given"),
+            Self::NoDtd(url) => {
+                write!(f, "the trace embeds no DTD (its header names {url:?}), so a DTD must be supplied")
+            }
             Self::LargeDtd(bytes) => {
                 write!(
                     f,
-                    "the trace embeds a DTD of {bytes} bytes; more than {MOST_EMBEDDED_BYTES} are read on request only"
+                    "the trace embeds a DTD of {bytes} bytes; more than {MOST_EMBEDDED_BYTES} bytes are read only on request"
                 )
             }
             Self::Dtd(name, diagnostics) => {

@@ -98,7 +98,7 @@ impl OwnedRecord {
         let mut putting = Putting { row, owned: self, next: 0 };
         putting.row.record.walk(putting.row.record.first_value(), &mut putting)?;
         if putting.next != self.len() {
-            return Err(Error::at(0, ErrorKind::Usage("there are more values than the record has")));
+            return Err(Error::at(0, ErrorKind::Usage("there are too many values for the record")));
         }
         Ok(())
     }
@@ -164,7 +164,7 @@ impl Visit<'_> for OwnedRecord {
 }
 
 fn missing() -> Error {
-    Error::at(0, ErrorKind::Usage("the values are not those of the record"))
+    Error::at(0, ErrorKind::Usage("the values do not match the record"))
 }
 
 /// A row being filled from an owned record.

@@ -281,7 +281,7 @@ impl Put for RowWriter<'_> {
             },
         };
         if length != bytes.len() as u64 {
-            let what = ErrorKind::Usage("the byte array is not as long as its width says");
+            let what = ErrorKind::Usage("the length of the byte array differs from its width");
             return self.slow(|row| Err(row.fail(Some(leaf), what)));
         }
         if !bytes.is_empty()

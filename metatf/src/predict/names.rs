@@ -47,5 +47,5 @@ fn candidate(predictors: &[Predictor], code: u64) -> String {
         }
         rest -= candidates(predictor);
     }
-    if rest == 0 { "not predicted: the next element".to_owned() } else { "no such candidate".to_owned() }
+    if rest == 0 { "not predicted, the next element".to_owned() } else { "no such candidate".to_owned() }
 }

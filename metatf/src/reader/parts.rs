@@ -134,7 +134,7 @@ impl RecordReader<'_> {
             .enumerate()
             .any(|(i, s)| strided(i) && s.encoding.strides(&self.format).any(|n| n == part.section));
         if late {
-            let expected = "its chunks before those of the sections that stride through it, and not a shared table";
+            let expected = "a section that is not a shared table, whose chunks precede those that stride through it";
             let what = ErrorKind::Invalid { what: "the section", found: part.section.into(), expected };
             return Err(self.part_error(part, 4, what));
         }
@@ -164,7 +164,7 @@ impl RecordReader<'_> {
         if part.width == 0 || part.transposed {
             return Ok(());
         }
-        let expected = "0: neither a stream section of one number nor transposed";
+        let expected = "0, because it is neither a stream section of single numbers nor transposed";
         let what = ErrorKind::Invalid { what: "width", found: part.width.into(), expected };
         Err(self.part_error(part, 9, what))
     }

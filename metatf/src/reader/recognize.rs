@@ -47,7 +47,7 @@ pub fn recognize(format: &FormatRef, bytes: &[u8], class: Class) -> Result<Optio
 pub fn recognized<'a>(format: &FormatRef, mut container: Reader<'a>) -> Result<Reader<'a>> {
     let file = recognize(format, container.input().unwrap_or_default(), container.header().class)?;
     let Some(file) = file else {
-        return Err(Error::at(0, ErrorKind::Usage("the file does not begin as files of this format do")));
+        return Err(Error::at(0, ErrorKind::Usage("the file does not begin like a file of this format")));
     };
     container.set_raw_file(file.order, file.section, file.parts);
     Ok(container)
@@ -186,7 +186,7 @@ impl File<'_> {
     }
 
     fn too_long(&self, start: &RawStart, begin: u64, found: u64) -> Error {
-        let what = ErrorKind::Invalid { what: "the size of the records", found, expected: "bytes that the file has" };
+        let what = ErrorKind::Invalid { what: "the size of the records", found, expected: "a size inside the file" };
         let mut error = Error::at(begin, what);
         error.place.section = Some(start.section);
         error.place.leaf = start.records_size;

@@ -15,7 +15,7 @@ impl RecordReader<'_> {
     pub fn seek(&mut self, n: u64) -> Result<()> {
         self.commit();
         if self.salvage {
-            return Err(Error::at(0, ErrorKind::Usage("salvage reads in file order")));
+            return Err(Error::at(0, ErrorKind::Usage("salvaging requires reading in file order")));
         }
         if self.version_0() {
             self.start_over();

@@ -113,7 +113,7 @@ pub fn fmt_flags(f: &mut fmt::Formatter<'_>, value: u64, names: &[(u64, &str)]) 
 #[inline]
 pub fn array<'a, const N: usize, R: Source<'a>>(row: &mut R, leaf: u8) -> Result<[u8; N], R::Error> {
     let bytes = row.bytes(leaf)?;
-    bytes.try_into().map_err(|_| row.stop(Error::at(0, ErrorKind::Usage("a byte array of another length"))))
+    bytes.try_into().map_err(|_| row.stop(Error::at(0, ErrorKind::Usage("the byte array has a different length"))))
 }
 
 /// Writes the length of a field's bytes.
@@ -174,7 +174,9 @@ pub fn put_each<W: Put, T>(
 ) -> Result<(), W::Error> {
     if row.last(count) != items.len() as u64 {
         let place = Place { leaf: Some(count), ..Place::default() };
-        return Err(row.stop(Error { kind: ErrorKind::Usage("the count field says another number of items"), place }));
+        return Err(
+            row.stop(Error { kind: ErrorKind::Usage("the number of items differs from the count field"), place })
+        );
     }
     row.items(items.len())?;
     items.iter().try_for_each(|item| write(row, item))

@@ -76,7 +76,7 @@ impl fmt::Display for OpenError {
         }
         match (about.and_then(|about| about.detail.as_deref()), self.error.kind) {
             (Some(detail), ErrorKind::Dtd(what)) => write!(f, "{what}:\n{detail}"),
-            (Some(detail), _) => write!(f, "the trace's DTD does not fit the reader's: {detail}"),
+            (Some(detail), _) => write!(f, "the trace's DTD does not match the reader's: {detail}"),
             (None, _) => write!(f, "{}", self.error),
         }
     }

@@ -55,7 +55,10 @@ impl Map {
             if section.stream != other.stream {
                 let kind = |stream| if stream { "a stream section" } else { "a section of tagged records" };
                 let (ours, theirs) = (kind(section.stream), kind(other.stream));
-                return Err(format!("section `{}` is {ours} in the reader's, {theirs} in the trace's", section.name));
+                return Err(format!(
+                    "section `{}` is {ours} in the reader's DTD, but {theirs} in the trace's",
+                    section.name
+                ));
             }
             if let Some(slot) = map.sections.get_mut(i) {
                 *slot = Some(j);
@@ -145,11 +148,9 @@ impl TwinRecords<'_> {
             let place = place(self.section, &self.ours.name, Some(&leaf.path));
             let Some((j, twin)) = twins.get(i).copied().flatten().and_then(|j| Some((j, self.theirs.leaves.get(j)?)))
             else {
-                map.push(
-                    missing(leaf).ok_or_else(|| {
-                        format!("`{place}` has no place in the trace's, and is too long to be made up")
-                    })?,
-                );
+                map.push(missing(leaf).ok_or_else(|| {
+                    format!("`{place}` does not exist in the trace's DTD and is too long to be filled with zeros")
+                })?);
                 let declared = matches!(
                     leaf.kind,
                     LeafKind::Tag
@@ -163,7 +164,7 @@ impl TwinRecords<'_> {
             };
             let kinds = (describe(&leaf.kind), describe(&twin.kind));
             if kinds.0 != kinds.1 {
-                return Err(format!("`{place}` is {} in the reader's, {} in the trace's", kinds.0, kinds.1));
+                return Err(format!("`{place}` is {} in the reader's DTD, but {} in the trace's", kinds.0, kinds.1));
             }
             let (own, other) = (our_counts.get(i), their_counts.get(j));
             // The count may have been renamed. Computed counts are compared by their expressions, because a field can
@@ -186,7 +187,7 @@ impl TwinRecords<'_> {
                     _ => "not repeated".to_owned(),
                 };
                 let (ours, theirs) = (how(self.ours, own), how(self.theirs, other));
-                return Err(format!("`{place}` is {ours} in the reader's, {theirs} in the trace's"));
+                return Err(format!("`{place}` is {ours} in the reader's DTD, but {theirs} in the trace's"));
             }
             map.push(MappedFrom::Leaf(u8::try_from(j).unwrap_or(u8::MAX)));
         }
@@ -217,12 +218,12 @@ impl TwinRecords<'_> {
 /// Describes the kind of a leaf. Leaves of the same kind have equal descriptions.
 fn describe(kind: &LeafKind) -> String {
     match kind {
-        LeafKind::Tag => "a tag of its own".to_owned(),
-        LeafKind::AnyTag => "any tag that no other record has".to_owned(),
+        LeafKind::Tag => "its own tag".to_owned(),
+        LeafKind::AnyTag => "any tag not used by another record".to_owned(),
         LeafKind::Number { .. } => "a number".to_owned(),
-        LeafKind::Computed(_) => "a count that is computed".to_owned(),
+        LeafKind::Computed(_) => "a computed count".to_owned(),
         LeafKind::Array(n) => format!("an array of {n} bytes"),
-        LeafKind::Until(end) => format!("a byte array up to a byte {end}"),
+        LeafKind::Until(end) => format!("a byte array terminated by a byte {end}"),
         LeafKind::Variable(_) => "a byte array of variable length".to_owned(),
     }
 }

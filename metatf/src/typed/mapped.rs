@@ -59,7 +59,7 @@ impl<'a> Visit<'a> for Vec<(u8, MappedValue<'a>)> {
 }
 
 fn lost() -> Error {
-    Error::at(0, ErrorKind::Mismatch("a record has fewer values than the reader's"))
+    Error::at(0, ErrorKind::Mismatch("a record has fewer values than the reader expects"))
 }
 
 impl<'a> Row<'a> for MappedRow<'a, '_> {

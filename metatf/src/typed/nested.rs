@@ -135,7 +135,7 @@ impl<P: Protocol> Puts for NestedWriter<P> {
 
     fn put<K: Known, T: WriteFields, const PLANS: usize>(&mut self, section: usize, fields: &T) -> Result<()> {
         if section != self.section {
-            return Err(Error::at(0, ErrorKind::Usage("a record of another section")));
+            return Err(Error::at(0, ErrorKind::Usage("the record belongs to another section")));
         }
         self.array.write(K::RECORD, |row| fields.write_fields(row, 0))
     }

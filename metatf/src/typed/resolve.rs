@@ -51,7 +51,7 @@ fn other<P: Protocol>(text: &str, (trusted, by_name): (bool, bool), direct: Choi
     if text.len() > metatf_parser::MOST_EMBEDDED_BYTES && !trusted {
         let bytes = text.len();
         return Err(OpenError::dtd(format!(
-            "it has {bytes} bytes; give its text with `TraceOptions::force_dtd` to read it"
+            "it has {bytes} bytes; to read it, supply its text with `TraceOptions::force_dtd`"
         )));
     }
     let own = P::FORMAT;
@@ -100,7 +100,7 @@ pub fn unmatched(reader: &Format, trace: &Format) -> Result<Unmatched, String> {
 #[cfg(not(feature = "dynamic"))]
 fn other<P: Protocol>(_: &str, _: (bool, bool), _: Choice) -> Result<Choice, OpenError> {
     Err(OpenError::mismatch(format!(
-        "the trace carries another DTD than `{}`; to read it by names, enable the feature `dynamic` of `metatf`",
+        "the trace embeds a different DTD from `{}`; to read it by names, enable the feature `dynamic` of `metatf`",
         P::SOURCE
     )))
 }

@@ -144,7 +144,7 @@ impl<P: Protocol, E: Family> Elements<'_, P, E> {
     /// Returns an error if no element begins at the offset.
     pub fn get(&self, offset: u64) -> Result<E::With<Vec<u8>>> {
         let table = self.table.as_ref();
-        let table = table.ok_or(Error::at(0, ErrorKind::Mismatch("the trace has no section of that name")))?;
+        let table = table.ok_or(Error::at(0, ErrorKind::Mismatch("the trace has no section with that name")))?;
         let mut table = lock(table);
         let Some(map) = &self.map else { return table.find(offset, |row| Ok(E::read::<Vec<u8>, _>(row)?)) };
         let record = map.record(self.place.0, self.place.1);

@@ -32,7 +32,7 @@ impl fmt::Display for Unmatched {
             writeln!(f)?;
         }
         if !self.absent.is_empty() {
-            write!(f, "the reader has {}, which the trace lacks: 0 or nothing", self.absent.join(", "))?;
+            write!(f, "the reader has {}, which the trace lacks; the values are 0 or empty", self.absent.join(", "))?;
         }
         Ok(())
     }

@@ -125,7 +125,7 @@ impl<S: Sink> RecordWriter<S> {
         self.streams.roll_back();
         encoded?;
         if too_long {
-            return Err(Error::at(0, ErrorKind::Limit("a record of over 64 MiB does not fit a chunk")));
+            return Err(Error::at(0, ErrorKind::Limit("a record of more than 64 MiB does not fit in a chunk")));
         }
         Ok(false)
     }

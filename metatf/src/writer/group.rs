@@ -134,7 +134,7 @@ impl<S: Sink> RecordWriter<S> {
         let raw = std::mem::take(&mut stream.table);
         let records = std::mem::take(&mut stream.table_count);
         if raw.len() > MAX_RAW_LEN {
-            return Err(Error::at(0, ErrorKind::Limit("an element of a table has over 32 MiB")));
+            return Err(Error::at(0, ErrorKind::Limit("a table element exceeds 32 MiB")));
         }
         let width = self.single_width(section).unwrap_or(0);
         let spec = ChunkSpec {
@@ -191,7 +191,7 @@ impl<S: Sink> RecordWriter<S> {
 
     fn put_elements(&mut self, section: usize, segment: &GivenElements, first: bool) -> Result<()> {
         if segment.raw.len() > MAX_RAW_LEN {
-            return Err(Error::at(0, ErrorKind::Limit("a stream section grew by over 64 MiB within a group")));
+            return Err(Error::at(0, ErrorKind::Limit("a stream section grew by more than 64 MiB within a group")));
         }
         if segment.raw.is_empty() && !first {
             return Ok(());
@@ -268,7 +268,7 @@ impl<S: Sink> RecordWriter<S> {
         match layout {
             Some(FileWriter::Chunks(chunks)) => chunks.finish(self.records),
             Some(FileWriter::Extents(extents)) => extents.finish(self.records),
-            None => Err(Error::at(0, ErrorKind::Usage("the writer is finished already"))),
+            None => Err(Error::at(0, ErrorKind::Usage("the writer is already finished"))),
         }
     }
 }
@@ -338,7 +338,7 @@ fn agree(put: Numbers, given: Vec<GivenElements>, predicted: bool) -> Result<Vec
         return Ok(given);
     }
     if !predicted {
-        let why = "the elements given for a stream section are not the values its records take from it";
+        let why = "the elements supplied for a stream section differ from the values its records take from it";
         return Err(Error::at(0, ErrorKind::Usage(why)));
     }
     let values = put.into_values();

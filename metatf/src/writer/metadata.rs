@@ -63,7 +63,7 @@ impl<S: Sink> RecordWriter<S> {
         if self.raw {
             return Err(Error::at(
                 0,
-                ErrorKind::Usage("a raw stream has no metadata: its values must fit the DTD's widths"),
+                ErrorKind::Usage("a raw stream has no metadata: its values must fit in the DTD's widths"),
             ));
         }
         let at = |kind| Error::at(0, kind);

@@ -224,7 +224,7 @@ impl<S: Sink> RecordWriter<S> {
         self.end_in_place();
         match &mut self.layout {
             Some(FileWriter::Chunks(chunks)) => chunks.user_metadata(json),
-            _ => Err(Error::at(0, ErrorKind::Usage("a version 0 file has no place for user metadata"))),
+            _ => Err(Error::at(0, ErrorKind::Usage("a version 0 file cannot store user metadata"))),
         }
     }
 
