@@ -117,6 +117,6 @@ int main(int count, char **arguments) {
         }
         return 0;
     }
-    fprintf(stderr, "host: there is no class %s\n", CLASS);
+    fprintf(stderr, "host: unknown class %s\n", CLASS);
     return 2;
 }

@@ -24,7 +24,7 @@ mod wide {
 
     /// Processes all complete blocks and returns the remaining bytes. Without the required CPU instructions, no block
     /// is processed.
-    #[allow(unsafe_code, reason = "instructions that not all processors have")]
+    #[allow(unsafe_code, reason = "uses instructions that not all CPUs support")]
     pub(super) fn append(crc: u32, bytes: &[u8]) -> (u32, &[u8]) {
         let (blocks, rest) = bytes.as_chunks::<BLOCK>();
         let Some((first, others)) = blocks.split_first() else { return (crc, bytes) };

@@ -33,7 +33,7 @@ mod place {
     }
 
     /// Maps a file. This is the only `unsafe` code in this crate.
-    #[allow(unsafe_code, reason = "a mapping cannot be made without")]
+    #[allow(unsafe_code, reason = "mapping a file requires unsafe code")]
     pub(crate) fn map(file: File) -> Result<Map> {
         // SAFETY: the mapping is valid for as long as the `Mmap` lives, and its length does not change. Rust cannot
         // guarantee that the bytes stay the same, because another process may write to or truncate the file. Truncation

@@ -116,7 +116,7 @@ fn write_columns(listed: &[&[u8]], out: &mut Vec<u8>) {
 }
 
 /// Writes the tokens, given the rank of each entry. Entries without a rank are single.
-#[allow(clippy::cast_possible_truncation, reason = "both bytes of a rank under 65,280")]
+#[allow(clippy::cast_possible_truncation, reason = "the rank is less than 65,280")]
 fn write_tokens(tokens: &[u32], rank: &[u32], repeated: usize, out: &mut Vec<u8>) {
     let ones = ones(repeated);
     let bytes = |&rank: &u32| match rank as usize {

@@ -1,6 +1,6 @@
 //! Checks that the attribute reports errors at the right location in the source. Its output is tested in `metatf`,
 //! because trybuild rebuilds everything that this crate's tests depend on.
-#![allow(clippy::unwrap_used, reason = "a test that goes wrong has to panic")]
+#![allow(clippy::unwrap_used, reason = "a failing test must panic")]
 
 #[test]
 fn says_what_is_wrong() {

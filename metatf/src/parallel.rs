@@ -54,7 +54,7 @@ pub struct Out<'o, V>(&'o mut dyn FnMut(V) -> bool);
 impl<V> Out<'_, V> {
     /// Sends a value. Returns false if no more values are needed; `work` can then return early, and its result is
     /// ignored.
-    #[must_use = "where nobody wants more, the work can end"]
+    #[must_use = "if no more values are needed, the work can end"]
     pub fn send(&mut self, value: V) -> bool {
         (self.0)(value)
     }

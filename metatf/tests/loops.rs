@@ -1,6 +1,6 @@
 //! Tests every way to read and to write records. The traces are short and their content is uncompressed, so that Miri
 //! can run the tests. They cover all `unsafe` code in the runtime except for mapped files.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that goes wrong has to panic")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failing test must panic")]
 
 use loops::{Call, Calls, End, Guess, Guesses, Mark, Marks, Protocol, Record, Tick, Ticks, Trace, Writer};
 use metatf::container::{Codec, Filter, Reader, WriteOptions};

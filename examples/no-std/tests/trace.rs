@@ -1,5 +1,5 @@
 //! Checks that the trace written by such a program is an ordinary trace.
-#![allow(clippy::unwrap_used, reason = "a test that goes wrong has to panic")]
+#![allow(clippy::unwrap_used, reason = "a failing test must panic")]
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -122,7 +122,7 @@ impl<'c, const PLANS: usize> Slots<'c, PLANS> {
         if let Some(count) = self.counts.get_mut(first) {
             *count = at + 1;
         }
-        #[allow(clippy::cast_possible_truncation, reason = "under 64, and under 4096")]
+        #[allow(clippy::cast_possible_truncation, reason = "less than 64, and less than 4096")]
         let (position, record) = (position as u32, count.wrapping_sub(self.start) as usize);
         if let Some(slot) = self.order.get(record % RECORDS) {
             slot.set(self.first + position);

@@ -309,7 +309,7 @@ impl<'d> Row<'d> for ContentRow<'_, 'd> {
             }
             (Some(plan), Some(eight)) if plan.flags & PREDICTED != 0 => {
                 let (plan, code) = (*plan, cut(*eight, plan, self.decoding.order));
-                #[allow(clippy::cast_possible_truncation, reason = "the index of a model")]
+                #[allow(clippy::cast_possible_truncation, reason = "model indices fit in 16 bits")]
                 match self.decoding.history.decode_hit(&self.decoding.encoding.model_cells, plan.base as u16, code) {
                     Some(value) => {
                         self.position += plan.width.bytes();

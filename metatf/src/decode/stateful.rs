@@ -73,7 +73,7 @@ impl<'r, S: Known, const PLANS: usize> Row<'r> for StatefulRow<'_, '_, 'r, S, PL
             }
             let Decoding { encoding, history, .. } = &mut *self.decoding;
             if matches!(floor, Floor::Predicted) && flags & PREDICTED != 0 {
-                #[allow(clippy::cast_possible_truncation, reason = "the index of a model")]
+                #[allow(clippy::cast_possible_truncation, reason = "model indices fit in 16 bits")]
                 let value = history.decode_hit(&encoding.model_cells, plan.base as u16, raw);
                 let Some(value) = value else { return self.slow(leaf) };
                 value

@@ -175,7 +175,7 @@ impl Attempt {
         (leaf, value): (u8, u64),
         at: usize,
     ) -> Prediction {
-        #[allow(clippy::cast_possible_truncation, reason = "the index of a model")]
+        #[allow(clippy::cast_possible_truncation, reason = "model indices fit in 16 bits")]
         let model = plan.base as u16;
         let context = encoding.model_cells.context(model, cells, &mut self.numbers);
         Prediction { leaf, model, value, context, at, width: plan.width }
@@ -265,7 +265,7 @@ impl Attempt {
                 // accepts them again.
                 Some((code, elements)) => {
                     let put = put(elements);
-                    debug_assert!(put, "elements that were put before");
+                    debug_assert!(put, "elements that the stream accepted before");
                     Ok(code)
                 }
                 None => {

@@ -75,7 +75,7 @@ impl<'o, S: Known, const PLANS: usize, const EXPECTED: bool> StatefulEncoder<'o,
         if *logged {
             attempt.add_prediction(self.encoding, &history.cells, plan, (leaf, value), self.row.at());
         }
-        #[allow(clippy::cast_possible_truncation, reason = "the index of a model")]
+        #[allow(clippy::cast_possible_truncation, reason = "model indices fit in 16 bits")]
         let code = match history.encode_hit(&self.encoding.model_cells, plan.base as u16, value) {
             Some(code) => {
                 // After the last leaf, the record can no longer be rolled back.

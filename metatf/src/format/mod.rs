@@ -348,7 +348,7 @@ impl Leaf {
 
 /// Returns the contents of a table. Also works in constants, where `Cow` cannot be dereferenced.
 #[must_use]
-#[allow(clippy::ptr_arg, reason = "this is the deref")]
+#[allow(clippy::ptr_arg, reason = "this function replaces the dereference")]
 pub(crate) const fn borrowed<'c, T: Clone>(cow: &'c Cow<'static, [T]>) -> &'c [T] {
     match cow {
         Cow::Borrowed(slice) => slice,

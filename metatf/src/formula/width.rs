@@ -8,7 +8,7 @@ impl Width {
     const MOST: u8 = 8;
 
     /// Creates a width of this many bytes, at most 8.
-    #[allow(clippy::cast_possible_truncation, reason = "8 at most")]
+    #[allow(clippy::cast_possible_truncation, reason = "at most 8")]
     pub(crate) const fn saturating(bytes: usize) -> Self {
         if bytes < Self::MOST as usize { Self(bytes as u8) } else { Self(Self::MOST) }
     }

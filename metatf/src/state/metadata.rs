@@ -62,7 +62,7 @@ pub(crate) struct Parsed {
 impl Parsed {
     /// Parses the bytes after the tag of a `metadata` record. The error contains its position. `word` is the size of a
     /// value that does not specify its own size.
-    #[allow(clippy::cast_possible_truncation, reason = "each value is as wide as it was read")]
+    #[allow(clippy::cast_possible_truncation, reason = "the width is that of the value just read")]
     pub(crate) fn new(bytes: &[u8], tag_width: usize, word: usize, order: Order) -> Result<Self, (usize, ErrorKind)> {
         let mut length = 0;
         let mut take = |width: usize| {

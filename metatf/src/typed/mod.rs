@@ -5,7 +5,7 @@
 //! `Alloc<&[u8]>` borrows them from the trace, and `Alloc` (short for `Alloc<Vec<u8>>`) owns them.
 
 mod error;
-#[cfg_attr(not(feature = "dynamic"), allow(dead_code, reason = "only `dynamic` makes maps"))]
+#[cfg_attr(not(feature = "dynamic"), allow(dead_code, reason = "only `dynamic` creates maps"))]
 mod map;
 mod mapped;
 mod nested;

@@ -41,7 +41,7 @@ impl<P: Protocol, S: SectionFamily> Section<'_, '_, P, S> {
     ///
     /// # Errors
     /// Returns the first error in the trace.
-    #[allow(clippy::should_implement_trait, reason = "it lends; to iterate, the type is an Iterator, too")]
+    #[allow(clippy::should_implement_trait, reason = "a lending method; the type also implements Iterator")]
     #[inline]
     pub fn next_record(&mut self) -> Result<Option<S::With<&[u8]>>> {
         next::<P, S, &[u8]>(self.trace)

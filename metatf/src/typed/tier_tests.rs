@@ -1,7 +1,7 @@
 //! Checks which tier decodes the records of the project's own formats. When a fast path is no longer taken, the records
 //! stay the same and only reading slows down, so no other test would notice.
 
-#![allow(unused_variables, reason = "the last step of macros, which lints pass over only in other crates")]
+#![allow(unused_variables, reason = "expanded macros, which lints ignore only in other crates")]
 
 use crate::decode::logged;
 use crate::format::Interpretation;

@@ -50,7 +50,7 @@ impl<'t, P: Protocol> Trace<'t, P> {
     ///
     /// # Errors
     /// Returns the first error in the trace.
-    #[allow(clippy::should_implement_trait, reason = "it lends; `records` iterates")]
+    #[allow(clippy::should_implement_trait, reason = "a lending method; `records` returns an iterator")]
     #[inline]
     pub fn next(&mut self) -> Result<Option<P::Record<&[u8]>>> {
         self.next_of()
@@ -222,7 +222,7 @@ impl<'t, P: Protocol> Trace<'t, P> {
     ///
     /// # Errors
     /// As for [`next`](Self::next).
-    #[allow(clippy::type_complexity, reason = "an event is of a record, an element, or bytes")]
+    #[allow(clippy::type_complexity, reason = "an event contains a record, an element or bytes")]
     pub fn next_event(&mut self) -> Result<Option<Event<P::Record<&[u8]>, P::Element<&[u8]>, &[u8]>>> {
         if self.map.is_none() && self.reader.is_plain() {
             return self.next_of().map(|record| record.map(Event::Record));

@@ -243,7 +243,7 @@ impl<S: Sink> RecordWriter<S> {
         let mut hashing = Hashing { hasher: hasher.build_hasher(), last };
         // An error here occurs in the encoding, too.
         let hashed = key.put(&mut hashing);
-        #[allow(clippy::cast_possible_truncation, reason = "half of a hash is one")]
+        #[allow(clippy::cast_possible_truncation, reason = "half of a hash is also a hash")]
         let hash = hashing.hasher.finish() as u32;
         if hashed.is_ok()
             && let Some(offset) = tables.get(section).and_then(|table| table.find(hash, key, last))

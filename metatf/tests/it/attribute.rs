@@ -1,6 +1,6 @@
 //! Checks that the attribute of `metatf-derive` generates the same code as the other generators and calls the runtime
 //! by a custom name.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that goes wrong has to panic")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failing test must panic")]
 
 mod inner {
     /// The runtime under a different name.

@@ -103,7 +103,7 @@ impl Classes {
     #[inline]
     pub(super) fn index(&self, round: u64) -> Option<u32> {
         let small = round / 16;
-        #[allow(clippy::cast_possible_truncation, reason = "under 64")]
+        #[allow(clippy::cast_possible_truncation, reason = "less than 64")]
         if small < SMALL { Some(small as u32) } else { self.large.get(&round).copied() }
     }
 
@@ -111,7 +111,7 @@ impl Classes {
     #[inline(always)]
     pub(super) fn small(&self, round: u64) -> Option<u32> {
         let small = round / 16;
-        #[allow(clippy::cast_possible_truncation, reason = "under 64")]
+        #[allow(clippy::cast_possible_truncation, reason = "less than 64")]
         (small < SMALL).then_some(small as u32)
     }
 

@@ -28,7 +28,7 @@ pub(super) struct LiveOrder {
 
 #[inline]
 fn word_and_bit(slot: usize) -> (usize, u32) {
-    #[allow(clippy::cast_possible_truncation, reason = "under 64")]
+    #[allow(clippy::cast_possible_truncation, reason = "less than 64")]
     let bit = (slot % WINDOW) as u32;
     (slot / WINDOW, bit)
 }

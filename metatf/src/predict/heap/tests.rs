@@ -183,8 +183,8 @@ fn memory_follows_what_is_live() {
         heap.allocate(0, 24, i * 32 + 32);
         heap.free(0, i * 32 + 32);
     }
-    assert!(heap.writer.blocks.at(32).is_none(), "the first block is forgotten");
-    assert!(heap.writer.blocks.at(200_000 * 32).is_some(), "the last one is not");
+    assert!(heap.writer.blocks.at(32).is_none(), "the first block is evicted");
+    assert!(heap.writer.blocks.at(200_000 * 32).is_some(), "the last block is kept");
 }
 
 #[test]

@@ -303,7 +303,7 @@ impl Type {
 impl TypeCursor {
     /// Stores the record at an offset. Returns its entry in the order and the offset of the next record, or `None` if
     /// that is less than eight bytes before the end of the data or stream elements are not available.
-    #[allow(clippy::cast_possible_truncation, reason = "slots are allotted up to 32 bits")]
+    #[allow(clippy::cast_possible_truncation, reason = "slots are addressed with 32 bits")]
     #[inline(always)]
     pub(super) fn note<const ROWS: bool>(
         &mut self,

@@ -155,7 +155,7 @@ impl ColumnFiller {
             let Some(NotedSection { types, .. }) = sections.get_mut(index) else { return Ok(NoteEnd::Other) };
             let stopped_by = types.scan::<false>(batch, run, room);
             let (first, _, order, weight) = columns.split(index);
-            #[allow(clippy::cast_possible_truncation, reason = "types are counted in 32 bits")]
+            #[allow(clippy::cast_possible_truncation, reason = "the number of types fits in 32 bits")]
             order.extend(batch.order().iter().map(|position| first as u32 + position));
             *weight += std::mem::take(&mut batch.bytes);
             run.count += std::mem::take(&mut batch.len) as u64;

@@ -170,7 +170,7 @@ fn array(data: &[u8], start: u64, at: usize, length: usize) -> &[u8] {
     data.get(place(start) + at..).and_then(|rest| rest.get(..length)).unwrap_or_default()
 }
 
-#[allow(clippy::cast_possible_truncation, reason = "a place in memory, or a length that was checked")]
+#[allow(clippy::cast_possible_truncation, reason = "an offset in memory, or a checked length")]
 #[inline(always)]
 fn place(start: u64) -> usize {
     start as usize

@@ -57,13 +57,13 @@ impl Head {
         Self(u64::from(record) | u64::from(position) << 16 | (len as u64) << 32)
     }
 
-    #[allow(clippy::cast_possible_truncation, reason = "the part of it that holds the record")]
+    #[allow(clippy::cast_possible_truncation, reason = "only the bits of the record are kept")]
     #[inline(always)]
     pub(super) fn record(self) -> u16 {
         self.0 as u16
     }
 
-    #[allow(clippy::cast_possible_truncation, reason = "the part of it that holds the position")]
+    #[allow(clippy::cast_possible_truncation, reason = "only the bits of the position are kept")]
     #[inline(always)]
     pub(super) fn position(self) -> u16 {
         (self.0 >> 16) as u16
@@ -193,7 +193,7 @@ impl TypeRows {
 #[inline(always)]
 fn each(rows: &mut [u64], stride: usize, data: &[u8], word: usize, mut decode: impl FnMut(u64) -> u64) {
     for row in rows.chunks_exact_mut(stride) {
-        #[allow(clippy::cast_possible_truncation, reason = "a place in memory")]
+        #[allow(clippy::cast_possible_truncation, reason = "an offset in memory")]
         let start = row.first().copied().unwrap_or(0) as usize;
         let raw = eight(data, start).map_or(0, u64::from_le_bytes);
         if let Some(slot) = row.get_mut(word) {

@@ -59,7 +59,7 @@ impl Singles {
             let position = if first == 0 { Head::CATCH_ALL } else { Head::SINGLE };
             *head = Head::new(record, position, len).0;
         }
-        #[allow(clippy::cast_possible_truncation, reason = "of one record at a time")]
+        #[allow(clippy::cast_possible_truncation, reason = "the values of one record only")]
         Ok(entry as u32)
     }
 }

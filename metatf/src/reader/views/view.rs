@@ -49,7 +49,7 @@ impl<'t> RecordView<'t> {
     }
 
     /// Returns the number of places, including the tag.
-    #[allow(clippy::len_without_is_empty, reason = "there is a tag")]
+    #[allow(clippy::len_without_is_empty, reason = "there is always a tag")]
     #[inline]
     #[must_use]
     pub fn len(&self) -> usize {
