@@ -85,8 +85,8 @@ pub enum ErrorKind {
         /// The value of the expression.
         expected: u64,
     },
-    /// A terminated byte array whose terminator, this value, is missing from the maximum of 65,535 bytes, or occurs
-    /// inside the bytes to be written.
+    /// A terminated byte array without a terminator of this value in its first 65,535 bytes, or one to be written whose
+    /// bytes contain the terminator.
     NoEnd(u8),
     /// A width or count expression whose result is negative, more than 2^64-1, or more than the available data.
     Length(u64),
@@ -127,7 +127,7 @@ pub enum ErrorKind {
         /// The number in the chunk.
         found: u64,
     },
-    /// A value to be written that does not fit, while the writer may not (strict) or cannot change the encoding.
+    /// A value that does not fit when the writer must not (strict) or cannot change the encoding.
     DoesNotFit {
         /// The value.
         value: u64,

@@ -1,8 +1,8 @@
 //! Byte transpose: n elements of `width` bytes, stored as `width` runs of n bytes (spec 5.2, filter 1).
 //!
-//! Interleaving two runs produces elements of two bytes. Interleaving the results again three times in total turns
-//! eight runs into elements of eight bytes. Compilers vectorize each of these loops, but not a loop over elements and
-//! their bytes, so widths 2, 4 and 8 are several times as fast.
+//! Interleaving two runs produces elements of two bytes, and after three rounds of interleaving, eight runs have become
+//! elements of eight bytes. Compilers vectorize the loop of each round, but not a loop over elements and their bytes,
+//! so widths 2, 4 and 8 are several times as fast.
 
 /// Block size in elements. A block and all its runs stay in the first-level cache.
 const BLOCK: usize = 512;

@@ -1,15 +1,21 @@
 //! Filter 2, record dictionary, replaces records that occur more than once in a chunk by one or two bytes. Filter 3,
-//! split suffix, does the same for records without their last byte; these bytes are stored at the end, sorted by the
+//! split suffix, does the same for records without their last byte. These bytes are stored at the end, sorted by the
 //! bytes that precede them. (Section 5.2 of the specification calls a dictionary entry a phrase, and the byte split off
 //! a tail.)
 //!
-//! The filtered bytes consist of the following, where integers are encoded in LEB128: the number m of repeated entries,
-//! the number s of single entries, and the number t of tokens; then m + s lengths of one byte each; the entries in
-//! columns (the first byte of every entry that has one, then the second, ..), with the repeated entries before the
-//! single ones; t one-byte tokens; and the second bytes of those tokens that have one. Of the 256 tokens, 255
-//! represents the next single entry, those less than `ones(m)` represent the entry of that rank, and the rest, with
-//! their second byte, represent the remaining entries. The most frequent entries have the lowest ranks, so their tokens
-//! are one byte long.
+//! The filtered bytes consist of:
+//!
+//! - three integers in LEB128: the number m of repeated entries, the number s of single entries, and the number t of
+//!   tokens;
+//! - the lengths of the m + s entries, one byte each;
+//! - the bytes of the entries in columns (the first byte of every entry that has one, then the second, ..), with the
+//!   repeated entries before the single ones;
+//! - t tokens of one byte each;
+//! - the second bytes of those tokens that have one.
+//!
+//! Token 255 represents the next single entry. A token less than `ones(m)` represents the repeated entry of that rank.
+//! Any other token, along with its second byte, represents one of the remaining repeated entries. The most frequent
+//! entries have the lowest ranks, so their tokens are one byte long.
 //!
 //! With filter 3, t suffixes follow: first those after the first entry, in the order of its occurrences, then those
 //! after the second entry, and so on. The end of a record is predicted best by its beginning: after a tag and a size,

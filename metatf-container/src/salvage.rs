@@ -229,7 +229,7 @@ impl Salvage {
         }
     }
 
-    /// Returns the first valid and fitting chunk at or after `from`, or the end of the input.
+    /// Returns the first valid chunk at or after `from` that fits the sequence, or the end of the input.
     fn search(
         &mut self,
         source: &mut Source<'_>,

@@ -52,15 +52,23 @@ pub const fn flat<const N: usize>(leaves: &[Leaf]) -> [Step; N] {
 
 /// Expands the table of a generated module to everything except structs and enums.
 ///
-/// Rows for the file: `raw` (the start and end of files without a header); `section` (number, name, kind, listed
-/// records, the cells of their leaves' previous values, and the initial values of these cells); `record` (index, name,
-/// earlier names after `~`, and tag; the struct and the struct of columns; for each section that lists the record, the
-/// section, variant of `Record`, enum, variant, method of `Writer` and method of `Columns`; then its leaves, each with
-/// the data it stores, its earlier paths after `~` and, after an arrow, its column); `model` (the model of a predicted
-/// leaf). Rows for the module: `enum` (the records of a section, in groups whose tags are compared together);
-/// `elements` (of a stream section); `struct` (its fields, then the leaves that read and write them, numbered from the
-/// struct's first leaf); `values` and `flags` (of an enum or of flags: numbers, their variants or constants, and their
-/// names).
+/// Rows for the file:
+///
+/// - `raw`: the start and end of files without a header;
+/// - `section`: number, name, kind, listed records, the cells of their leaves' previous values, and the initial values
+///   of these cells;
+/// - `record`: index, name, earlier names after `~`, and tag; the struct and the struct of columns; for each section
+///   that lists the record, the section, variant of `Record`, enum, variant, method of `Writer` and method of
+///   `Columns`; then its leaves, each with the data it stores, its earlier paths after `~` and, after an arrow, its
+///   column;
+/// - `model`: the model of a predicted leaf.
+///
+/// Rows for the module:
+///
+/// - `enum`: the records of a section, in groups whose tags are compared together;
+/// - `elements`: the elements of a stream section;
+/// - `struct`: its fields, then the leaves that read and write them, numbered from the struct's first leaf;
+/// - `values` and `flags`: the numbers of an enum or of flags, their variants or constants, and their names.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __metatf_records {

@@ -16,7 +16,7 @@ pub struct Listed {
 pub trait Known {
     /// The record's tag.
     const TAG: u32;
-    /// The tag and the record's position in its section.
+    /// The tag, and whether the record is the first data record of its section.
     const LISTED: Listed;
     /// Whether this is the catch-all record, which has all tags that no other record has and cannot be found by its
     /// tag.

@@ -59,8 +59,7 @@ impl Liveness {
         }
     }
 
-    /// Resets the uses of all previous values, which have `cells` cells, to none, and restores all references of the
-    /// DTD.
+    /// Marks all previous values, which occupy `cells` cells, as unused and restores all references of the DTD.
     pub(crate) fn reset(&mut self, cells: usize) {
         self.users.clear();
         self.users.resize(cells, 0);

@@ -31,9 +31,9 @@ pub(crate) enum Tier {
 /// The expected width of a code.
 pub(crate) const CODE: Width = Width::saturating(1);
 
-/// Consumers of changes: the code that fills columns,
+/// Index of the consumer of changes that fills columns.
 pub(crate) const COLUMNS: usize = 0;
-/// and the code that returns record views.
+/// Index of the consumer of changes that returns record views.
 pub(crate) const VIEWS: usize = 1;
 
 /// The tiers of the records of a section.
@@ -44,9 +44,9 @@ pub(crate) struct Tiers {
     stateful: u64,
     /// Positions of the stateful records with a default changed by metadata.
     changed_defaults: u64,
-    /// Positions whose leaves are all encoded according to the constants in generated code, except for defaults; their
-    /// values may be saved for other leaves. Only writers use this set, and they recompute it for positions with
-    /// changed plans.
+    /// Positions of records that are encoded exactly according to the constants in generated code, except for defaults;
+    /// their values may be saved for other leaves. Only writers use this set. They recompute it for positions whose
+    /// plans have changed.
     expected: u64,
     unsure: u64,
     /// Positions of data records, excluding a catch-all record, which is always general.

@@ -88,7 +88,7 @@ fn other_version(own: &str, theirs: &Dtd) -> Option<(Version, Version)> {
 /// [`Trace::unmatched`](super::Trace::unmatched) returns the same for an open trace.
 ///
 /// # Errors
-/// Returns a description of the first irreconcilable difference, because of which the reader would reject the trace.
+/// Returns a description of the first difference that would make the reader reject the trace.
 #[cfg(feature = "dynamic")]
 pub fn unmatched(reader: &Format, trace: &Format) -> Result<Unmatched, String> {
     if reader.fingerprint == trace.fingerprint {

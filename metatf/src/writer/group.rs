@@ -311,9 +311,9 @@ fn encode(state: &mut State, values: &[u64], order: Order, out: &mut Vec<u8>) ->
     misfit.map_or(Ok(()), Err)
 }
 
-/// Calls `each` with the stored integer of every value, before it is truncated to its width, and with the value.
-/// `previous` is the history added to the first value. As the section has no other leaf, the history of every other
-/// value is the value before it.
+/// Calls `each` with the stored integer of every value, before truncation to its width, and with the value itself.
+/// `previous` is the history added to the first value. The history of every later value is simply the preceding value,
+/// because the section has no other leaf.
 #[inline(always)]
 fn each_raw(plan: &Plan, mut previous: u64, values: &[u64], mut each: impl FnMut(u64, u64)) {
     for &value in values {

@@ -85,7 +85,8 @@ impl TrialState {
         self.0.reset(format);
     }
 
-    /// Returns whether models have grown so large that a writer would reset the section before the next record.
+    /// Returns whether a writer would reset the section before the next record, because the heap's size rule turned out
+    /// to be wrong.
     #[must_use]
     pub fn is_outdated(&self) -> bool {
         self.0.history.models.is_outdated()

@@ -35,9 +35,9 @@ pub(super) struct TypeRows {
     head: Head,
     /// The spans by leaf.
     pub(super) spans: Vec<Span>,
-    /// The leaves that are decoded for each record. The values of the remaining leaves are already in the rows,
+    /// The leaves that are decoded for each record. The rows already contain the values of the remaining leaves.
     numbers: Vec<usize>,
-    /// except for changed constants: their leaves, and the number of rows that contain the new value.
+    /// The constants that have changed: their leaves, and the number of rows that already contain the new value.
     fresh: Vec<(usize, usize)>,
     /// Number of rows that contain all constants.
     filled: usize,
