@@ -138,7 +138,7 @@ pub enum ErrorKind {
     Mismatch(&'static str),
     /// A limit of the file's class or of the container was reached.
     Limit(&'static str),
-    /// A call that is not allowed in the current state.
+    /// A call with invalid arguments or in the wrong state.
     Usage(&'static str),
     /// A missing DTD, or one with errors (the parser reports the details).
     Dtd(&'static str),

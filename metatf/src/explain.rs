@@ -11,8 +11,8 @@ pub struct Explained<'e> {
     error: &'e Error,
 }
 
-/// Replaces the numbers in an error with a format's names, as in `offset 52: the value is 3, expected the constant 4 (section
-/// heap, record alloc, leaf size, record begins at 44)`.
+/// Replaces the numbers in an error with a format's names, as in `offset 52: the value is 3, expected the constant 4
+/// (section heap, record alloc, leaf size, record begins at 44)`.
 #[must_use]
 pub fn explain<'e>(format: &'e Format, error: &'e Error) -> Explained<'e> {
     Explained { format, error }
