@@ -8,7 +8,7 @@ use super::trial::{Filters, Found, How, Ranking};
 use super::{chunk, filter, record_dictionary};
 use crate::Result;
 
-/// In a sample, the split suffix filter must win by this fraction (1/18). With this handicap, the sample and the
+/// In a sample, the split suffix filter must win by at least 1/18. With this handicap, the sample and the
 /// complete content led to the same filter for 14 heap trace contents, 5 of them close.
 const SPLIT_HANDICAP: usize = 18;
 

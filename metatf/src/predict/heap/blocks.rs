@@ -31,7 +31,7 @@ pub(super) const FORGOTTEN: u32 = u32::MAX - 1;
 const KEPT: usize = 4096;
 /// Number of freed blocks kept per block of the peak number of live blocks.
 const KEPT_PER_LIVE: usize = 4;
-/// When there are too many freed blocks, the most recent 1/STAY of the maximum stay.
+/// Divisor of the maximum: when there are too many freed blocks, only those among the last `kept / STAY` frees remain.
 const STAY: usize = 2;
 
 /// The blocks, by index and by address.
