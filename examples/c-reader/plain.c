@@ -1,5 +1,5 @@
-/* Reads Meta-TF traces of level "plain" and prints their records as JSON lines. Written from docs/specification.md alone; numbers in
-   parentheses are its sections. MIT OR Apache-2.0.
+/* Reads Meta-TF traces of level "plain" and prints their records as JSON lines. Written only from docs/specification.md, whose
+   section numbers appear in parentheses. MIT OR Apache-2.0.
 
    cc -std=c11 -O2 -o plain plain.c && ./plain [--all] TRACE [DTD] */
 #include <setjmp.h>
@@ -16,9 +16,9 @@ typedef unsigned char u8;
 /* ---- Errors, memory, text ---- */
 
 typedef struct { u8 *at; size_t len, room; } Text;
-static Text out; /* whole lines */
+static Text out; /* complete lines */
 static const char *file;
-static jmp_buf *inside; /* an array that is read on trial */
+static jmp_buf *inside; /* set while an array is read tentatively */
 
 static void flush(void) {
     if (out.len) fwrite(out.at, 1, out.len, stdout);
@@ -37,7 +37,7 @@ static void *zeros(size_t n, size_t size) {
     if (!p) fputs("no memory\n", stderr), exit(1);
     return p;
 }
-static void *get(size_t n, size_t size) { /* for what a DTD means, which is never given back */
+static void *get(size_t n, size_t size) { /* for the meaning of a DTD, which is never freed */
     static u64 taken;
     if ((taken += n * size + 16) > 256 << 20) fputs("a DTD that takes over 256 MiB\n", stderr), exit(1);
     return zeros(n, size);
@@ -69,7 +69,7 @@ typedef struct Scope { char *name; int number; Rec *recs, *stream; Prop *props; 
 typedef struct { char *name, *path; bool numeric, tag, constant, computed, shared; u64 value, interp_a, interp_b, width; int interp, base, section, until; char *base_path; Expr length; const char *format; Prop *from; Rec *top; } Leaf;
 
 static const char *src, *p, *end; /* the DTD's text */
-static Scope *scopes; /* the first is the global one */
+static Scope *scopes; /* the first is the global scope */
 static Leaf *leaves;
 static int n_leaves, tag_width = 1, depth;
 static u64 section_tag = 2, metadata_tag = 3;
@@ -122,7 +122,7 @@ static u64 integer(void) { /* two's complement */
     }
     return minus ? 0 - n : n;
 }
-static char *path(void) { /* names with dots between */
+static char *path(void) { /* names separated by dots */
     char *s = name();
     while (take('.')) s = join(s, ".", name());
     return s;
@@ -185,7 +185,7 @@ static void property(Prop ***to, char *first) {
     }
     need('='), space();
     const char *start = p;
-    if (take('"')) { /* escapes change nothing that is printed here */
+    if (take('"')) { /* escapes do not affect the output of this program */
         while (p < end && *p != '"' && *p != '\n') p += *p == '\\' && end - p > 1 ? 2 : 1;
         if (p >= end || *p != '"') wrong("a string that does not end");
         q->kind = 's', q->text = memcpy(get((size_t)(p - start), 1), start + 1, (size_t)(p - start) - 1), p++;
@@ -255,16 +255,16 @@ static void definitions(Scope *s, bool top) {
     if (top && p < end) wrong("a brace that closes nothing");
 }
 
-/* ---- What it means (3): leaves and layouts ---- */
+/* ---- Semantics (3): leaves and layouts ---- */
 
-typedef struct Frame { Rec *rec; struct Frame *up; char *prefix, *name; } Frame; /* a record, and the one that nests it */
+typedef struct Frame { Rec *rec; struct Frame *up; char *prefix, *name; } Frame; /* a record, and the record that contains it */
 typedef struct Names { char *name; struct Names *next; } Names;
 
 static Prop *named(Prop *q, const char *of, const char *property) {
     while (q && (strcmp(q->name, property) || strcmp(q->path, of))) q = q->next;
     return q;
 }
-/* 3.1. `at` becomes the frame of the block; none for a section or the global scope. */
+/* 3.1. Sets `at` to the frame of the block; NULL for a section or the global scope. */
 static Prop *find(Frame *f, char *leaf, const char *property, Frame **at) {
     Prop *found = NULL, *q;
     char *of = leaf;
@@ -284,7 +284,7 @@ static int earlier(Rec *top, const char *prefix, const char *path) { /* the last
     while (i >= top->first && strcmp(leaves[i].path, full)) i--;
     return free(full), i >= top->first ? i : -1;
 }
-/* Operators on the top of a stack; false: out of range (3.2). */
+/* Applies an operator to the top of a stack; returns false if the result is out of range (3.2). */
 static bool apply(char c, u64 *a, u64 b) {
     u64 x = *a;
     if (c == 'b') return *a = x >> b & 1, true;
@@ -297,7 +297,7 @@ static bool apply(char c, u64 *a, u64 b) {
     return b ? *a = c == '/' ? x / b : x % b, true : false;
 }
 static bool compute(const Expr *e, State *state, u64 *result) {
-    u64 stack[128]; /* at most 3 operands wait in each of 33 parentheses */
+    u64 stack[128]; /* at most 3 pending operands in each of 33 levels of parentheses */
     int n = 0;
     for (int i = 0; i < e->n; i++) {
         const Op *o = &e->op[i];
@@ -314,7 +314,7 @@ static u64 fixed(const Prop *q) {
     if (!compute(&q->expr, NULL, &n)) wrong("a number out of range");
     return n;
 }
-static u64 most(const Expr *e) { /* 3.3: what a count cannot exceed */
+static u64 most(const Expr *e) { /* 3.3: upper bound of a count */
     u64 stack[128];
     int n = 0;
     for (int i = 0; i < e->n; i++) {
@@ -330,7 +330,7 @@ static u64 most(const Expr *e) { /* 3.3: what a count cannot exceed */
     }
     return stack[0];
 }
-/* Paths start at the block's record, or at that of the leaf and those that nest it. True: it is a number. */
+/* Paths start at the block's record, or at the leaf's record and the records that contain it. True for a number. */
 static bool resolve(Expr *e, Rec *top, Frame *f, bool outwards) {
     Op *copy = get((size_t)e->n, sizeof *copy);
     bool constant = true;
@@ -513,9 +513,9 @@ static void parse(const char *text, size_t len) {
 static int byteorder, int_size, version;
 static bool all;
 static u64 used_state;
-typedef struct { const u8 *at; size_t len, start; u64 origin, counted, items; Scope *in; State *state; int deep; } Content; /* where errors are, and that of nrecords */
+typedef struct { const u8 *at; size_t len, start; u64 origin, counted, items; Scope *in; State *state; int deep; } Content; /* file offsets for errors, and of nrecords */
 
-static State *fresh(Scope *s) { /* state as the DTD says */
+static State *fresh(Scope *s) { /* the DTD's initial state */
     static int mark;
     State *state = zeros((size_t)n_leaves, sizeof *state);
     mark++;
@@ -527,7 +527,7 @@ static State *fresh(Scope *s) { /* state as the DTD says */
                 *x = (State){.a = l->interp_a, .b = l->interp_b, .cell = i, .interp = l->interp, .width = (u8)l->width, .remembered = (u8)l->width};
                 if (l->from && l->from->mark == mark) x->cell = state[l->from->leaf].cell;
                 else if (l->from) l->from->mark = mark, l->from->leaf = i;
-                if (l->shared) /* with the others of its name, and what those share */
+                if (l->shared) /* with the other leaves of its name, and the leaves they share with */
                     for (Scope *o = scopes; o; o = o == scopes && s != scopes ? s : NULL)
                         for (Rec *q = o->recs; q; q = q->next)
                             for (int j = q->first; j < q->first + q->n && j < i; j++)
@@ -619,7 +619,7 @@ static void shown(Text *t, const Leaf *l, u64 v) {
     }
 }
 static void items(Content *c, Item *item, Text *t);
-static Rec *tagged(Content *c) { /* the record of the next tag; NULL: none */
+static Rec *tagged(Content *c) { /* the record with the next tag, or NULL */
     u64 tag = raw(c, tag_width);
     Rec *other = NULL;
     for (Scope *s = scopes; s; s = s == scopes && c->in != scopes ? c->in : NULL)
@@ -629,13 +629,13 @@ static Rec *tagged(Content *c) { /* the record of the next tag; NULL: none */
         }
     return other;
 }
-static void record(Content *c, Rec *r, Text *t) { /* behind its tag, but for a catch-all record */
+static void record(Content *c, Rec *r, Text *t) { /* after its tag, unless it is a catch-all record */
     u64 start = c->start;
     c->items = 0;
     items(c, r->items, t);
     if (c->items > c->start - start + 65536 + (r->tagged && !r->other ? (u64)tag_width : 0)) fail(c->origin + start, "more than 65,536 items over its bytes");
 }
-static bool array(Content *c, const u8 *at, u64 n, int of, Text *t) { /* 3.7: bytes that are records */
+static bool array(Content *c, const u8 *at, u64 n, int of, Text *t) { /* 3.7: bytes that consist of records */
     Content in = {.at = at, .len = (size_t)n, .in = section((u64)of), .deep = c->deep + 1};
     jmp_buf *volatile before = inside, here;
     size_t len = t->len;
@@ -665,7 +665,7 @@ static void leaf(Content *c, Item *item, Text *t, bool named) {
     }
     if (l->numeric) {
         u64 v = value(c, item->leaf);
-        if (l->computed || (l->constant && named && !all)) return; /* one that is an item by itself says that it is there */
+        if (l->computed || (l->constant && named && !all)) return; /* a constant that is itself an item is shown */
         if (named) key(t, item->key);
         shown(t, l, v);
         return;
@@ -711,7 +711,7 @@ static void items(Content *c, Item *item, Text *t) {
         }
     }
 }
-static Text line; /* the one in progress */
+static Text line; /* the current line */
 static void begin(Scope *s, const char *record, u64 offset) {
     line.len = 0, say(&line, "{\"@section\":");
     if (s == scopes) say(&line, "null");
@@ -760,7 +760,7 @@ static void metadata(Content *c) {
         if (!s || !s->stream || (code == SECTION_STRIDE && (!s->single || (int64_t)b < 1))) fail(at, "metadata: no such stream section, or a stride under 1");
     }
     int first = of->first + (int)index;
-    for (int pass = 0; pass < 2; pass++) /* all can take it, or none is changed */
+    for (int pass = 0; pass < 2; pass++) /* change all of them or none */
         for (Scope *s = scopes; s; s = s == scopes && c->in != scopes ? c->in : NULL)
             for (Rec *r = s->recs; r; r = r->next)
                 for (int i = r->first; i < r->first + r->n; i++)
@@ -815,7 +815,7 @@ static void records(Content *c, u64 base, int64_t count, bool follow) {
         if (!r) fail(at, "an unknown tag %llu in section %d", (unsigned long long)tag, c->in->number);
         if (r->other) c->start = start;
         begin(c->in, r->name, base + start);
-        if (r->predefined && all) { /* comment: its text alone */
+        if (r->predefined && all) { /* comment: only its text */
             bool before = all;
             all = false, record(c, r, &line), all = before, finish(&out);
             continue;
@@ -879,7 +879,7 @@ static u64 crc(const u8 *a, size_t n, const u8 *b, size_t m) { /* CRC-32C */
     }
     return c ^ UINT32_MAX;
 }
-static void chunks(size_t at, const char *given) { /* version 1; `given`: the DTD, where the trace has none */
+static void chunks(size_t at, const char *given) { /* version 1; `given` is the DTD if the trace has none */
     int64_t group = -1;
     Text index = {0};
     for (u64 sequence = 0; at < size; sequence++) {

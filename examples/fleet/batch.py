@@ -1,4 +1,4 @@
-"""A host that computes in batches: python3 batch.py SEED REQUESTS"""
+"""A host that runs batch jobs: python3 batch.py SEED REQUESTS"""
 import json
 import random
 import sys

@@ -1,9 +1,9 @@
-/* A server of a fleet, of a class and a build that are chosen when it is compiled: -DCLASS='"web"' -DBUILD=1.
+/* A server of a fleet. Its class and build are chosen at compile time: -DCLASS='"web"' -DBUILD=1.
  *
  *   host SEED REQUESTS
  *
- * Classes differ in how often they do what all of them can. What a host does follows from its seed. Build 2 has a session that is 30 %
- * larger in the class "web", where its table of headers was made larger and nobody noticed; other classes have no change. */
+* Classes differ in how often they perform each operation. A host's behavior is determined by its seed. In build 2, sessions of the
+ * class "web" are 30% larger, because an enlarged header table went unnoticed; the other classes are unchanged. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static void *bytes(void *p, size_t size) {
     return memset(p, 1, size);
 }
 
-/* Of each kind of memory that lives longer than a request, what is live. */
+/* The live objects of each kind that outlive a request. */
 enum { SESSIONS = 256, ITEMS = 512, TERMS = 1024 };
 static void *sessions[SESSIONS], *items[ITEMS];
 static struct term { struct term *left, *right; uint64_t key; } *terms;
@@ -60,7 +60,7 @@ __attribute__((noinline)) static void add_term(void) {
     }
 }
 
-/* Lines wait to be written, which this server never does: it is its growth that is to be seen. */
+/* Lines wait to be written, but this server never writes them, so that its growth becomes visible. */
 __attribute__((noinline)) static void append_log(void) {
     size_t size = 20 + draw(80);
     struct line *line = bytes(malloc(sizeof *line + size), sizeof *line + size);
@@ -93,7 +93,7 @@ __attribute__((noinline)) static void render_page(void) {
         free(parts[i]);
 }
 
-/* Shares of 16 of what the requests of a class do: session, item, term, log, job, page. */
+/* Sixteenths of a class's requests per operation: session, item, term, log, job, page. */
 static const struct { const char *class; uint8_t shares[6]; } classes[] = {
     {"web", {8, 1, 0, 1, 1, 5}},    {"cache", {1, 13, 0, 1, 1, 0}}, {"search", {1, 2, 12, 1, 0, 0}}, {"logs", {0, 0, 0, 14, 2, 0}},
     {"queue", {1, 1, 0, 1, 13, 0}}, {"render", {1, 2, 0, 0, 1, 12}}, {"mail", {3, 2, 1, 5, 5, 0}},   {"billing", {4, 4, 4, 1, 2, 1}},
@@ -117,6 +117,6 @@ int main(int count, char **arguments) {
         }
         return 0;
     }
-    fprintf(stderr, "host: there is no class %s\n", CLASS);
+    fprintf(stderr, "host: unknown class %s\n", CLASS);
     return 2;
 }

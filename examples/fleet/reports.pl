@@ -1,4 +1,4 @@
-# A host that makes reports: perl reports.pl SEED REQUESTS
+# A host that generates reports: perl reports.pl SEED REQUESTS
 use strict;
 use warnings;
 my ($seed, $requests) = @ARGV;

@@ -1,10 +1,10 @@
-/* The same events from C: pools.h is made by `metatfc gen --lang c pools.dtd -o pools.h`. */
+/* The same events from C. Generate pools.h with `metatfc gen --lang c pools.dtd -o pools.h`. */
 #define POOLS_IMPLEMENTATION
 #include "pools.h"
 
 #include <stdio.h>
 
-/* Memory of the emitter: a chunk of the trace at a time. And of the index: 32 bytes a chunk. */
+/* Memory for the emitter, which buffers one chunk of the trace, and for the index, at 32 bytes per chunk. */
 static uint8_t buffer[64 << 10];
 static uint8_t entries[32 << 10];
 
@@ -27,7 +27,7 @@ int main(void)
     for (i = 0; i < 1000; i++) {
         POOLS_EMIT_ALLOC(&emitter, (uintptr_t)blocks[i], 3);
     }
-    /* Both fail if events were lost, and pools_close says on standard error how many. */
+    /* Both fail if events were lost, and pools_close prints their number to standard error. */
     failed = pools_emitter_end(&emitter);
     failed |= pools_close(&file);
     return failed == 0 ? 0 : 1;

@@ -1,4 +1,4 @@
-//! The 48 bytes a chunk begins with, and the rules that hold for each chunk by itself (spec 5.2).
+//! The 48-byte chunk header and the rules for individual chunks (spec 5.2).
 
 use super::codec;
 use super::crc;
@@ -7,7 +7,7 @@ use super::part::MAX_RAW_LEN;
 use super::source::Source;
 use crate::{Error, ErrorKind, Result};
 
-/// Bytes of a chunk header.
+/// Size of a chunk header in bytes.
 pub(crate) const LEN: usize = 48;
 pub(crate) const SYNC: [u8; 4] = *b"MTFC";
 
@@ -15,17 +15,17 @@ pub(crate) const DATA: u8 = 0;
 pub(crate) const DTD: u8 = 1;
 pub(crate) const INDEX: u8 = 2;
 pub(crate) const USER: u8 = 3;
-/// Kinds from here on are skipped by readers that do not know them.
+/// Readers skip unknown kinds starting with this one.
 pub(crate) const OTHERS: u8 = 128;
 
-/// Flag bit 0: state is reset here.
+/// Flag bit 0: the state is reset here.
 pub(crate) const RESET: u8 = 1;
-/// Flag bit 1: first chunk of a group.
+/// Flag bit 1: the first chunk of a group.
 pub(crate) const GROUP: u8 = 2;
-/// Flag bit 2: shared table.
+/// Flag bit 2: a shared table.
 pub(crate) const SHARED: u8 = 4;
 
-/// Where fields lie in the header: the errors that name them need it.
+/// Offsets of the header's fields, used in errors about them.
 pub(crate) mod at {
     pub(crate) const SECTION: u64 = 4;
     pub(crate) const KIND: u64 = 5;
@@ -44,11 +44,11 @@ pub(crate) mod at {
     pub(crate) const FILTERED_LEN: u64 = 40;
 }
 
-/// Filter: byte transpose.
+/// Filter number of byte transpose.
 pub(crate) const TRANSPOSE: u8 = 1;
-/// Filter: record dictionary.
+/// Filter number of the record dictionary.
 pub(crate) const RECORD_DICTIONARY: u8 = 2;
-/// Filter: record dictionary of records without their last byte, and these bytes.
+/// Filter number of split suffix: a record dictionary of the records without their last byte, followed by these bytes.
 pub(crate) const SPLIT_SUFFIX: u8 = 3;
 
 /// A chunk header without the sync bytes.
@@ -68,13 +68,13 @@ pub(crate) struct ChunkHeader {
     pub(crate) group: u32,
     pub(crate) sequence: u32,
     pub(crate) base: u64,
-    /// Bytes the filter has to undo, for filter 2; else 0.
+    /// Length of the input to the filter's inverse for filters 2 and 3, otherwise 0.
     pub(crate) filtered_len: u32,
     pub(crate) crc: u32,
 }
 
 impl ChunkHeader {
-    /// The fields of a header that begins with the sync bytes.
+    /// Parses a header that begins with the sync bytes.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         let b: &[u8; LEN] = bytes.get(..LEN)?.try_into().ok()?;
         if b[..4] != SYNC {
@@ -101,7 +101,7 @@ impl ChunkHeader {
         })
     }
 
-    /// The header's bytes, with the CRC that `payload` asks for.
+    /// Returns the header's bytes, with the CRC for `payload`.
     pub(crate) fn emit(&self, payload: &[u8]) -> [u8; LEN] {
         let mut b = [0; LEN];
         b[..4].copy_from_slice(&SYNC);
@@ -122,24 +122,25 @@ impl ChunkHeader {
         self.flags & flag != 0
     }
 
-    /// The chunk's bytes are its content: neither codec nor filter.
+    /// Returns whether the chunk's bytes are its content, without codec and filter.
     pub(crate) fn is_plain(&self) -> bool {
         self.codec == codec::STORED && self.filter == 0
     }
 
-    /// Length of header and payload.
+    /// Returns the length of header and payload.
     pub(crate) fn total_len(&self) -> u64 {
         LEN as u64 + u64::from(self.stored_len)
     }
 
-    /// No codec makes a chunk so much longer: more is not waited for. (The spec bounds `raw_len` only; so a stream
-    /// with a damaged length is not read into memory to its end.)
+    /// Returns whether the payload is longer than any codec's output, so that a reader should not wait for it. (The
+    /// specification limits only `raw_len`. This check prevents a stream with a corrupt length from being read into
+    /// memory up to its end.)
     pub(crate) fn is_absurd(&self) -> bool {
         self.kind != INDEX && u64::from(self.stored_len) > 2 * MAX_RAW_LEN as u64
     }
 
-    /// Checks the rules that hold for a chunk by itself. `start` is the file offset of the chunk header; an error
-    /// names the field at fault.
+    /// Checks the rules for an individual chunk. `start` is the file offset of the chunk header. An error contains the
+    /// offset of the field at fault.
     pub(crate) fn check(&self, start: u64, file: &Header) -> Result<()> {
         let wrong = |at: u64, what, found: u64, expected| {
             Err(Error::at(start + at, ErrorKind::Invalid { what, found, expected }))
@@ -151,7 +152,7 @@ impl ChunkHeader {
             return wrong(at::ORDER, "the chunk's byteorder", self.order.into(), "the byteorder of the header");
         }
         if self.kind >= OTHERS {
-            return Ok(()); // Skipped: what the fields mean there is not known.
+            return Ok(()); // Skipped, because the meaning of the fields is unknown.
         }
         if self.kind > USER {
             let expected = "0 data, 1 DTD, 2 index, 3 user metadata, or 128 to 255";
@@ -165,7 +166,7 @@ impl ChunkHeader {
             return wrong(at::FILTER, "the chunk's filter", self.filter.into(), expected);
         }
         if self.flags & !(RESET | GROUP | SHARED) != 0 {
-            return wrong(at::FLAGS, "the chunk's flags", self.flags.into(), "bits 0 to 2 only");
+            return wrong(at::FLAGS, "the chunk's flags", self.flags.into(), "only bits 0 to 2");
         }
         if self.filter == TRANSPOSE && self.width == 0 {
             return wrong(at::WIDTH, "the chunk's width", 0, "the element size the filter needs");
@@ -180,10 +181,10 @@ impl ChunkHeader {
         if self.has_filtered_len() {
             self.check_filtered_len(start)?;
         } else if self.filtered_len != 0 {
-            let expected = "0 but for filters 2 and 3";
+            let expected = "0 except for filters 2 and 3";
             return wrong(at::FILTERED_LEN, "the chunk's filtered_len", self.filtered_len.into(), expected);
         } else if self.codec == codec::STORED && self.raw_len != self.stored_len {
-            return wrong(at::RAW_LEN, "the chunk's raw_len", self.raw_len.into(), "stored_len, where stored");
+            return wrong(at::RAW_LEN, "the chunk's raw_len", self.raw_len.into(), "stored_len for stored content");
         }
         if self.filter == TRANSPOSE && !self.raw_len.is_multiple_of(self.width.into()) {
             let expected = "a multiple of the filter's element size";
@@ -192,7 +193,7 @@ impl ChunkHeader {
         if self.kind == DATA { Ok(()) } else { self.check_not_data(start) }
     }
 
-    /// Whether the filter changes how long content is.
+    /// Returns whether the filter changes the length of the content.
     pub(crate) fn has_filtered_len(&self) -> bool {
         matches!(self.filter, RECORD_DICTIONARY | SPLIT_SUFFIX)
     }
@@ -200,17 +201,18 @@ impl ChunkHeader {
     fn check_filtered_len(&self, start: u64) -> Result<()> {
         let found = self.filtered_len;
         if found == 0 {
-            let (what, expected) = ("the chunk's filter", "0 or 1, where filtered_len is 0");
+            let (what, expected) = ("the chunk's filter", "0 or 1 if filtered_len is 0");
             let kind = ErrorKind::Invalid { what, found: self.filter.into(), expected };
             return Err(Error::at(start + at::FILTER, kind));
         }
         let stored = self.codec != codec::STORED || found == self.stored_len;
-        // A token takes at least a byte, and stands for at most 255; with a suffix it takes two, and stands for 256.
+        // A token takes at least one byte and represents at most 255 bytes. With a suffix, it takes two bytes and
+        // represents at most 256.
         let long_enough = u64::from(found) * 255 >= u64::from(self.raw_len);
         if stored && long_enough && found as usize <= MAX_RAW_LEN {
             return Ok(());
         }
-        let expected = "the length of what the codec gives: at least raw_len / 255, at most 64 MiB";
+        let expected = "the length of the codec's output, from raw_len / 255 to 64 MiB";
         let what = "the chunk's filtered_len";
         Err(Error::at(start + at::FILTERED_LEN, ErrorKind::Invalid { what, found: found.into(), expected }))
     }
@@ -224,7 +226,7 @@ impl ChunkHeader {
         ];
         for (at, what, found) in zero {
             if found != 0 {
-                let expected = "0 in a chunk that is not data";
+                let expected = "0 in a chunk other than data";
                 return Err(Error::at(start + at, ErrorKind::Invalid { what, found, expected }));
             }
         }
@@ -237,35 +239,36 @@ impl ChunkHeader {
     }
 }
 
-/// CRC-32C of the 44 bytes before the field and of the payload.
+/// Returns the CRC-32C of the 44 header bytes before the CRC field and of the payload.
 pub(crate) fn crc(header: &[u8; LEN], payload: &[u8]) -> u32 {
     crc::append(crc_of(&header[..44]), payload)
 }
 
-/// CRC-32C of a run of bytes.
+/// Returns the CRC-32C of a run of bytes.
 pub(crate) fn crc_of(bytes: &[u8]) -> u32 {
     crc::append(0, bytes)
 }
 
-/// The chunk at an offset.
+/// The result of checking the chunk at an offset.
 pub(crate) enum Probe {
     /// The end of the input.
     End,
-    /// A chunk, all there, whose CRC holds. Its fields are not checked yet.
+    /// A complete chunk with a valid CRC. Its fields have not been checked yet.
     Whole(ChunkHeader),
-    /// No chunk, a torn one, or one whose CRC does not hold.
+    /// No chunk, an incomplete chunk, or one with an invalid CRC.
     Bad(Error),
 }
 
-/// The chunk at an offset, its CRC not checked.
+/// The result of locating the chunk at an offset without checking its CRC.
 pub(crate) enum Frame {
-    /// A chunk, all there.
+    /// A complete chunk.
     Whole(ChunkHeader),
-    /// None, or a torn one.
+    /// No chunk, or an incomplete one.
     None(Probe),
 }
 
-/// Probes the chunk at `start`. Only a failing source is an error; what is wrong with the chunk is in the [`Probe`].
+/// Checks the chunk at `start`. Only a failing source is an error; problems with the chunk are returned in the
+/// [`Probe`].
 pub(crate) fn probe(source: &mut Source<'_>, start: u64) -> Result<Probe> {
     match frame(source, start)? {
         Frame::None(probe) => Ok(probe),
@@ -274,7 +277,7 @@ pub(crate) fn probe(source: &mut Source<'_>, start: u64) -> Result<Probe> {
     }
 }
 
-/// Looks at the chunk at `start`, but not at its CRC.
+/// Locates the chunk at `start` without checking its CRC.
 pub(crate) fn frame(source: &mut Source<'_>, start: u64) -> Result<Frame> {
     let head = source.view(start, LEN)?;
     if head.is_empty() {
@@ -301,7 +304,7 @@ pub(crate) fn frame(source: &mut Source<'_>, start: u64) -> Result<Frame> {
     Ok(Frame::Whole(header))
 }
 
-/// Whether the CRC of the chunk at `start`, which is all there, holds.
+/// Returns whether the CRC of the complete chunk at `start` is valid.
 pub(crate) fn crc_holds(source: &mut Source<'_>, header: &ChunkHeader, start: u64) -> Result<bool> {
     let frame = source.view(start, LEN.saturating_add(header.stored_len as usize))?;
     Ok(frame.split_first_chunk::<LEN>().is_some_and(|(head, payload)| crc(head, payload) == header.crc))

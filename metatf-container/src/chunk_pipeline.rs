@@ -1,10 +1,10 @@
 //! Threads that compress chunks (feature `parallel`).
 //!
-//! The writer gives chunks and gets them back in their order. How a chunk is stored may depend on the trials of those of its
-//! section before it (see `trial`), so a chunk whose section is being tried waits until that is known: the bytes are the same
-//! with any number of threads. Chunks in flight are bounded, so memory is. A writer that is given up drops its pipeline:
-//! chunks that no thread has begun are not compressed any more. A small chunk is compressed by the writer's own thread: to wake
-//! another one takes longer.
+//! The writer hands chunks to threads and receives them back in order. The encoding of a chunk may depend on trials
+//! with earlier chunks of its section (see `trial`), so a chunk waits while its section is being tried. This makes the
+//! output independent of the number of threads. The number of chunks in flight is limited, and with it memory. Dropping
+//! the writer drops its pipeline, and chunks that no thread has started are not compressed. Small chunks are compressed
+//! on the writer's own thread, because waking another one takes longer.
 
 use super::chunk::{self, ChunkHeader};
 use super::encode::{Encoded, Encoder};
@@ -17,35 +17,35 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
-/// Bytes of content that are not worth waking a thread for.
+/// Maximum content size that does not justify waking a thread, in bytes.
 const SMALL: usize = 4 << 10;
 
-/// The threads, and the chunks they have.
+/// The threads and the chunks in flight.
 pub(super) struct ChunkPipeline {
     pool: ThreadPool,
     chunks: VecDeque<Slot>,
-    /// Number of the first of `chunks`.
+    /// Number of the first chunk in `chunks`.
     first: u64,
     most: usize,
     sender: Sender<Done>,
     receiver: Receiver<Done>,
     shared: Arc<Shared>,
-    /// The buffer pool: chunks that were written.
+    /// The buffer pool: chunks that have been written.
     written: Vec<PipelinedChunk>,
     found: Box<[Found; 256]>,
 }
 
-/// What the threads share.
+/// The state shared by the threads.
 #[derive(Default)]
 struct Shared {
-    /// Encoders that no thread uses now.
+    /// Idle encoders.
     encoders: Mutex<Vec<Encoder>>,
-    /// The writer was given up.
+    /// Whether the writer was abandoned.
     given_up: AtomicBool,
 }
 
 impl Shared {
-    /// Compresses a chunk, in whose section so much was found out.
+    /// Compresses a chunk, given the findings about its section.
     fn encode(&self, chunk: &mut PipelinedChunk, found: &mut Found) {
         let idle = self.encoders.lock().ok().and_then(|mut encoders| encoders.pop());
         let mut encoder = idle.unwrap_or_else(Encoder::new);
@@ -61,14 +61,14 @@ impl Shared {
 
 /// A chunk in flight.
 enum Slot {
-    /// Its section is being tried.
+    /// A chunk whose section is being tried.
     Waiting(PipelinedChunk),
-    /// A thread has it; whether it tries its section, and the section.
+    /// A chunk being compressed. The value is its section if the chunk is a trial for the section.
     Running(Option<u8>),
     Done(PipelinedChunk),
 }
 
-/// A chunk, and, once a thread is done with it, its payload.
+/// A chunk and, once a thread has compressed it, its payload.
 pub(super) struct PipelinedChunk {
     pub(super) header: ChunkHeader,
     how: How,
@@ -79,11 +79,11 @@ pub(super) struct PipelinedChunk {
     packed: Vec<u8>,
 }
 
-/// What a thread hands back: number of the chunk, the chunk, what was found out.
+/// A thread's result: the number of the chunk, the chunk, and the findings.
 type Done = (u64, PipelinedChunk, Found);
 
 impl ChunkPipeline {
-    /// Starts threads; none where one is enough, or the system has none to give.
+    /// Starts the threads. Returns `None` if one thread is enough or the system cannot start any.
     pub(super) fn new(threads: usize) -> Option<Self> {
         if threads < 2 {
             return None;
@@ -104,12 +104,12 @@ impl ChunkPipeline {
         })
     }
 
-    /// No further chunk can be given.
+    /// Returns whether no further chunk can be accepted.
     pub(super) fn is_full(&self) -> bool {
         self.chunks.len() >= self.most
     }
 
-    /// Gives a chunk to a thread.
+    /// Hands a chunk to a thread.
     pub(super) fn give(&mut self, header: ChunkHeader, how: &How, content: &RawContent<'_>) {
         let written = memory::fitting(&mut self.written, content.raw.len(), usize::MAX, |chunk| chunk.raw.capacity());
         let mut chunk = written.unwrap_or_else(|| PipelinedChunk::new(how));
@@ -122,7 +122,7 @@ impl ChunkPipeline {
         self.start();
     }
 
-    /// The first chunk, if it is done; `wait`: once it is. `None` where there is none.
+    /// Returns the first chunk if it is done. With `wait`, waits until it is. Returns `None` if there are no chunks.
     pub(super) fn first(&mut self, wait: bool) -> Option<PipelinedChunk> {
         while let Ok(done) = self.receiver.try_recv() {
             self.note(done);
@@ -132,7 +132,7 @@ impl ChunkPipeline {
                 Slot::Done(_) => {}
                 _ if !wait => return None,
                 _ => {
-                    // The sender here keeps the channel open.
+                    // The pipeline's own sender keeps the channel open.
                     let done = self.receiver.recv().ok()?;
                     self.note(done);
                     continue;
@@ -146,7 +146,7 @@ impl ChunkPipeline {
         }
     }
 
-    /// Takes back a chunk that was written: its buffers serve for another.
+    /// Reuses the buffers of a written chunk for another chunk.
     pub(super) fn reuse(&mut self, chunk: PipelinedChunk) {
         self.written.push(chunk);
     }
@@ -161,7 +161,7 @@ impl ChunkPipeline {
         self.start();
     }
 
-    /// Starts what need not wait.
+    /// Starts all chunks that need not wait.
     fn start(&mut self) {
         let mut tried = [false; 256];
         for (number, slot) in (self.first..).zip(&mut self.chunks) {
@@ -207,7 +207,7 @@ impl Drop for ChunkPipeline {
     }
 }
 
-/// A thread compresses a chunk.
+/// Compresses a chunk on another thread.
 fn run(pool: &ThreadPool, shared: &Arc<Shared>, sender: &Sender<Done>, chunk: Done) {
     let (shared, sender) = (Arc::clone(shared), sender.clone());
     pool.spawn(move || {
@@ -216,7 +216,7 @@ fn run(pool: &ThreadPool, shared: &Arc<Shared>, sender: &Sender<Done>, chunk: Do
         }
         let (number, mut chunk, mut found) = chunk;
         shared.encode(&mut chunk, &mut found);
-        // Nobody listens where the writer was given up.
+        // Sending fails if the writer was abandoned.
         let _ = sender.send((number, chunk, found));
     });
 }
@@ -229,7 +229,7 @@ impl PipelinedChunk {
             raw: Vec::new(),
             element: 0,
             ends: Vec::new(),
-            encoded: Err(Error::at(0, ErrorKind::Usage("a chunk that was not encoded"))),
+            encoded: Err(Error::at(0, ErrorKind::Usage("the chunk was not encoded"))),
             packed: Vec::new(),
         }
     }
@@ -242,7 +242,7 @@ impl PipelinedChunk {
         RawContent { raw: &self.raw, element: self.element, ends: &self.ends }
     }
 
-    /// What goes into the file.
+    /// Returns the payload to be written to the file.
     pub(super) fn payload(&self) -> &[u8] {
         match &self.encoded {
             Ok(encoded) if !encoded.is_plain() => &self.packed,
@@ -256,7 +256,7 @@ mod tests {
     use super::*;
     use crate::{Codec, Filter, Trial};
 
-    /// Each tiny chunk that another thread compressed took tens of microseconds, to wake it and to wait for it.
+    /// Each tiny chunk compressed on another thread took tens of microseconds for waking the thread and waiting for it.
     #[test]
     fn small_chunks_wake_no_thread() {
         let mut pipeline = ChunkPipeline::new(2).unwrap();

@@ -1,21 +1,21 @@
-//! Content in memory of its own, and that memory used again for what comes behind it: content is large, and memory fresh
-//! from the system costs more to touch for the first time than a fast codec takes to fill it, most of all where several
-//! threads ask the system at once.
+//! Content with its own memory, which is reused for later content. Content is large, and touching fresh memory from the
+//! system for the first time takes longer than filling it with a fast codec, especially if several threads request
+//! memory at the same time.
 
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// Content that was decompressed, or read from a stream; anyone who holds a part shares it.
+/// Content that was decompressed or read from a stream, shared by all holders of a part.
 #[derive(Clone)]
 pub struct Owned {
-    /// The content, and what is left of another behind it.
+    /// The content, possibly followed by remains of earlier content.
     bytes: Arc<[u8]>,
     length: usize,
 }
 
 impl Owned {
-    /// Keeps the first bytes only.
+    /// Keeps only the first bytes.
     pub(super) fn truncate(&mut self, length: usize) {
         self.length = self.length.min(length);
     }
@@ -36,33 +36,34 @@ impl fmt::Debug for Owned {
     }
 }
 
-/// A pool of the memory of contents that were given away: what nobody else holds any more is used again.
+/// A memory pool for contents that have been handed out. Memory is reused once nobody else holds it.
 #[derive(Default)]
 pub(super) struct Contents {
     given: Vec<Arc<[u8]>>,
 }
 
-/// Contents that are remembered at most; a group seldom has more of them at a time.
+/// Maximum number of contents in the pool. A group rarely uses more at a time.
 const MOST: usize = 32;
 
-/// Bytes of memory that nobody uses which are kept at most where none of it fits.
+/// Maximum amount of unused memory, in bytes, to keep if none of it fits a request.
 const KEPT: usize = 16 << 20;
 
-/// Memory for content, which nobody else sees.
+/// Memory for content, not yet shared with anyone.
 pub(super) struct Scratch {
     bytes: Arc<[u8]>,
     length: usize,
 }
 
 impl Scratch {
-    /// The bytes, whatever is in them; none where the memory is somebody else's, which it is not.
+    /// Returns the bytes, whose values are arbitrary, or `None` if the memory is shared, which never happens.
     pub(super) fn bytes(&mut self) -> Option<&mut [u8]> {
         Arc::get_mut(&mut self.bytes)?.get_mut(..self.length)
     }
 }
 
 impl Contents {
-    /// Memory for content of this many bytes. Not more than twice as much: one who keeps the content keeps all of it.
+    /// Returns memory for content of this many bytes. The memory is at most twice as large, because a holder of the
+    /// content keeps all of it alive.
     pub(super) fn take(&mut self, length: usize) -> Scratch {
         let fits = length..=length.saturating_mul(2);
         let sizes = self.given.iter_mut().enumerate().filter_map(|(at, bytes)| Some((Arc::get_mut(bytes)?.len(), at)));
@@ -76,7 +77,7 @@ impl Contents {
         Scratch { bytes, length }
     }
 
-    /// Gives up memory that nobody uses, the oldest first, until little is left.
+    /// Releases unused memory, oldest first, until little is left.
     fn give_up(&mut self) {
         let mut free: usize = self.given.iter_mut().filter_map(Arc::get_mut).map(|bytes| bytes.len()).sum();
         self.given.retain_mut(|bytes| {
@@ -86,7 +87,7 @@ impl Contents {
         });
     }
 
-    /// Makes content of what is in the memory.
+    /// Turns the bytes in the memory into content.
     pub(super) fn give(&mut self, scratch: Scratch) -> Owned {
         if self.given.len() >= MOST {
             self.given.remove(0);
@@ -95,7 +96,7 @@ impl Contents {
         Owned { bytes: scratch.bytes, length: scratch.length }
     }
 
-    /// Takes back memory that holds nothing of worth.
+    /// Returns memory without useful content to the pool.
     pub(super) fn put_back(&mut self, scratch: Scratch) {
         drop(self.give(scratch));
     }
@@ -129,7 +130,7 @@ mod tests {
         let shorter = filled(&mut contents, 500, 2);
         assert_eq!((place(&shorter), &shorter[..]), (at, &[2; 500][..]));
         drop(shorter);
-        // Too long, and too short for a memory of its size.
+        // One request that is too long, and one that is too short for a memory of this size.
         assert_eq!(filled(&mut contents, 1001, 3).len(), 1001);
         let short = filled(&mut contents, 400, 4);
         assert_eq!(&short[..], [4; 400]);

@@ -1,9 +1,10 @@
 //! CRC-32C, the checksum of chunks (spec 5.2).
 //!
-//! The crate `crc32c` computes 8 bytes at a time, by an instruction that processors have. Those with AVX-512 multiply polynomials
-//! of 64 bytes: they take half the time, which shows where a trace is read at gigabytes a second.
+//! The crate `crc32c` processes 8 bytes at a time with a common CPU instruction. CPUs with AVX-512 multiply polynomials
+//! of 64 bytes, which takes half the time. This matters when a trace is read at gigabytes per second.
 
-/// CRC-32C of bytes behind those that `crc` is of; 0 is that of no bytes.
+/// Returns the CRC-32C of all bytes so far and `bytes`, where `crc` is that of the preceding bytes. The CRC of no bytes
+/// is 0.
 pub(crate) fn append(crc: u32, bytes: &[u8]) -> u32 {
     #[cfg(target_arch = "x86_64")]
     let (crc, bytes) = wide::append(crc, bytes);
@@ -18,11 +19,12 @@ mod wide {
         _mm512_loadu_si512, _mm512_ternarylogic_epi64, _mm512_xor_si512, _mm512_zextsi128_si512,
     };
 
-    /// Bytes that are taken at once: four registers of 64, so that multiplications need not wait for each other.
+    /// Number of bytes processed in one step: four 64-byte registers, so that the multiplications are independent.
     const BLOCK: usize = 256;
 
-    /// Takes all whole blocks, and returns what is left. Of a processor without the instructions, that is all.
-    #[allow(unsafe_code, reason = "instructions that not all processors have")]
+    /// Processes all complete blocks and returns the remaining bytes. Without the required CPU instructions, no block
+    /// is processed.
+    #[allow(unsafe_code, reason = "uses instructions that not all CPUs support")]
     pub(super) fn append(crc: u32, bytes: &[u8]) -> (u32, &[u8]) {
         let (blocks, rest) = bytes.as_chunks::<BLOCK>();
         let Some((first, others)) = blocks.split_first() else { return (crc, bytes) };
@@ -30,11 +32,11 @@ mod wide {
         if !has || !is_x86_feature_detected!("pclmulqdq") || !is_x86_feature_detected!("sse4.2") {
             return (crc, bytes);
         }
-        // SAFETY: this processor has the instructions that `of_blocks` is compiled to.
+        // SAFETY: this CPU supports the instructions that `of_blocks` is compiled to.
         (unsafe { of_blocks(crc, first, others) }, rest)
     }
 
-    /// x^n modulo the polynomial, bits reflected: bit 31 is the coefficient of x^0.
+    /// Returns x^n modulo the polynomial, with reflected bits: bit 31 is the coefficient of x^0.
     const fn power(n: usize) -> i64 {
         let mut power: u32 = 1 << 31;
         let mut i = 0;
@@ -45,7 +47,8 @@ mod wide {
         power as i64
     }
 
-    /// What moves 16 bytes of a polynomial this many bytes on: the factor of the first 8, and that of the last 8.
+    /// Returns the factors that move 16 bytes of a polynomial forward by this many bytes: one for the first 8 bytes and
+    /// one for the last 8.
     const fn factors(bytes: usize) -> (i64, i64) {
         (power(8 * bytes + 31), power(8 * bytes - 33))
     }
@@ -56,7 +59,7 @@ mod wide {
         let start = _mm512_zextsi128_si512(_mm_cvtsi32_si128((!crc).cast_signed()));
         sums[0] = _mm512_xor_si512(sums[0], start);
         for block in others {
-            // No `map`: its code would be for all processors.
+            // `map` is not used, because its code would be compiled for all CPUs.
             let ([a, b, c, d], next) = (sums, load(block));
             sums = [
                 move_on::<BLOCK>(a, next[0]),
@@ -77,7 +80,7 @@ mod wide {
         let sum = move_on_16(move_on_16(move_on_16(a, b), c), d);
         let low = _mm_crc32_u64(0, _mm_cvtsi128_si64(sum).cast_unsigned());
         let crc = _mm_crc32_u64(low, _mm_extract_epi64::<1>(sum).cast_unsigned());
-        // It has 32 bits.
+        // The CRC has 32 bits.
         !u32::try_from(crc).unwrap_or_default()
     }
 
@@ -85,7 +88,7 @@ mod wide {
     #[allow(unsafe_code, reason = "loads")]
     fn load(block: &[u8; BLOCK]) -> [__m512i; 4] {
         let at = block.as_ptr().cast::<__m512i>();
-        // SAFETY: the block's 256 bytes are four times 64, and these loads need no alignment.
+        // SAFETY: the block's 256 bytes are four times 64, and these loads require no alignment.
         unsafe {
             [
                 _mm512_loadu_si512(at),
@@ -96,7 +99,7 @@ mod wide {
         }
     }
 
-    /// Moves a sum `BYTES` on, and adds what stands there.
+    /// Moves a sum forward by `BYTES` and adds the data there.
     #[target_feature(enable = "avx512f,vpclmulqdq")]
     fn move_on<const BYTES: usize>(sum: __m512i, next: __m512i) -> __m512i {
         let (first, last) = const { factors(BYTES) };
@@ -120,7 +123,7 @@ mod wide {
 mod tests {
     use super::*;
 
-    /// Bit by bit, as spec 5.2 defines it.
+    /// Computes the CRC bit by bit, as defined in spec 5.2.
     fn by_bits(crc: u32, bytes: &[u8]) -> u32 {
         let step = |crc: u32, byte: &u8| {
             (0..8).fold(crc ^ u32::from(*byte), |crc, _| crc >> 1 ^ if crc & 1 == 1 { 0x82f6_3b78 } else { 0 })
@@ -137,7 +140,7 @@ mod tests {
             u32::try_from(state >> 32).unwrap()
         };
         let bytes: Vec<u8> = (0..5000).map(|_| random().to_le_bytes()[3]).collect();
-        // Around each number of blocks, and at any alignment.
+        // Lengths around each number of blocks, and at any alignment.
         let lengths = (0..6).flat_map(|blocks| (0..=16).map(move |more| (blocks * 256 + more).max(8) - 8));
         for length in lengths.chain([1000, 4096, 4900]) {
             let (at, crc) = (random() as usize % 64, random());

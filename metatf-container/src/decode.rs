@@ -1,4 +1,4 @@
-//! Undoing codec and filter of chunks (spec 5.2), with engines that are made once and used for every chunk.
+//! Reverses the codec and the filter of chunks (spec 5.2), with engines that are created once and used for every chunk.
 
 use super::chunk::{self, ChunkHeader};
 use super::codec::{self, Decompress, Failure, STORED};
@@ -6,19 +6,19 @@ use super::content::{Contents, Owned};
 use super::{filter, record_dictionary_read};
 use crate::{Error, ErrorKind, Result, memory};
 
-/// Undoes codec and filter. Engines are made when first needed.
+/// Reverses codecs and filters. Engines are created on first use.
 #[derive(Default)]
 pub struct Decoder {
     engines: [Option<Box<dyn Decompress>>; codec::COUNT],
-    /// Decompressed bytes whose filter is not undone yet.
+    /// Decompressed bytes whose filter has not been reversed yet.
     scratch: Vec<u8>,
     contents: Contents,
-    /// A payload of a mapped file that a library in C parses: it must not see other bytes at a second look. The copy takes
-    /// 1 to 2 per cent of the time that reading such chunks takes, records not decoded.
+    /// A copy of a payload from a mapped file that a C library parses, which must see the same bytes on every access.
+    /// The copy takes 1% to 2% of the time for reading such chunks, excluding the decoding of records.
     copy: Vec<u8>,
 }
 
-/// Undoes the filter of a chunk.
+/// Reverses the filter of a chunk.
 fn unfilter(header: &ChunkHeader, filtered: &[u8], out: &mut [u8]) -> Result<(), Failure> {
     if header.has_filtered_len() {
         return record_dictionary_read::restore(filtered, header.filter == chunk::SPLIT_SUFFIX, out)
@@ -29,8 +29,8 @@ fn unfilter(header: &ChunkHeader, filtered: &[u8], out: &mut [u8]) -> Result<(),
 }
 
 impl Decoder {
-    /// The content of the chunk at `start`, exactly `raw_len` bytes. Never allocates more than twice that, and not
-    /// even that where the payload is too short to hold so much. The payload may change meanwhile where it is `mapped`.
+    /// Returns the content of the chunk at `start`, exactly `raw_len` bytes. Never allocates more than twice that, and
+    /// nothing if the payload is too short to contain so much data. If `mapped`, the payload may change concurrently.
     pub(crate) fn decode(&mut self, header: &ChunkHeader, start: u64, payload: &[u8], mapped: bool) -> Result<Owned> {
         let wrong_len = |found: u64| {
             let expected = "the number of bytes the payload decompresses to";
@@ -52,7 +52,7 @@ impl Decoder {
         };
         let mut memory = self.contents.take(raw_len);
         let Some(out) = memory.bytes() else {
-            return Err(Error::at(start, ErrorKind::Limit("memory"))); // Not reached: nobody else has it.
+            return Err(Error::at(start, ErrorKind::Limit("memory"))); // Unreachable: nobody else holds it.
         };
         let filled = self.fill(header, filtered_len as usize, payload, out);
         self.copy = copy;
@@ -68,7 +68,7 @@ impl Decoder {
         }
     }
 
-    /// Undoes codec and filter, between which there are this many bytes.
+    /// Reverses the codec and the filter. `filtered` is the number of bytes between the two steps.
     fn fill(&mut self, header: &ChunkHeader, filtered: usize, payload: &[u8], out: &mut [u8]) -> Result<(), Failure> {
         if header.filter == 0 {
             return self.unpack(header.codec, payload, out);
@@ -77,7 +77,7 @@ impl Decoder {
             return unfilter(header, payload, out);
         }
         let mut scratch = std::mem::take(&mut self.scratch);
-        // What is in it already is overwritten.
+        // Its current contents are overwritten.
         if scratch.len() < filtered {
             scratch.resize(filtered, 0);
         }
@@ -87,7 +87,7 @@ impl Decoder {
         unpacked
     }
 
-    /// Fills `out` exactly.
+    /// Decompresses into `out`, filling it exactly.
     fn unpack(&mut self, codec: u8, payload: &[u8], out: &mut [u8]) -> Result<(), Failure> {
         let engine = codec::entry(codec).and_then(|entry| entry.engine.as_ref());
         let (Some(engine), Some(made)) = (engine, self.engines.get_mut(usize::from(codec))) else {

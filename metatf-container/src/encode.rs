@@ -1,4 +1,4 @@
-//! Compressing and filtering chunks as they are written (spec 5.2). The mirror of the decoder.
+//! Compresses and filters chunks being written (spec 5.2), the inverse of the decoder.
 
 use super::codec::{self, Codec, Compress};
 use super::options::{Filter, Trial};
@@ -8,35 +8,36 @@ use super::trial::{Filters, Found, How, Ranking};
 use super::{chunk, filter, record_dictionary};
 use crate::Result;
 
-/// In a sample, split suffix has to win by one part of this many. On 14 contents of heap traces, 5 of them close, the filter of
-/// the sample was then that of the whole.
+/// In a sample, the split suffix filter must win by at least 1/18. With this handicap, the sample and the
+/// complete content led to the same filter for 14 heap trace contents, 5 of them close.
 const SPLIT_HANDICAP: usize = 18;
 
-/// Compresses chunks; engines and buffers are made once. What was found out about sections is its callers' to keep.
+/// Compresses chunks, reusing its engines and buffers. Callers keep the findings about sections.
 pub(crate) struct Encoder {
     engines: [Option<Box<dyn Compress>>; codec::COUNT],
     filtered: Vec<u8>,
-    /// The content by the record dictionary, whole records and without suffixes, if any codec asked for them.
+    /// The content with the record dictionary applied, for complete records and without suffixes, if any codec
+    /// requested it.
     dictionary: [Vec<u8>; 2],
     memory: record_dictionary::Memory,
     has_dictionary: [bool; 2],
-    /// The suffixes differ.
+    /// Whether the suffixes differ.
     suffixes_differ: bool,
-    /// The payload made last, the shortest one of a codec, and those of a trial.
+    /// The most recent payload, the shortest payload of a codec, and the payloads of a trial.
     tried: Vec<u8>,
     chosen: Vec<u8>,
     trials: Vec<Vec<u8>>,
     sample: Sample,
-    /// What is encoded is a sample.
+    /// Whether the content being encoded is a sample.
     sampling: bool,
 }
 
-/// How a chunk was stored.
+/// The encoding of a stored chunk.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Encoded {
     pub(crate) codec: u8,
     pub(crate) filter: u8,
-    /// For the chunk header.
+    /// The filtered length for the chunk header.
     pub(crate) filtered_len: usize,
     length: usize,
 }
@@ -46,7 +47,7 @@ impl Encoded {
         Self { codec: codec::STORED, filter: 0, filtered_len: 0, length: raw.len() }
     }
 
-    /// The payload is the content.
+    /// Returns whether the payload is the unchanged content.
     pub(crate) fn is_plain(&self) -> bool {
         self.filter == 0 && self.codec == codec::STORED
     }
@@ -69,20 +70,21 @@ impl Encoder {
         }
     }
 
-    /// The shortest payload that is allowed; `raw` itself where nothing makes it shorter. `found` is what was found out about
-    /// the section, and takes what is found out now.
+    /// Returns the shortest allowed payload, which is `raw` itself if no encoding is shorter. `found` contains the
+    /// findings about the section and is updated.
     pub(crate) fn encode(&mut self, found: &mut Found, how: &How, content: &RawContent<'_>) -> Result<Encoded> {
-        // Without slack the shortest is wanted, of the whole content.
+        // Without slack, find the shortest encoding of the complete content.
         let exact = how.trial.as_ref().is_some_and(|trial| trial.slack == 0);
         if !exact && found.predict(how, content).is_none() {
             let mut sample = std::mem::take(&mut self.sample);
             if let Some(sample) = sample.of(content) {
                 let mut by_sample = *found;
-                // What repeats over a longer distance than a sample has is found in the whole only.
+                // Repetitions over a longer distance than the sample covers are found only in the complete content.
                 self.sampling = true;
                 let encoded = self.encode_content(&mut by_sample, how, &sample);
                 self.sampling = false;
-                // Elements repeat over longer distances than records: where a sample cannot tell, the whole is tried.
+                // Elements repeat over longer distances than records do. If a sample is inconclusive, try the complete
+                // content.
                 let tells = !content.ends.is_empty() || !by_sample.is_close();
                 if !encoded?.is_plain() && tells {
                     by_sample.was_sample();
@@ -104,18 +106,20 @@ impl Encoder {
         }
     }
 
-    /// The payload of what was encoded last, whose content is `raw`.
+    /// Returns the payload of the most recent encoding, whose content is `raw`.
     pub(crate) fn payload<'p>(&'p self, encoded: &Encoded, raw: &'p [u8]) -> &'p [u8] {
         if encoded.is_plain() { raw } else { &self.chosen }
     }
 
-    /// As [`payload`](Self::payload), to be kept; `buffer` is used for it. Not for a payload that is the content.
+    /// Returns the [`payload`](Self::payload) by value, replacing it with `buffer`. Must not be called for a payload
+    /// that is the unchanged content.
     #[cfg(feature = "parallel")]
     pub(crate) fn take_payload(&mut self, buffer: Vec<u8>) -> Vec<u8> {
         std::mem::replace(&mut self.chosen, buffer)
     }
 
-    /// All codecs of a trial: the first with all filters, others with the two that were best for it.
+    /// Tries all codecs of a trial: the first with all filters, the remaining ones with the two best filters of the
+    /// first.
     fn by_trial(
         &mut self,
         found: &mut Found,
@@ -175,7 +179,7 @@ impl Encoder {
         Ok(self.best_of(found, codec, filters, content)?.0)
     }
 
-    /// The best of the filters; how they were where there was a choice.
+    /// Returns the best encoding among the filters. If there was a choice, records how the filters compared.
     fn best_of(
         &mut self,
         found: &mut Found,
@@ -213,8 +217,8 @@ impl Encoder {
         Ok((choice, ranking))
     }
 
-    /// The payload by this filter, in `self.tried`, unless it is the content. Where there is a `choice` of filters, none by
-    /// one that cannot win.
+    /// Computes the payload for this filter in `self.tried`, unless the payload is the unchanged content. If there is a
+    /// `choice` of filters, returns `None` for a filter that cannot win.
     fn try_filter(
         &mut self,
         codec: Codec,
@@ -229,7 +233,7 @@ impl Encoder {
                 filtered.resize(content.raw.len(), 0);
                 filter::transpose(content.raw, content.element.into(), &mut filtered);
             }
-            // Every codec of a trial asks for them.
+            // The result is reused by every codec of a trial.
             chunk::RECORD_DICTIONARY | chunk::SPLIT_SUFFIX => {
                 let split = usize::from(filter == chunk::SPLIT_SUFFIX);
                 if !std::mem::replace(&mut self.has_dictionary[split], true) {
@@ -241,7 +245,7 @@ impl Encoder {
             }
             _ => {}
         }
-        // Suffixes of which all are alike are better where they were.
+        // If all suffixes are equal, they compress better in their original places.
         if filter == chunk::SPLIT_SUFFIX && choice && !self.suffixes_differ {
             (self.filtered, self.tried) = (filtered, tried);
             return Ok(None);
@@ -256,10 +260,10 @@ impl Encoder {
         let packed = self.compress(codec, input, &mut tried)?;
         let mut length = if packed { tried.len() } else { input.len() };
         if self.sampling && filter == chunk::SPLIT_SUFFIX {
-            // Its dictionary is the smaller one, which counts for less in the whole.
+            // Its dictionary is smaller, and a dictionary matters less in the complete content than in a sample.
             length += length / SPLIT_HANDICAP;
         }
-        // A payload that is the content is not copied, see `payload`.
+        // A payload that is the unchanged content is not copied; see `payload`.
         if !packed && filter != 0 {
             tried.clear();
             tried.extend_from_slice(input);
@@ -271,7 +275,7 @@ impl Encoder {
         Ok(Some(encoded))
     }
 
-    /// Compresses into `out`; `false` where it did not get shorter, or is not to be compressed.
+    /// Compresses `raw` into `out`. Returns `false` if the result is not shorter or the codec does not compress.
     fn compress(&mut self, codec: Codec, raw: &[u8], out: &mut Vec<u8>) -> Result<bool> {
         out.clear();
         let make = codec.entry().and_then(|entry| entry.engine.as_ref()?.compress);
@@ -287,7 +291,7 @@ impl Encoder {
 mod tests {
     use super::*;
 
-    /// Bytes that no codec makes shorter.
+    /// Generates bytes that no codec can shorten.
     fn noise(length: usize) -> Vec<u8> {
         let mut state = 1_u32;
         let next = || {
@@ -313,7 +317,7 @@ mod tests {
 
     #[test]
     fn a_sample_finds_what_the_whole_does() {
-        // Records of 50 kinds, in an order that has no pattern.
+        // 50 kinds of records in an order without a pattern.
         let raw: Vec<u8> = noise(200_000).iter().flat_map(|n| [7, n % 50, 3, 1 + n % 2]).collect();
         let ends: Vec<u32> = (1..=200_000).map(|n| n * 4).collect();
         let content = RawContent { raw: &raw, element: 0, ends: &ends };
@@ -324,7 +328,7 @@ mod tests {
 
     #[test]
     fn elements_are_tried_whole_where_a_sample_cannot_tell() {
-        // Elements of 60,000 kinds, in an order that has no pattern: few are twice in a sample.
+        // 60,000 kinds of elements in an order without a pattern, so few occur twice in a sample.
         let kinds = noise(60_000 * 7);
         let order = noise(200_000 * 4);
         let raw: Vec<u8> = order

@@ -1,35 +1,36 @@
-//! One small `Copy` error for everything that can be wrong with a trace: where, and what.
+//! A small `Copy` error type for every problem with a trace. It records the location and the cause.
 //!
-//! An [`Error`] holds the offset in the file, the offset in a compressed chunk's content, where the record began, the
-//! section, the record and the leaf (spec 7). It holds numbers only; `Trace::explain` puts the names of the trace's
-//! format to them.
+//! An [`Error`] stores the file offset, the offset in a compressed chunk's content, the start of the record, the
+//! section, the record and the leaf (spec 7). It stores only numbers; `Trace::explain` replaces them with the names of
+//! the trace's format.
 
 use std::{fmt, io};
 
 use super::features::Features;
 use super::whole_file::Truncated;
 
-/// Shorthand for results of reading and writing traces.
+/// The result type for reading and writing traces.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What is wrong, and where.
+/// A problem and its location.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Error {
-    /// What is wrong.
+    /// The problem.
     pub kind: ErrorKind,
-    /// Where.
+    /// The location.
     pub place: Place,
 }
 
-/// A place in a trace (spec 7). For content of a version 0 file and of stored chunks `offset` is exact; for
-/// compressed or filtered chunks it is the chunk header's offset, and `content` the offset in the chunk's content.
+/// A location in a trace (spec 7). `offset` is exact for content of a version 0 file and of stored chunks. For
+/// compressed or filtered chunks, `offset` is that of the chunk header, and `content` is the offset in the chunk's
+/// content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Place {
-    /// Offset in the file of the first byte at fault.
+    /// File offset of the first byte at fault.
     pub offset: u64,
-    /// Offset in the content of the chunk, where `offset` can only name the chunk.
+    /// Offset in the chunk's content, if `offset` can only identify the chunk.
     pub content: Option<u64>,
-    /// Start of the record at fault, in the same terms as the leaf's place.
+    /// Start of the record at fault, in the same coordinates as the location of the leaf.
     pub record_start: Option<u64>,
     /// Section number.
     pub section: Option<u8>,
@@ -39,66 +40,68 @@ pub struct Place {
     pub leaf: Option<u8>,
 }
 
-/// The prefix of the message of [`ErrorKind::Truncated`], by which a command recognizes it inside another message.
+/// The prefix of the message of [`ErrorKind::Truncated`], by which commands recognize it inside another message.
 pub const TRUNCATED: &str = "the input ends inside";
 
-/// What can be wrong with a trace, or with a value on its way into one.
+/// The problems that a trace, or a value being written to one, can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// Reading or writing the file failed.
     Io(SystemError),
-    /// A rule of the container (spec 5) is broken.
+    /// A violated rule of the container (spec 5).
     Invalid {
-        /// The field or rule, as the spec names it.
+        /// The field or rule, named as in the specification.
         what: &'static str,
-        /// What was found.
+        /// The value found.
         found: u64,
-        /// What would be right.
+        /// The valid values.
         expected: &'static str,
     },
-    /// The trace needs features (spec 5.2) that this version of the program does not have.
+    /// The trace requires features (spec 5.2) that this version of the program does not support.
     UnknownFeatures(Features),
-    /// The file is not a trace: it begins with these bytes in place of the magic, of which there are this many.
+    /// The file is not a trace: it begins with these bytes instead of the magic number. The second value is the number
+    /// of valid bytes.
     NotATrace([u8; 4], u8),
-    /// The input ends inside this thing.
+    /// The input ends inside this structure.
     Truncated(&'static str),
-    /// A tag that the section does not know.
+    /// A tag that the section does not declare.
     UnknownTag(u32),
-    /// A catch-all record is to be written with a tag that another record has.
+    /// A catch-all record cannot be written with a tag that belongs to another record.
     TagTaken(u32),
-    /// A section number that the format does not know, or 0 in a `section` record.
+    /// A section number that the format does not declare, or 0 in a `section` record.
     UnknownSection(u64),
-    /// A constant leaf has another value.
+    /// A constant leaf with a different value.
     NotConstant {
         /// The value in the trace.
         found: u64,
         /// The constant.
         expected: u64,
     },
-    /// Another number of items is written than the expression that counts them gives.
+    /// The number of items written differs from the result of the expression that counts them.
     NotCount {
-        /// How many are written.
+        /// The number of items written.
         found: u64,
         /// The value of the expression.
         expected: u64,
     },
-    /// No byte of this value ends bytes of up to 65,535, or one stands among bytes that are written.
+    /// A terminated byte array without a terminator of this value in its first 65,535 bytes, or one to be written whose
+    /// bytes contain the terminator.
     NoEnd(u8),
-    /// A width or count expression went below 0 or over 2^64-1, or asks for more than there is.
+    /// A width or count expression whose result is negative, more than 2^64-1, or more than the available data.
     Length(u64),
-    /// An expression's result is negative or over 2^64-1.
+    /// An expression with a negative result or one of 2^64 or more.
     Expression,
     /// More repeated items than spec 3.3 allows.
     TooManyItems(u64),
-    /// An element of a stream section that does not exist (spec 4).
+    /// A nonexistent element of a stream section (spec 4).
     NoElement {
         /// The stream section.
         section: u8,
-        /// The element asked for.
+        /// The requested element.
         index: u64,
     },
-    /// The code of a predicted leaf for which its model has no candidate.
+    /// A code of a predicted leaf for which its model has no candidate.
     NoCandidate(u64),
     /// An offset into a section's content at which no element can be read.
     NoOffset {
@@ -107,41 +110,42 @@ pub enum ErrorKind {
         /// The offset.
         offset: u64,
     },
-    /// A metadata record that the rules of spec 4.1 do not allow.
+    /// A metadata record that violates the rules of spec 4.1.
     Metadata(MetadataRule),
-    /// The CRC-32C does not hold.
+    /// A CRC-32C mismatch.
     Checksum,
-    /// A codec that is not known.
+    /// An unknown codec.
     Codec(u8),
-    /// A codec that this program was built without; its name is the feature's that is missing.
+    /// A codec that this program was built without. The name is that of the missing feature.
     MissingCodec(&'static str),
-    /// The codec rejects the payload.
+    /// The codec rejected the payload.
     Decompress(&'static str),
-    /// A chunk holds another number of records than its header declares.
+    /// A chunk whose number of records differs from the number in its header.
     RecordCount {
-        /// In the header.
+        /// The number in the header.
         declared: u64,
-        /// In the chunk.
+        /// The number in the chunk.
         found: u64,
     },
-    /// A written value does not fit, and the writer may not change the encoding (strict), or cannot.
+    /// A value that does not fit when the writer must not (strict) or cannot change the encoding.
     DoesNotFit {
         /// The value.
         value: u64,
-        /// Bytes the leaf has now.
+        /// The current width of the leaf in bytes.
         width: u8,
     },
-    /// The trace's format and the reader's cannot be brought together (spec 5.3).
+    /// The trace's format cannot be reconciled with the reader's (spec 5.3).
     Mismatch(&'static str),
-    /// A limit of the file's class or of the container is reached.
+    /// A limit of the file's class or of the container was reached.
     Limit(&'static str),
-    /// The caller asked for something out of order.
+    /// A call with invalid arguments or in the wrong state.
     Usage(&'static str),
-    /// No DTD, or one with errors (details are reported by its parser).
+    /// A missing DTD, or one with errors (the parser reports the details).
     Dtd(&'static str),
 }
 
-/// An I/O error that can be copied and compared. It keeps the operating system's error code, if there is one, and otherwise the kind.
+/// An I/O error that can be copied and compared. It stores the operating system's error code if there is one, and
+/// otherwise the error kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SystemError {
     kind: io::ErrorKind,
@@ -191,7 +195,7 @@ impl fmt::Display for SystemError {
     }
 }
 
-/// The rule of spec 4.1 that a metadata record breaks.
+/// The rule of spec 4.1 that a metadata record violates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MetadataRule {
@@ -199,63 +203,63 @@ pub enum MetadataRule {
     UnknownTag,
     /// It names `section` or `metadata`.
     NotChangeable,
-    /// The record has no field of this number.
+    /// The record has no field with this number.
     NoField,
     /// The field is a tag, a constant or a byte array.
     NotSettable,
-    /// A width over 8.
+    /// A width of more than 8 bytes.
     Width,
-    /// A section number over 255.
+    /// A section number greater than 255.
     SectionNumber,
-    /// `sectionOffset` to a section that is not a stream section.
+    /// `sectionOffset` to a section other than a stream section.
     OffsetTarget,
-    /// `sectionStride` to a section that is not a stream section of one numeric leaf.
+    /// `sectionStride` to a section other than a stream section of single numbers.
     StrideTarget,
-    /// `sectionStride` with a stride under 1.
+    /// `sectionStride` with a stride less than 1.
     Stride,
-    /// A `baseOffset` reference, which only the DTD can declare.
+    /// A `baseOffset` reference, which may appear only in the DTD.
     Reference,
-    /// `predicted`, which only the DTD can declare.
+    /// `predicted`, which may appear only in the DTD.
     Predicted,
-    /// An interpretation that stores bytes, of a field that never had a width.
+    /// An interpretation that stores bytes, for a field that never had a width.
     NoWidth,
-    /// A value over 8 bytes wide (writing).
+    /// A value of more than 8 bytes (writing).
     ValueWidth,
-    /// A value that does not fit the width that the property gives (writing).
+    /// A value that does not fit in the width specified by the property (writing).
     ValueOverflow,
 }
 
 impl fmt::Display for MetadataRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::UnknownTag => "it names a tag that is not declared here",
-            Self::NotChangeable => "`section` and `metadata` cannot change",
-            Self::NoField => "the record has no field of this number",
+            Self::UnknownTag => "it names a tag that is not declared in this section",
+            Self::NotChangeable => "it names `section` or `metadata`, which cannot be changed",
+            Self::NoField => "the record has no field with this number",
             Self::NotSettable => "the field is a tag, a constant or a byte array",
-            Self::Width => "a width over 8",
-            Self::SectionNumber => "it refers to a section over 255",
-            Self::OffsetTarget => "sectionOffset to a section that is not a stream section",
-            Self::StrideTarget => "sectionStride to a section that is not a stream section of one numeric leaf",
-            Self::Stride => "sectionStride with a stride under 1",
+            Self::Width => "the width exceeds 8",
+            Self::SectionNumber => "the section number exceeds 255",
+            Self::OffsetTarget => "sectionOffset requires a stream section",
+            Self::StrideTarget => "sectionStride requires a stream section with a single numeric leaf",
+            Self::Stride => "the stride of sectionStride must be at least 1",
             Self::Reference => "a baseOffset reference can only be declared in the DTD",
             Self::Predicted => "a predicted field can only be declared in the DTD",
-            Self::NoWidth => "the interpretation stores bytes, and the field never had a width",
-            Self::ValueWidth => "a value width over 8",
-            Self::ValueOverflow => "a value that does not fit the width its property gives",
+            Self::NoWidth => "the interpretation stores bytes, but the field never had a width",
+            Self::ValueWidth => "the value width exceeds 8",
+            Self::ValueOverflow => "the value does not fit in the width specified by its property",
         })
     }
 }
 
 impl Error {
-    /// An error at an exact file offset.
+    /// Creates an error at an exact file offset.
     #[inline]
     #[must_use]
     pub fn at(offset: u64, kind: ErrorKind) -> Self {
         Self { kind, place: Place { offset, ..Place::default() } }
     }
 
-    /// Checks whether bytes of a trace are at fault. They are not where the system, a limit, or a value on its way into a trace
-    /// is, and no offset is given.
+    /// Returns whether the error refers to bytes of a trace. It does not if the cause is the system, a limit or a value
+    /// being written, and no offset is given.
     #[must_use]
     pub fn has_offset(&self) -> bool {
         use ErrorKind as E;
@@ -290,37 +294,39 @@ impl fmt::Display for ErrorKind {
             }
             Self::Invalid { what, found, expected } => write!(f, "{what} is {found}, expected {expected}"),
             Self::UnknownFeatures(features) => {
-                write!(f, "the trace needs {features}, which this version of the program does not have")
+                write!(f, "the trace needs {features}, which this version of the program does not support")
             }
             Self::Truncated(what) => write!(f, "{TRUNCATED} {what}"),
             Self::UnknownTag(tag) => write!(f, "tag {tag} is not declared in this section"),
-            Self::TagTaken(tag) => write!(f, "tag {tag} is that of another record of this section"),
+            Self::TagTaken(tag) => write!(f, "tag {tag} belongs to another record of this section"),
             Self::UnknownSection(n) => write!(f, "the format has no section {n}"),
-            Self::NotConstant { found, expected } => write!(f, "the value is {found}, the constant is {expected}"),
-            Self::NotCount { found, expected } => {
-                write!(f, "the record has {found} items here, the expression that counts them gives {expected}")
+            Self::NotConstant { found, expected } => {
+                write!(f, "the value is {found}, expected the constant {expected}")
             }
-            Self::NoEnd(end) => write!(f, "up to 65,535 bytes end at a byte {end} and have none inside"),
-            Self::Length(n) => write!(f, "{n} bytes are asked for, more than the section has left"),
-            Self::Expression => write!(f, "the expression goes below 0 or over 2^64-1, or divides by 0"),
+            Self::NotCount { found, expected } => {
+                write!(f, "the record has {found} items, but their count expression yields {expected}")
+            }
+            Self::NoEnd(end) => write!(f, "up to 65,535 bytes must end at a byte {end} and contain no other such byte"),
+            Self::Length(n) => write!(f, "{n} bytes are required, more than the section has left"),
+            Self::Expression => write!(f, "the expression is negative, exceeds 2^64-1, or divides by 0"),
             Self::TooManyItems(n) => {
-                write!(f, "{n} repeated items, over 65,536 more than the bytes the record stores")
+                write!(f, "{n} repeated items, over 65,536 more than the number of bytes in the record")
             }
             Self::NoElement { section, index } => write!(f, "stream section {section} has no element {index}"),
-            Self::NoCandidate(code) => write!(f, "code {code} names no candidate of the model"),
+            Self::NoCandidate(code) => write!(f, "the model has no candidate for code {code}"),
             Self::NoOffset { section, offset } => write!(f, "section {section} has no element at offset {offset}"),
             Self::Metadata(rule) => write!(f, "metadata record: {rule}"),
-            Self::Checksum => write!(f, "the CRC-32C does not hold"),
-            Self::Codec(n) => write!(f, "codec {n} is not known"),
+            Self::Checksum => write!(f, "CRC-32C mismatch"),
+            Self::Codec(n) => write!(f, "unknown codec {n}"),
             Self::MissingCodec(name) => {
-                write!(f, "{name} is needed; this program was built without the feature `{name}`")
+                write!(f, "{name} is required, but this program was built without the feature `{name}`")
             }
-            Self::Decompress(why) => write!(f, "the payload does not decompress: {why}"),
+            Self::Decompress(why) => write!(f, "cannot decompress the payload: {why}"),
             Self::RecordCount { declared, found } => {
-                write!(f, "the chunk declares {declared} records, it holds {found}")
+                write!(f, "the chunk declares {declared} records, but contains {found}")
             }
-            Self::DoesNotFit { value, width } => write!(f, "the value {value} does not fit {width} bytes"),
-            Self::Mismatch(why) => write!(f, "the trace's DTD does not fit the reader's: {why}"),
+            Self::DoesNotFit { value, width } => write!(f, "the value {value} does not fit in {width} bytes"),
+            Self::Mismatch(why) => write!(f, "the trace's DTD does not match the reader's: {why}"),
             Self::Limit(what) => write!(f, "limit reached: {what}"),
             Self::Usage(why) => write!(f, "{why}"),
             Self::Dtd(why) => write!(f, "{why}"),
@@ -338,7 +344,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// Prints as `Display`, so that a `main` that returns the error prints a sentence.
+/// Prints like `Display`, so that a `main` that returns the error prints a readable message.
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
@@ -374,11 +380,11 @@ impl std::error::Error for Error {}
 mod tests {
     use super::{Error, ErrorKind};
 
-    /// `fn main() -> Result<()>` prints errors by `Debug`.
+    /// `fn main() -> Result<()>` prints errors with `Debug`.
     #[test]
     fn debug_is_a_sentence() {
         let error = Error::at(52, ErrorKind::Checksum);
-        assert_eq!(format!("{error:?}"), "offset 52: the CRC-32C does not hold");
+        assert_eq!(format!("{error:?}"), "offset 52: CRC-32C mismatch");
     }
 
     #[test]
@@ -397,6 +403,6 @@ mod tests {
         let usage = ErrorKind::Usage("not a stream section");
         assert_eq!(Error::at(0, usage).to_string(), "not a stream section");
         assert_eq!(Error::at(9, usage).to_string(), "offset 9: not a stream section");
-        assert_eq!(Error::at(0, ErrorKind::Checksum).to_string(), "offset 0: the CRC-32C does not hold");
+        assert_eq!(Error::at(0, ErrorKind::Checksum).to_string(), "offset 0: CRC-32C mismatch");
     }
 }

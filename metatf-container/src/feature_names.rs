@@ -1,13 +1,13 @@
-//! The names of features in the header (spec 5.2): a byte of length and the name, for each bit that is set.
+//! The names of features in the header (spec 5.2): a length byte and the name for each bit that is set.
 
 use super::features::{Features, LONGEST};
 use crate::{Error, ErrorKind, Result};
 
-/// Bytes that the names of 64 features take at most.
+/// Maximum size of the names of 64 features in bytes.
 pub(crate) const MOST_BYTES: usize = 64 * (1 + LONGEST);
 
-/// Reads the names of the features whose bits are set, which begin at offset `at` of the header in `bytes`. Returns them with the offset
-/// behind the last one.
+/// Reads the names of the features whose bits are set, starting at offset `at` of the header in `bytes`. Returns them
+/// with the offset after the last name.
 pub(crate) fn parse(numbers: u64, bytes: &[u8], mut at: usize) -> Result<(Features, usize)> {
     let wrong = |at: usize, kind| Error::at(at as u64, kind);
     let cut = |at: usize| wrong(at, ErrorKind::Truncated("the names of the header's features"));

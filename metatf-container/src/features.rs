@@ -1,29 +1,31 @@
-//! What a trace needs of its reader (spec 5.2): features, each with a number and a name, which stand in the header.
+//! The features that a trace requires of its reader (spec 5.2). Each has a number and a name, which are stored in the
+//! header.
 
 use std::fmt;
 
-/// Features that a trace needs and this version does not have: their numbers, and their names as far as there is room for them.
+/// Features that a trace requires and this version does not support: their numbers, and as many of their names as fit.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Features {
     numbers: u64,
-    /// The names of the first ones, in order, each with a space behind it; then zeros.
+    /// The names of the first features in order, each followed by a space, then zeros.
     names: [u8; MOST_NAMES],
 }
 
-/// Bytes of the longest name.
+/// Maximum length of a name in bytes.
 pub(crate) const LONGEST: usize = 31;
 
-/// Room for one name of any length, or for some short ones: an error stays small.
+/// Space for one name of any length or a few short names, which keeps the error small.
 const MOST_NAMES: usize = LONGEST + 1;
 
 impl Features {
-    /// Features of these numbers, a bit for each, without names.
+    /// Creates a set of features without names from their numbers, one bit each.
     pub(crate) fn new(numbers: u64) -> Self {
         Self { numbers, names: [0; MOST_NAMES] }
     }
 
-    /// Keeps the name of the next feature behind `used` bytes of names, if there is room; returns how many are used then. Of names that do not
-    /// fit, no later one is kept either: the names are those of the first numbers.
+    /// Appends the name of the next feature after `used` bytes of names if it fits, and returns the number of bytes
+    /// then in use. Once a name does not fit, no later name is stored either, so the names belong to the lowest
+    /// numbers.
     pub(crate) fn keep_name(&mut self, used: usize, name: &[u8]) -> usize {
         let Some(room) = self.names.get_mut(used..=used + name.len()) else { return MOST_NAMES };
         if let Some((end, room)) = room.split_last_mut() {
@@ -33,13 +35,13 @@ impl Features {
         used + name.len() + 1
     }
 
-    /// The numbers, a bit for each.
+    /// Returns the numbers, one bit each.
     #[must_use]
     pub fn numbers(&self) -> u64 {
         self.numbers
     }
 
-    /// The numbers in ascending order, each with its name where that found room.
+    /// Returns the numbers in ascending order, each with its name if the name was stored.
     pub fn iter(&self) -> impl Iterator<Item = (u8, Option<&str>)> {
         let names = std::str::from_utf8(&self.names).unwrap_or_default();
         let mut names = names.trim_end_matches(['\0', ' ']).split(' ').filter(|name| !name.is_empty());
@@ -47,7 +49,7 @@ impl Features {
     }
 }
 
-/// `the feature "pages" (9)`, or `the features "pages" (9), "tree" (10) and 63`.
+/// Prints `the feature "pages" (9)`, or `the features "pages" (9), "tree" (10) and 63`.
 impl fmt::Display for Features {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut left = self.numbers.count_ones();

@@ -1,5 +1,5 @@
-//! What only files give: input that is mapped, and content that waits in temporary files. Without the feature `files`, as in a
-//! browser, both are in memory.
+//! Support for mapped input and for temporary files that buffer content. Without the feature `files`, as in a browser,
+//! both are replaced by memory.
 
 pub(crate) use place::{IS_SHARED, Map, Spool, keep, map, spool};
 
@@ -10,10 +10,10 @@ mod place {
 
     use crate::Result;
 
-    /// A whole input.
+    /// A complete input.
     pub(crate) type Map = memmap2::Mmap;
 
-    /// Content that waits: in memory up to 8 MiB, beyond in an unlinked temporary file.
+    /// Pending content: in memory up to 8 MiB, then in an unlinked temporary file.
     pub(crate) type Spool = tempfile::SpooledTempFile;
 
     /// Whether another process may change the bytes of a [`Map`].
@@ -23,7 +23,8 @@ mod place {
         tempfile::spooled_tempfile(8 << 20)
     }
 
-    /// Keeps a stream, of which the beginning was read already, in an unlinked temporary file. `None` if it is empty.
+    /// Copies a stream, whose beginning has already been read, to an unlinked temporary file. Returns `None` if the
+    /// stream is empty.
     pub(crate) fn keep(beginning: &[u8], mut rest: impl Read) -> Result<Option<Map>> {
         let mut file = tempfile::tempfile()?;
         file.write_all(beginning)?;
@@ -31,17 +32,18 @@ mod place {
         Ok(if file.metadata()?.len() > 0 { Some(map(file)?) } else { None })
     }
 
-    /// Maps a file: the only `unsafe` of this crate.
-    #[allow(unsafe_code, reason = "a mapping cannot be made without")]
+    /// Maps a file. This is the only `unsafe` code in this crate.
+    #[allow(unsafe_code, reason = "mapping a file requires unsafe code")]
     pub(crate) fn map(file: File) -> Result<Map> {
-        // SAFETY: the mapping is valid for as long as the `Mmap` lives, and its length does not change. What Rust cannot hold
-        // is that the bytes do not: another process may write to the file or cut it. Cutting raises SIGBUS, which ends the
-        // process. Writing shows other bytes from one load to the next, which is as bad as damage in the file and no worse:
-        // a length or offset from them is checked after it was loaded, no `str` is made of them unchecked, and what a library
-        // in C parses is copied first (`Decoder`). `Reader::open` tells its callers, who can read a stream instead.
+        // SAFETY: the mapping is valid for as long as the `Mmap` lives, and its length does not change. Rust cannot
+        // guarantee that the bytes stay the same, because another process may write to or truncate the file. Truncation
+        // raises SIGBUS, which kills the process. After a write, two loads of the same byte may differ, which is no
+        // worse than corruption in the file: lengths and offsets are checked after they are loaded, no `str` is created
+        // from the bytes without validation, and input for C libraries is copied first (`Decoder`). The documentation
+        // of `Reader::open` warns callers, who can read a stream instead.
         let map = unsafe { Map::map(&file) }?;
         #[cfg(unix)]
-        let _ = map.advise(memmap2::Advice::Sequential); // Only a hint: what it returns changes nothing.
+        let _ = map.advise(memmap2::Advice::Sequential); // Only a hint, so failure is ignored.
         Ok(map)
     }
 }
@@ -53,10 +55,10 @@ mod place {
 
     use crate::Result;
 
-    /// A whole input.
+    /// A complete input.
     pub(crate) type Map = Vec<u8>;
 
-    /// Content that waits.
+    /// Pending content.
     pub(crate) type Spool = Cursor<Vec<u8>>;
 
     /// Whether another process may change the bytes of a [`Map`].
@@ -66,7 +68,7 @@ mod place {
         Spool::default()
     }
 
-    /// Keeps a stream, of which the beginning was read already. `None` if it is empty.
+    /// Reads a stream, whose beginning has already been read, into memory. Returns `None` if the stream is empty.
     pub(crate) fn keep(beginning: &[u8], mut rest: impl Read) -> Result<Option<Map>> {
         let mut bytes = beginning.to_vec();
         rest.read_to_end(&mut bytes)?;

@@ -1,13 +1,14 @@
 //! Byte transpose: n elements of `width` bytes, stored as `width` runs of n bytes (spec 5.2, filter 1).
 //!
-//! Two runs become elements of two bytes by taking turns; runs that have taken turns take turns again, and after three
-//! rounds eight runs are elements of eight bytes. Each round is a loop that compilers turn into vector instructions,
-//! which they do not with a loop over elements and their bytes: that makes 2, 4 and 8 several times as fast.
+//! Interleaving two runs produces elements of two bytes, and after three rounds of interleaving, eight runs have become
+//! elements of eight bytes. Compilers vectorize the loop of each round, but not a loop over elements and their bytes,
+//! so widths 2, 4 and 8 are several times as fast.
 
-/// Elements are taken in blocks that stay in the first-level cache with all their runs.
+/// Block size in elements. A block and all its runs stay in the first-level cache.
 const BLOCK: usize = 512;
 
-/// Elements to runs. Callers have checked that `raw` is a whole number of elements, and `out` as long.
+/// Transposes elements into runs. The caller has checked that `raw` consists of complete elements and that `out` has
+/// the same length.
 pub(crate) fn transpose(raw: &[u8], width: usize, out: &mut [u8]) {
     match width {
         0 | 1 => out.copy_from_slice(raw),
@@ -27,7 +28,8 @@ pub(crate) fn transpose(raw: &[u8], width: usize, out: &mut [u8]) {
     }
 }
 
-/// Runs to elements. Callers have checked that `stored` is a whole number of elements, and `out` as long.
+/// Restores elements from runs. The caller has checked that `stored` consists of complete elements and that `out` has
+/// the same length.
 pub(crate) fn restore(stored: &[u8], width: usize, out: &mut [u8]) {
     match width {
         0 | 1 => out.copy_from_slice(stored),
@@ -47,7 +49,7 @@ pub(crate) fn restore(stored: &[u8], width: usize, out: &mut [u8]) {
     }
 }
 
-/// W is 2, 4 or 8.
+/// Transposes elements of `W` bytes, where `W` is 2, 4 or 8.
 fn to_runs<const W: usize>(raw: &[u8], out: &mut [u8]) {
     let n = raw.len() / W;
     let (mut a, mut b) = ([0; BLOCK * 8], [0; BLOCK * 8]);
@@ -60,7 +62,7 @@ fn to_runs<const W: usize>(raw: &[u8], out: &mut [u8]) {
             part(&from[..len], even, odd);
             std::mem::swap(&mut from, &mut to);
         }
-        // Now run k has taken turns with run k + W / 2.
+        // Run k is now interleaved with run k + W / 2.
         let pair_len = len / (W / 2).max(1);
         for (k, pair) in from[..len].chunks_exact(pair_len.max(1)).enumerate() {
             let (low, high) = out.split_at_mut((k + W / 2) * n);
@@ -71,7 +73,7 @@ fn to_runs<const W: usize>(raw: &[u8], out: &mut [u8]) {
     }
 }
 
-/// W is 2, 4 or 8.
+/// Restores elements of `W` bytes, where `W` is 2, 4 or 8.
 fn to_elements<const W: usize>(stored: &[u8], out: &mut [u8]) {
     let n = stored.len() / W;
     let (mut a, mut b) = ([0; BLOCK * 8], [0; BLOCK * 8]);
@@ -99,7 +101,7 @@ fn take_turns(even: &[u8], odd: &[u8], both: &mut [u8]) {
     }
 }
 
-#[allow(clippy::cast_possible_truncation, reason = "a byte of two; written otherwise it is ten times as slow")]
+#[allow(clippy::cast_possible_truncation, reason = "one of two bytes; other ways are ten times slower")]
 fn part(both: &[u8], even: &mut [u8], odd: &mut [u8]) {
     for ((pair, even), odd) in both.as_chunks::<2>().0.iter().zip(even).zip(odd) {
         let pair = u16::from_le_bytes(*pair);

@@ -9,13 +9,15 @@ use std::time::Duration;
 
 use crate::index::{FOOTER, parse_footer};
 
-/// How often the file is looked at.
+/// Interval between checks of the file.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// A trace file of version 1 that a writer appends to, as an input of [`Reader::from_read`](crate::Reader::from_read).
+/// A version 1 trace file to which a writer is still appending, as an input for
+/// [`Reader::from_read`](crate::Reader::from_read).
 ///
-/// At the end of the file it waits for more, so what reads it never sees half a chunk. It ends behind the footer, with which a writer finishes, and
-/// where the file has no name any more. A writer that died leaves a file without a footer: waiting for it has no end.
+/// At the end of the file, it waits for more data, so its reader never sees an incomplete chunk. It ends after the
+/// footer, which a writer writes last, or when the file no longer has a name. If the writer died, the file has no
+/// footer, and the wait never ends.
 #[derive(Debug)]
 pub struct GrowingFile {
     file: File,
@@ -26,18 +28,19 @@ impl GrowingFile {
     /// Opens a file.
     ///
     /// # Errors
-    /// The system's.
+    /// Returns errors from the system.
     pub fn open(path: impl AsRef<Path>) -> io::Result<Self> {
         Ok(Self { file: File::open(path)?, at_end: Arc::default() })
     }
 
-    /// Returns a flag that is set while all was read that the file had.
+    /// Returns a flag that is set whenever everything in the file has been read.
     #[must_use]
     pub fn at_end(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.at_end)
     }
 
-    /// Returns whether nothing more will be written: the last bytes are a footer, or nobody else can open the file.
+    /// Returns whether nothing more will be written, because the last bytes are a footer or the file can no longer be
+    /// opened by others.
     fn is_finished(&mut self, length: u64) -> io::Result<bool> {
         let Some(at) = length.checked_sub(FOOTER as u64) else { return self.is_removed() };
         let before = self.file.stream_position()?;
@@ -45,7 +48,7 @@ impl GrowingFile {
         let mut footer = [0; FOOTER];
         let read = self.file.read_exact(&mut footer);
         self.file.seek(SeekFrom::Start(before))?;
-        // A file that became shorter meanwhile has no footer there.
+        // If the file has become shorter in the meantime, there is no footer at this offset.
         let has_footer = read.is_ok() && parse_footer(&footer).is_some_and(|index| index < at);
         Ok(has_footer || self.is_removed()?)
     }
@@ -70,7 +73,7 @@ impl Read for GrowingFile {
                 return Ok(read);
             }
             if at > length {
-                return Err(io::Error::other("the file became shorter while it was read"));
+                return Err(io::Error::other("the file was truncated while it was being read"));
             }
             std::thread::sleep(LOOK);
         }

@@ -1,19 +1,19 @@
-//! The file header (spec 5.1), the same in both versions.
+//! The file header (spec 5.1), which is the same in both versions.
 
 use super::feature_names;
 use crate::{Error, ErrorKind, Result};
 
-/// Width of addresses, and of the integers of the header (spec 5.1).
+/// The width of addresses and of the header's integers (spec 5.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Class {
-    /// 1: 32-bit addresses, integers of 4 bytes.
+    /// Number 1: 32-bit addresses and 4-byte integers.
     Bits32,
-    /// 2: 64-bit addresses, integers of 8 bytes.
+    /// Number 2: 64-bit addresses and 8-byte integers.
     Bits64,
 }
 
 impl Class {
-    /// The class with this number in the header.
+    /// Returns the class with this number in the header.
     #[must_use]
     pub fn from_number(number: u8) -> Option<Self> {
         match number {
@@ -23,7 +23,7 @@ impl Class {
         }
     }
 
-    /// Its number in the header.
+    /// Returns its number in the header.
     #[must_use]
     pub fn number(self) -> u8 {
         match self {
@@ -32,13 +32,13 @@ impl Class {
         }
     }
 
-    /// Whether addresses have 64 bits.
+    /// Returns whether addresses have 64 bits.
     #[must_use]
     pub fn is_64(self) -> bool {
         self == Self::Bits64
     }
 
-    /// Bytes of an `int` of the header, and of a metadata value of default width (spec 4.1).
+    /// Returns the size in bytes of an `int` in the header and of a metadata value with default width (spec 4.1).
     #[must_use]
     pub fn int_size(self) -> usize {
         match self {
@@ -48,17 +48,17 @@ impl Class {
     }
 }
 
-/// Byte order of the header's integers and of record content (spec 5.1).
+/// The byte order of the header's integers and of record content (spec 5.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
-    /// 1: little-endian.
+    /// Number 1: little-endian.
     Little,
-    /// 2: big-endian.
+    /// Number 2: big-endian.
     Big,
 }
 
 impl Order {
-    /// The byte order with this number in the header.
+    /// Returns the byte order with this number in the header.
     #[must_use]
     pub fn from_number(number: u8) -> Option<Self> {
         match number {
@@ -68,7 +68,7 @@ impl Order {
         }
     }
 
-    /// Its number in the header.
+    /// Returns its number in the header.
     #[must_use]
     pub fn number(self) -> u8 {
         match self {
@@ -77,7 +77,7 @@ impl Order {
         }
     }
 
-    /// The integer in `bytes`, zero-extended. Of more than 8 bytes, the low 64 bits.
+    /// Returns the integer in `bytes`, zero-extended. If there are more than 8 bytes, returns its low 64 bits.
     #[inline]
     #[must_use]
     pub fn read(self, bytes: &[u8]) -> u64 {
@@ -88,7 +88,7 @@ impl Order {
         }
     }
 
-    /// Stores the low bytes of `value` in `out`, as many as it has room for (at most 8).
+    /// Stores the low bytes of `value` in `out`, which is filled up to a maximum of 8 bytes.
     #[doc(hidden)]
     #[inline]
     pub fn store(self, value: u64, out: &mut [u8]) {
@@ -114,47 +114,47 @@ impl Order {
     }
 }
 
-/// An entry of version 0's section table (spec 5.1).
+/// An entry in the section table of version 0 (spec 5.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SectionEntry {
-    /// `sh_number`: the section, or 0 (only first) for the global part.
+    /// `sh_number`: the section number, or 0 for the global part (first entry only).
     pub number: u8,
-    /// `sh_start`: offset just after the extent's `section` record.
+    /// `sh_start`: the offset just after the extent's `section` record.
     pub start: u64,
-    /// `sh_size`: bytes of content.
+    /// `sh_size`: the size of the content in bytes.
     pub size: u64,
-    /// Where the entry itself lies in the file.
+    /// Offset of the entry itself in the file.
     pub entry_offset: u64,
 }
 
 /// The file header (spec 5.1).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// 32 or 64 bit.
+    /// The class, 32 or 64 bits.
     pub class: Class,
-    /// Byte order of content.
+    /// The byte order of content.
     pub order: Order,
-    /// 0: the paper's layout; 1: chunks (spec 5.2).
+    /// The version: 0 for the paper's layout, 1 for chunks (spec 5.2).
     pub version: u8,
-    /// Offset of the first data byte, or of the first chunk.
+    /// Offset of the first data byte or chunk.
     pub start: u64,
-    /// Data records in the file; 0 where not known or not representable.
+    /// Number of data records in the file; 0 if it is unknown or not representable.
     pub nrecords: u64,
-    /// URL of the DTD; bytes that are not UTF-8 are replaced.
+    /// The URL of the DTD. Invalid UTF-8 is replaced.
     pub dtd_url: String,
-    /// Version 0's section table; empty where there is none.
+    /// The section table of version 0; empty if there is none.
     pub sections: Vec<SectionEntry>,
-    /// Bytes of the header, table included.
+    /// Size of the header in bytes, including the table.
     pub len: u64,
 }
 
-/// What a trace begins with (spec 5.1).
+/// The first bytes of a trace (spec 5.1).
 pub const MAGIC: [u8; 4] = [0x7f, b'M', b'T', b'F'];
 
-/// Where the bits of the features lie, up to the integers.
+/// Offset of the feature bits, which end where the integers begin.
 const FEATURES_AT: usize = 8;
 
-/// Where `nsections` lies; `start` and `nrecords` follow, an `int` each.
+/// Offset of `nsections`; `start` and `nrecords` follow as one `int` each.
 pub(crate) const INTS_AT: usize = 16;
 
 fn invalid(offset: usize, what: &'static str, found: u64, expected: &'static str) -> Error {
@@ -162,7 +162,8 @@ fn invalid(offset: usize, what: &'static str, found: u64, expected: &'static str
 }
 
 impl Header {
-    /// Bytes that a header may have without its table, given the first 16 bytes or more. What is not a header yields the least size.
+    /// Returns the maximum size of a header without its table, given at least its first 16 bytes. For bytes that are
+    /// not a header, returns the minimum size.
     pub(crate) fn most_len(bytes: &[u8]) -> usize {
         let int = bytes.get(4).and_then(|&n| Class::from_number(n)).map_or(4, Class::int_size);
         let names = bytes.get(FEATURES_AT..INTS_AT).is_some_and(|pad| pad.iter().any(|&pad| pad != 0));
@@ -170,8 +171,8 @@ impl Header {
         INTS_AT + 3 * int + bytes.get(6).map_or(0, |&n| usize::from(n)) + names
     }
 
-    /// Reads the header without the section table, whose length is returned with it; `bytes` begins at the file's
-    /// first byte and need not end with the header. Every error names the offset of the field at fault.
+    /// Reads the header without the section table and returns it with the table's length. `bytes` starts at the first
+    /// byte of the file and may extend past the header. Every error contains the offset of the field at fault.
     pub(crate) fn parse(bytes: &[u8]) -> Result<(Self, u64)> {
         let cut = |at: usize, what| Error::at(at as u64, ErrorKind::Truncated(what));
         let Some(magic) = bytes.get(..4) else {
@@ -216,7 +217,7 @@ impl Header {
         let table = nsections.checked_mul(3 * int as u64);
         let len = table.and_then(|table| table.checked_add(names_end as u64));
         let (Some(table), Some(len)) = (table, len) else {
-            return Err(invalid(INTS_AT, "nsections", nsections, "a table that fits the file"));
+            return Err(invalid(INTS_AT, "nsections", nsections, "a table that fits in the file"));
         };
         if version == 1 && nsections != 0 {
             return Err(invalid(INTS_AT, "nsections", nsections, "0 in version 1"));
@@ -224,20 +225,20 @@ impl Header {
         if version == 1 && start != len {
             return Err(invalid(INTS_AT + int, "start", start, "the end of the header"));
         }
-        // Every feature is one that this version does not have: there is none yet.
+        // No feature has been defined yet, so every feature is unknown to this version.
         if features.numbers() != 0 {
             let first = FEATURES_AT as u64 + u64::from(features.numbers().trailing_zeros() / 8);
             return Err(Error::at(first, ErrorKind::UnknownFeatures(features)));
         }
         if start < len {
-            return Err(invalid(INTS_AT + int, "start", start, "an offset behind the header"));
+            return Err(invalid(INTS_AT + int, "start", start, "an offset after the header"));
         }
         let dtd_url = String::from_utf8_lossy(url).into_owned();
         Ok((Self { class, order, version, start, nrecords, dtd_url, sections: Vec::new(), len }, table))
     }
 
-    /// Reads the section table of a version 0 file that is there as a whole, and checks what does not depend on the
-    /// tag width: section numbers, order, sums.
+    /// Reads the section table of a version 0 file, which must be completely in memory, and checks everything that does
+    /// not depend on the tag width: section numbers, order, and sums.
     pub(crate) fn parse_table(&mut self, file: &[u8], table_len: u64) -> Result<()> {
         let int = self.class.int_size();
         let table_at = self.len.saturating_sub(table_len);
@@ -246,7 +247,7 @@ impl Header {
             return Err(Error::at(file.len() as u64, ErrorKind::Truncated("the section table")));
         };
         if self.start > file.len() as u64 {
-            return Err(invalid(INTS_AT + int, "start", self.start, "an offset in the file"));
+            return Err(invalid(INTS_AT + int, "start", self.start, "an offset inside the file"));
         }
         let mut entry_offset = table_at;
         self.sections.reserve(table.len() / (3 * int));
@@ -267,7 +268,7 @@ impl Header {
         Ok(())
     }
 
-    /// The header's bytes, without the table; `nsections` is the number of entries that follow.
+    /// Returns the header's bytes without the table. `nsections` is the number of entries that follow.
     pub(crate) fn emit(&self, nsections: u64) -> Vec<u8> {
         let int = self.class.int_size();
         let url = self.dtd_url.as_bytes();
@@ -295,7 +296,8 @@ fn wrong_magic(found: &[u8]) -> Error {
 mod tests {
     use super::*;
 
-    /// An error that named one of several features sent people looking for a version that did not help.
+    /// All missing features must be named: a message with only one of them would send users to a version that may lack
+    /// another.
     #[test]
     fn all_features_that_are_missing_are_named() {
         let header = Header {
@@ -321,7 +323,7 @@ mod tests {
             (error.place.offset, error.kind.to_string())
         };
         let needs =
-            |features: &str| format!("the trace needs {features}, which this version of the program does not have");
+            |features: &str| format!("the trace needs {features}, which this version of the program does not support");
         let pad = [0, 2, 0, 0, 0, 0, 0, 0];
         assert_eq!(message(pad, &[b"pages"]), (9, needs("the feature \"pages\" (9)")));
         let long = [b'a'; 31];
@@ -330,11 +332,11 @@ mod tests {
         let pad = [0, 0, 1, 0, 0, 0, 0, 128];
         assert_eq!(message(pad, &[b"x", b"y-2"]), (10, needs("the features \"x\" (16) and \"y-2\" (63)")));
         let pad = [1, 0, 1, 0, 0, 0, 0, 128];
-        // The second finds no room, and so none behind it.
+        // The second name does not fit, so later names are not stored either.
         assert_eq!(message(pad, &[b"x", &long, b"z"]), (8, needs("the features \"x\" (0), 16 and 63")));
     }
 
-    /// A name goes to a terminal: only names that do no harm there are names.
+    /// A name may be printed to a terminal, so only harmless characters are allowed.
     #[test]
     fn names_are_short_and_plain() {
         let mut bytes = b"\x7fMTF\x01\x01\x00\x01".to_vec();
@@ -359,7 +361,7 @@ mod tests {
         assert_eq!(wrong(b"\x03ab"), (29, cut));
     }
 
-    /// `start` says where the names end: a header that says otherwise is wrong, whatever it needs.
+    /// `start` determines the end of the names. A header that disagrees is invalid, whichever features it requires.
     #[test]
     fn names_end_where_the_chunks_start() {
         let mut bytes = b"\x7fMTF\x01\x01\x00\x01".to_vec();

@@ -3,33 +3,33 @@
 use super::chunk::{self, ChunkHeader};
 use crate::{Error, ErrorKind, Result};
 
-/// Bytes of an index entry.
+/// Size of an index entry in bytes.
 pub(crate) const ENTRY: usize = 32;
-/// Bytes of the footer.
+/// Size of the footer in bytes.
 pub(crate) const FOOTER: usize = 16;
 const MAGIC: [u8; 4] = *b"MTFE";
 
-/// An entry of the index: a chunk of the file, the index itself not counted. The chunk's sequence number is its
-/// place in the list.
+/// An index entry, which describes a chunk of the file other than the index itself. The chunk's sequence number is the
+/// position of its entry in the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkInfo {
     /// Offset of the chunk's header.
     pub offset: u64,
-    /// Offset of its content in the logical content of its section.
+    /// Offset of its content within the logical content of its section.
     pub base: u64,
-    /// Section number; 0 the global section, and for kinds other than data.
+    /// Section number; 0 for the global section and for chunks other than data.
     pub section: u8,
-    /// 0 data, 1 DTD, 3 user metadata, others unknown.
+    /// Kind: 0 for data, 1 for the DTD, 3 for user metadata; other kinds are unknown.
     pub kind: u8,
-    /// Number of the codec.
+    /// Codec number.
     pub codec: u8,
-    /// Bit 0 reset, bit 1 first of a group, bit 2 shared table.
+    /// Flags: bit 0 for a reset, bit 1 for the first chunk of a group, bit 2 for a shared table.
     pub flags: u8,
-    /// Bytes of payload.
+    /// Size of the payload in bytes.
     pub stored_len: u32,
-    /// Bytes of content.
+    /// Size of the content in bytes.
     pub raw_len: u32,
-    /// Data records or stream elements.
+    /// Number of data records or stream elements.
     pub nrecords: u32,
 }
 
@@ -48,25 +48,25 @@ impl ChunkInfo {
         }
     }
 
-    /// A data chunk, of a shared table or a group.
+    /// Returns whether this is a data chunk of a shared table or a group.
     #[must_use]
     pub fn is_data(&self) -> bool {
         self.kind == chunk::DATA
     }
 
-    /// State is reset here.
+    /// Returns whether the state is reset here.
     #[must_use]
     pub fn is_reset(&self) -> bool {
         self.flags & chunk::RESET != 0
     }
 
-    /// The first chunk of a group.
+    /// Returns whether this is the first chunk of a group.
     #[must_use]
     pub fn is_group_start(&self) -> bool {
         self.is_data() && self.flags & chunk::GROUP != 0
     }
 
-    /// A chunk of a shared table.
+    /// Returns whether this is a chunk of a shared table.
     #[must_use]
     pub fn is_shared(&self) -> bool {
         self.is_data() && self.flags & chunk::SHARED != 0
@@ -97,7 +97,7 @@ impl ChunkInfo {
         }
     }
 
-    /// The first field that differs: its place in the entry, name, and value here.
+    /// Returns the first field that differs: its offset in the entry, its name, and its value in this entry.
     fn difference(&self, other: &Self) -> Option<(u64, &'static str, u64)> {
         let fields = [
             (0, "the index entry's offset", self.offset, other.offset),
@@ -113,19 +113,19 @@ impl ChunkInfo {
         fields.into_iter().find(|f| f.2 != f.3).map(|f| (f.0, f.1, f.2))
     }
 
-    /// Checks an entry against the chunk that is really there. `entry_at` is where the entry lies.
+    /// Checks an entry against the actual chunk. `entry_at` is the offset of the entry.
     pub(crate) fn check(&self, real: &Self, entry_at: u64) -> Result<()> {
         let Some((at, what, found)) = self.difference(real) else { return Ok(()) };
-        Err(Error::at(entry_at + at, ErrorKind::Invalid { what, found, expected: "what the chunk's header says" }))
+        Err(Error::at(entry_at + at, ErrorKind::Invalid { what, found, expected: "the value in the chunk's header" }))
     }
 }
 
-/// The entries of an index chunk's payload, which may end in part of one.
+/// Returns the entries in an index chunk's payload, ignoring an incomplete entry at its end.
 pub(crate) fn entries(payload: &[u8]) -> impl ExactSizeIterator<Item = ChunkInfo> {
     payload.as_chunks::<ENTRY>().0.iter().map(ChunkInfo::parse)
 }
 
-/// Compares the index at `start` with the chunks that were there.
+/// Compares the index at `start` with the chunks found in the file.
 pub(crate) fn check(payload: &[u8], start: u64, seen: &[ChunkInfo]) -> Result<()> {
     let payload_at = start + chunk::LEN as u64;
     if payload.len() != seen.len().saturating_mul(ENTRY) {
@@ -140,7 +140,7 @@ pub(crate) fn check(payload: &[u8], start: u64, seen: &[ChunkInfo]) -> Result<()
     Ok(())
 }
 
-/// The footer's bytes for an index at `index`.
+/// Returns the footer for an index at offset `index`.
 pub(crate) fn footer(index: u64) -> [u8; FOOTER] {
     let mut out = [0; FOOTER];
     out[..8].copy_from_slice(&index.to_le_bytes());
@@ -150,15 +150,15 @@ pub(crate) fn footer(index: u64) -> [u8; FOOTER] {
     out
 }
 
-/// Where the index is, if `bytes` is a footer.
+/// Returns the offset of the index if `bytes` is a footer.
 pub(crate) fn parse_footer(bytes: &[u8]) -> Option<u64> {
     let bytes: &[u8; FOOTER] = bytes.try_into().ok()?;
     let index = u64::from_le_bytes(*bytes.first_chunk()?);
     (footer(index) == *bytes).then_some(index)
 }
 
-/// Checks what follows the index at `index`: `rest` is up to 17 bytes, from `start` on. `Ok(false)`: nothing is
-/// there, the file was not closed.
+/// Checks the data after the index at `index`: `rest` contains up to 17 bytes starting at `start`. Returns `Ok(false)`
+/// if there is no data, because the file was not closed.
 pub(crate) fn check_footer(rest: &[u8], start: u64, index: u64) -> Result<bool> {
     if rest.is_empty() {
         return Ok(false);
@@ -181,8 +181,8 @@ pub(crate) fn check_footer(rest: &[u8], start: u64, index: u64) -> Result<bool> 
         return wrong(0, "the footer's offset", found, "the offset of the index chunk");
     }
     if !more.is_empty() {
-        let expected = "nothing: the footer is the last 16 bytes of the file";
-        return wrong(0, "what follows the footer", more.len() as u64, expected);
+        let expected = "0, because the footer is the last 16 bytes of the file";
+        return wrong(0, "the number of bytes after the footer", more.len() as u64, expected);
     }
     Ok(true)
 }

@@ -1,11 +1,11 @@
-//! Containers: how the bytes of a trace lie in a file (spec 5). Knows headers, extents, chunks, codecs, the index and
-//! salvage; knows nothing of records.
+//! Containers: the layout of a trace's bytes in a file (spec 5). This crate handles headers, extents, chunks, codecs,
+//! the index and salvage, but not records.
 //!
-//! This is the ground of the crate `metatf`, which re-exports it as `metatf::container`: anyone who reads and writes records
-//! depends on that one. It also holds what both fail with, the [`Error`].
+//! It is the foundation of the crate `metatf`, which re-exports it as `metatf::container`; code that reads or writes
+//! records should depend on `metatf`. It also defines the [`Error`] type of both crates.
 //!
-//! A reader turns a source into [`Part`]s: runs of one section's content, in file order. A writer takes finished runs
-//! and lays them down.
+//! A reader splits a source into [`Part`]s: runs of one section's content, in file order. A writer accepts finished
+//! runs and stores them.
 
 #![deny(unsafe_code)]
 
@@ -71,5 +71,5 @@ pub use whole_file::WholeFile;
 pub use write_v0::ExtentWriter;
 pub use write_v1::{ChunkSpec, ChunkWriter};
 
-/// Bytes of a chunk header, which come before its payload (spec 5.2).
+/// Size of a chunk header, which precedes the chunk's payload (spec 5.2), in bytes.
 pub const CHUNK_HEADER_LEN: u64 = chunk::LEN as u64;

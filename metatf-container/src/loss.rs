@@ -1,68 +1,68 @@
-//! What salvage could not deliver (spec 5.2).
+//! The data that salvage could not deliver (spec 5.2).
 
 use std::fmt;
 
 use crate::Error;
 
-/// All that was lost in salvage. Empty where everything was delivered.
+/// All losses of a salvage; empty if everything was delivered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LossReport {
-    /// Each loss, in the order of the file.
+    /// The losses, in file order.
     pub losses: Vec<Loss>,
-    /// Chunks that are missing by the sequence numbers, of whatever kind: damaged ones and ones cut out.
+    /// Number of chunks of any kind that are missing according to the sequence numbers, whether corrupt or cut out.
     pub missing_chunks: u64,
-    /// Bytes at the end of the file are lost, and how many chunks they held is not known.
+    /// Whether bytes at the end of the file are lost that contained an unknown number of chunks.
     pub open_end: bool,
 }
 
-/// One loss.
+/// A single loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loss {
-    /// First byte in the file.
+    /// Offset of the first lost byte in the file.
     pub start: u64,
-    /// The byte behind the last; `start` where chunks were cut out.
+    /// Offset after the last lost byte; equal to `start` if chunks were cut out.
     pub end: u64,
-    /// Why.
+    /// The cause of the loss.
     pub cause: LossCause,
-    /// The section, where it is known.
+    /// The section, if known.
     pub section: Option<u8>,
-    /// Data records and stream elements lost, where the chunk's header or the index tells. For damaged bytes the
-    /// `Missing` entry that goes with them has it.
+    /// Number of lost data records and stream elements, if the chunk's header or the index contains it. For corrupt
+    /// bytes, the number is in the associated `Missing` entry.
     pub records: Option<u64>,
 }
 
-/// Why something was lost.
+/// The cause of a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LossCause {
-    /// These bytes are not a chunk that checks out, for this reason.
+    /// The bytes are not a valid chunk, for this reason.
     Damaged(Error),
-    /// By the sequence numbers, chunks are missing before this place.
+    /// Chunks are missing before this point according to the sequence numbers.
     Missing {
-        /// Sequence number of the first.
+        /// Sequence number of the first missing chunk.
         first: u64,
-        /// How many.
+        /// Number of missing chunks.
         chunks: u64,
     },
-    /// The chunk is whole, but its section's state was not reset since the damage.
+    /// The chunk is intact, but its section's state has not been reset since the corruption.
     StateLost,
-    /// The chunk is whole, but needs what is lost: it strides through a stream section, and a chunk of its group before
-    /// it is missing.
+    /// The chunk is intact but depends on lost data: it strides through a stream section, and an earlier chunk of its
+    /// group is missing.
     Dependent,
-    /// The chunk's CRC holds, but its header or its content is wrong.
+    /// The chunk's CRC is valid, but its header or content is not.
     Content(Error),
-    /// A whole chunk, with a sequence number that was there before.
+    /// An intact chunk with a sequence number that has already occurred.
     Repeated,
 }
 
 impl LossReport {
-    /// Nothing was lost.
+    /// Returns whether nothing was lost.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.losses.is_empty()
     }
 
-    /// Records and elements lost, if that is known for every loss.
+    /// Returns the number of lost records and elements, if it is known for every loss.
     #[must_use]
     pub fn records_lost(&self) -> Option<u64> {
         let known = |loss: &Loss| match loss.cause {
@@ -75,7 +75,7 @@ impl LossReport {
         self.losses.iter().try_fold(0_u64, |sum, loss| Some(sum.saturating_add(known(loss)?)))
     }
 
-    /// Damaged bytes, without whole chunks that had to be dropped.
+    /// Returns the number of corrupt bytes, excluding intact chunks that had to be dropped.
     #[must_use]
     pub fn damaged_bytes(&self) -> u64 {
         let damaged = self.losses.iter().filter(|loss| matches!(loss.cause, LossCause::Damaged(_)));
@@ -96,10 +96,10 @@ impl fmt::Display for Loss {
             LossCause::Missing { first, chunks } => {
                 write!(f, "chunks {first} to {} are missing", first.saturating_add(chunks) - 1)?;
             }
-            LossCause::StateLost => write!(f, "a whole chunk whose state was not reset since the damage")?,
-            LossCause::Dependent => write!(f, "a whole chunk that needs what is lost")?,
-            LossCause::Content(error) => write!(f, "a chunk that is wrong ({error})")?,
-            LossCause::Repeated => write!(f, "a chunk with a sequence number that was there before")?,
+            LossCause::StateLost => write!(f, "an intact chunk whose state has not been reset since the corruption")?,
+            LossCause::Dependent => write!(f, "an intact chunk that depends on lost data")?,
+            LossCause::Content(error) => write!(f, "an invalid chunk ({error})")?,
+            LossCause::Repeated => write!(f, "a chunk with a repeated sequence number")?,
         }
         if let Some(section) = self.section {
             write!(f, ", section {section}")?;
@@ -123,7 +123,7 @@ impl fmt::Display for LossReport {
         match self.records_lost() {
             Some(1) => write!(f, "1 record or stream element lost"),
             Some(n) => write!(f, "{n} records and stream elements lost"),
-            None => write!(f, "how many records were lost in all is not known"),
+            None => write!(f, "the total number of lost records is unknown"),
         }
     }
 }

@@ -1,24 +1,25 @@
-//! Buffers that are used again for contents of about the same size: chunks, columns, steps of a plan.
+//! Buffers that are reused for contents of similar size: chunks, columns, steps of a plan.
 
-/// Empties a vector and reserves capacity for this many, and an eighth more where it has to grow: what comes next is often a
-/// little larger. A vector that grows by itself doubles, and copies what nobody needs any more.
+/// Empties a vector and reserves capacity for this many elements. If the vector must grow, an eighth more is reserved,
+/// because the next contents are often slightly larger. (A vector that grows by itself doubles its capacity and copies
+/// its obsolete contents.)
 pub fn reserve<T>(vec: &mut Vec<T>, length: usize) {
     vec.clear();
     if vec.capacity() < length {
-        // The old memory first: never both.
+        // Free the old memory first, so that both never exist at the same time.
         *vec = Vec::new();
         vec.reserve_exact(length.saturating_add(length / 8));
     }
 }
 
-/// A copy of `slice`, in the vector's memory.
+/// Copies `slice` into the vector's memory.
 pub fn copy<T: Copy>(vec: &mut Vec<T>, slice: &[T]) {
     reserve(vec, slice.len());
     vec.extend_from_slice(slice);
 }
 
-/// Takes out of a pool the buffer of the least capacity that `length` fits in, else that of the greatest. None whose capacity is
-/// over `most`.
+/// Takes the buffer with the smallest sufficient capacity for `length` out of a pool. If no buffer is sufficient, takes
+/// the largest one. Buffers with a capacity of more than `most` are ignored.
 pub fn fitting<T>(idle: &mut Vec<T>, length: usize, most: usize, capacity: impl Fn(&T) -> usize) -> Option<T> {
     let sizes = idle.iter().map(capacity).enumerate().filter(|&(_, size)| size <= most);
     let found = sizes.min_by_key(|&(_, size)| if size >= length { (false, size) } else { (true, usize::MAX - size) });

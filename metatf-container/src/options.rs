@@ -1,4 +1,4 @@
-//! How a trace is to be written.
+//! Options for writing a trace.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,72 +7,76 @@ use super::codec::Codec;
 use super::header::{Class, Header, Order};
 use crate::{Error, ErrorKind, Result};
 
-/// What is done to a chunk's content before it is compressed (spec 5.2).
+/// The filter applied to a chunk's content before compression (spec 5.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Filter {
-    /// Never.
+    /// No filter.
     None,
-    /// 1: elements are transposed, where all of a chunk have one size of 2 to 255 bytes.
+    /// Filter 1: transposes the elements of a chunk if all of them have the same size of 2 to 255 bytes.
     Transpose,
-    /// 2: records that stand in a chunk more than once become a byte or two, in sections of tagged records.
+    /// Filter 2: replaces records that occur more than once in a chunk by one or two bytes, in sections of tagged
+    /// records.
     RecordDictionary,
-    /// 3: as 2, except for the last byte of each record; these bytes are sorted by what is before them.
+    /// Filter 3: like filter 2, except for the last byte of each record. These bytes are sorted by the bytes that
+    /// precede them.
     SplitSuffix,
-    /// All that can be done are tried on a section's first chunk, and now and then on later ones; the shortest is kept. Of a long
-    /// chunk, a sample is tried, unless a [`Trial`] has no slack.
+    /// Tries all applicable filters on a section's first chunk, and occasionally on later chunks, and keeps the one
+    /// with the shortest result. For a long chunk, a sample is tried unless the slack of a [`Trial`] is 0.
     Auto,
 }
 
 impl Filter {
-    /// The name of the filter with this number in a chunk header.
+    /// Returns the name of the filter with this number in a chunk header.
     #[must_use]
     pub fn name_of(number: u8) -> Option<&'static str> {
         ["none", "transpose", "record-dictionary", "split-suffix"].get(usize::from(number)).copied()
     }
 }
 
-/// Codecs that are tried on a section's first chunk, and now and then on later ones, with the filters that the options
+/// The codecs to try on a section's first chunk, and occasionally on later chunks, with the filters that the options
 /// allow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trial {
-    /// The codecs, those that are faster to read first; stored is tried, too.
+    /// The codecs, fastest to decode first. Storing is always tried, too.
     pub codecs: Vec<Codec>,
-    /// The first is taken that is at most this many per cent longer than the shortest. With 0, long chunks are tried whole in
-    /// place of a sample.
+    /// The first codec whose result is at most this many percent longer than the shortest is chosen. With 0, long
+    /// chunks are tried completely instead of by sample.
     pub slack: u8,
 }
 
-/// How an allocator rounds sizes: a model of the heap takes objects whose sizes round to the same number as one class, and
-/// the next object of a stretch of fresh memory begins that many bytes on.
+/// The rule by which an allocator rounds sizes. A heap model treats objects with the same rounded size as one class,
+/// and expects the next object in fresh memory after the rounded size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SizeRule {
-    /// 8 bytes of header, multiples of 16, at least 32: glibc and other descendants of Doug Lea's allocator.
+    /// An 8-byte header, then multiples of 16 with a minimum of 32, as in glibc and other descendants of Doug Lea's
+    /// allocator.
     #[default]
     Header,
-    /// Multiples of 16 up to 128, then four classes to every power of two: jemalloc, mimalloc, tcmalloc.
+    /// Multiples of 16 up to 128, then four classes per power of two, as in jemalloc, mimalloc and tcmalloc.
     Classes,
 }
 
-/// When a writer of records hands what it holds to its sink, and flushes that, without being asked: how much a program
-/// loses at most when it dies.
+/// The limits after which a record writer passes its buffered data to the sink and flushes the sink by itself. They
+/// bound the data lost if the program dies.
 ///
-/// Where time matters, one thread of the program tells all writers when it has passed. Each flush ends a chunk, and in formats with stream sections a group. So the trace is larger the more often it is done.
+/// If there is a time limit, a single thread notifies all writers of the program when it has passed. Each flush ends a
+/// chunk and, in formats with stream sections, a group, so frequent flushing makes the trace larger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlushEvery {
-    /// When this many bytes of content (before compression) are held. `None`: any number may be.
+    /// Flush when this many bytes of content (before compression) are buffered, or `None` for no limit.
     pub bytes: Option<usize>,
-    /// With the first record that is written when so much time has passed since the last such flush. `None`: time does not
-    /// matter.
+    /// Flush with the first record written after this much time has passed since the last such flush, or `None` for no
+    /// time limit.
     pub time: Option<Duration>,
 }
 
 impl FlushEvery {
-    /// Only when the writer is asked, and at the end: for files that are of no use until they are whole.
+    /// Flush only on request and at the end, for files that are useless until they are complete.
     pub const NEVER: Self = Self { bytes: None, time: None };
 }
 
 impl Default for FlushEvery {
-    /// 1 MiB or one second, whichever comes first.
+    /// Returns limits of 1 MiB and one second, whichever is reached first.
     fn default() -> Self {
         Self { bytes: Some(1 << 20), time: Some(Duration::from_secs(1)) }
     }
@@ -90,40 +94,43 @@ impl From<usize> for FlushEvery {
     }
 }
 
-/// How a trace is to be written.
+/// Options for writing a trace.
 #[derive(Clone, Debug)]
 pub struct WriteOptions {
-    /// 1: chunks (spec 5.2). 0: the paper's layout (spec 5.1).
+    /// The format version: 1 for chunks (spec 5.2), 0 for the paper's layout (spec 5.1).
     pub version: u8,
-    /// Version 0: the content of one section alone, without a header, which is a raw stream (spec 5.4). There is no metadata in it: a
-    /// value that does not fit the DTD's encoding is an error.
+    /// Writes a raw stream (version 0): only the content of one section, without a header (spec 5.4). It contains no
+    /// metadata, so a value that does not fit in the DTD's encoding is an error.
     pub raw: bool,
-    /// 32 or 64 bit.
+    /// The class, 32 or 64 bits.
     pub class: Class,
-    /// Byte order of content.
+    /// The byte order of content.
     pub order: Order,
-    /// URL of the DTD, at most 255 bytes.
+    /// The URL of the DTD, at most 255 bytes.
     pub dtd_url: String,
-    /// Whether a version 1 file carries its DTD.
+    /// Whether a version 1 file embeds its DTD.
     pub embed_dtd: bool,
-    /// How chunks are compressed.
+    /// The codec that compresses chunks.
     pub codec: Codec,
-    /// Codecs that are tried on the chunks of data, in place of `codec`. Sections of `section_options` have theirs.
+    /// Codecs to try on data chunks instead of `codec`. Sections in `section_options` are not affected.
     pub trial: Option<Trial>,
-    /// What is done before.
+    /// The filter applied before compression.
     pub filter: Filter,
-    /// Sections, by number, that are compressed differently.
+    /// Codecs and filters of individual sections, by section number.
     pub section_options: BTreeMap<u8, (Codec, Filter)>,
-    /// How the allocator rounds sizes, for sections with a model of the heap; `None`: as its first objects tell.
+    /// The allocator's size rule, for sections with a heap model. With `None`, the rule is derived from the first
+    /// objects.
     pub size_rule: Option<SizeRule>,
-    /// Bytes of content after which a chunk is closed.
+    /// Number of content bytes after which a chunk is closed.
     pub chunk_size: usize,
-    /// Bytes of content after which a group is closed, at the end of a chunk; those of a stream section count at once.
+    /// Number of content bytes after which a group is closed, at the end of a chunk. Bytes in a stream section count
+    /// immediately.
     pub group_size: usize,
-    /// When the writer flushes by itself. A version 0 trace is not flushed, nor a sink that is volatile.
+    /// Limits for automatic flushing. Version 0 traces and volatile sinks are not flushed.
     pub flush: FlushEvery,
-    /// Threads that compress chunks, and plan; with 0 or 1, the default, the caller's does (and without the feature
-    /// `parallel`). What is written is the same with any number. Each thread has some chunks in memory.
+    /// Number of threads for compressing and planning. With 0 or 1, the default, and without the feature `parallel`,
+    /// the caller's thread does this work. The output does not depend on the number. Each thread keeps a few chunks in
+    /// memory.
     pub threads: usize,
 }
 
@@ -150,26 +157,26 @@ impl Default for WriteOptions {
 }
 
 impl WriteOptions {
-    /// Sets when the writer flushes by itself: a number of bytes, a [`Duration`], or [`FlushEvery::NEVER`].
+    /// Sets the limits for automatic flushing: a number of bytes, a [`Duration`], or [`FlushEvery::NEVER`].
     #[must_use]
     pub fn flush_every(self, flush: impl Into<FlushEvery>) -> Self {
         Self { flush: flush.into(), ..self }
     }
 
-    /// Codec and filter of a section.
+    /// Returns the codec and filter of a section.
     #[must_use]
     pub fn of_section(&self, number: u8) -> (Codec, Filter) {
         self.section_options.get(&number).copied().unwrap_or((self.codec, self.filter))
     }
 
-    /// Whether a filter may want to know where the records of a section end.
+    /// Returns whether a filter may need the ends of a section's records.
     #[must_use]
     pub fn wants_ends(&self, number: u8) -> bool {
         let (codec, filter) = self.of_section(number);
         match filter {
             Filter::None | Filter::Transpose => false,
             Filter::RecordDictionary | Filter::SplitSuffix => self.version == 1,
-            // What is stored as it is takes no filter, unless a codec is looked for.
+            // Stored content is not filtered, unless codecs are tried.
             Filter::Auto => {
                 let trial = self.trial.is_some() && !self.section_options.contains_key(&number);
                 self.version == 1 && (codec != Codec::Stored || trial)
@@ -177,17 +184,17 @@ impl WriteOptions {
         }
     }
 
-    /// Refuses codecs that were not built in.
+    /// Rejects codecs that are not built in.
     pub(crate) fn check_codecs(&self) -> Result<()> {
         let of_sections = self.section_options.values().map(|&(codec, _)| codec);
         let tried = self.trial.iter().flat_map(|trial| trial.codecs.iter().copied());
         of_sections.chain(tried).chain([self.codec]).try_for_each(Codec::check)
     }
 
-    /// The file header, without a section table.
+    /// Returns the file header without a section table.
     pub(crate) fn header(&self, version: u8) -> Result<Header> {
         if self.dtd_url.len() > 255 {
-            return Err(Error::at(0, ErrorKind::Limit("the DTD's URL has at most 255 bytes")));
+            return Err(Error::at(0, ErrorKind::Limit("255 bytes for the DTD's URL")));
         }
         let len = (super::header::INTS_AT + 3 * self.class.int_size() + self.dtd_url.len()) as u64;
         Ok(Header {
@@ -203,7 +210,7 @@ impl WriteOptions {
     }
 }
 
-/// `nrecords` as the header can hold it: 0 where it is not representable (spec 5.1).
+/// Returns `nrecords` as stored in the header: 0 if it is not representable (spec 5.1).
 pub(crate) fn representable(class: Class, nrecords: u64) -> u64 {
     if class == Class::Bits32 && u32::try_from(nrecords).is_err() { 0 } else { nrecords }
 }

@@ -1,52 +1,55 @@
-//! What chunks must be to those before them (spec 5.2): sequence numbers, groups, resets, bases, shared tables.
+//! The rules for a chunk relative to the chunks before it (spec 5.2): sequence numbers, groups, resets, bases, shared
+//! tables.
 
 use super::chunk::{self, ChunkHeader, GROUP, RESET, SHARED, at};
 use crate::{Error, ErrorKind, Result};
 
-/// What is known of a section from its chunks so far.
+/// The state of a section after its chunks so far.
 #[derive(Clone, Copy, Default)]
 struct Section {
-    /// Where its next chunk's content belongs; not known after damage, or after a jump.
+    /// The offset at which its next chunk's content must start; unknown after corruption or a jump.
     next_base: Option<u64>,
-    /// Its chunks are of a shared table, or not.
+    /// Whether its chunks belong to a shared table.
     shared: Option<bool>,
-    /// The group of its last chunk, as `Sequence::groups` counts; 0 before its first.
+    /// The group of its last chunk, numbered like `Sequence::groups`; 0 before its first chunk.
     last_group: u64,
 }
 
-/// What is known from the chunks so far.
+/// The state after the chunks so far.
 #[derive(Clone)]
 pub(crate) struct Sequence {
     /// Number of the next chunk.
     next: u64,
-    /// The group we are in.
+    /// The current group.
     group: Option<u32>,
-    /// Groups so far, and 1. A number in place of a flag in each section, as there may be a group for every record.
+    /// Number of groups so far, plus 1. This is a number rather than a flag per section, because every record may have
+    /// its own group.
     groups: u64,
-    /// Chunks may be missing since then: a group may have begun, and a section had its first chunk, unseen.
+    /// Whether chunks may be missing, so that the start of a group and the first chunk of a section in it may have been
+    /// missed.
     loose: bool,
     sections: Box<[Section; 256]>,
 }
 
 impl Sequence {
-    /// At the start of a file.
+    /// Returns the state at the start of a file.
     pub(crate) fn new() -> Self {
         let start = Section { next_base: Some(0), ..Section::default() };
         Self { next: 0, group: None, groups: 1, loose: false, sections: Box::new([start; 256]) }
     }
 
-    /// Number of the next chunk.
+    /// Returns the number of the next chunk.
     pub(crate) fn next(&self) -> u64 {
         self.next
     }
 
-    /// The group of the last data chunk, of shared tables no account taken.
+    /// Returns the group of the last data chunk, ignoring shared tables.
     pub(crate) fn group(&self) -> Option<u32> {
         self.group
     }
 
-    /// The next chunk is number `next`, and what came before is not known for certain: the next chunks of sections
-    /// are taken at their word.
+    /// Continues with chunk number `next` after a gap. Since the previous chunks are uncertain, the next chunk of each
+    /// section is accepted as it is.
     pub(crate) fn skip_to(&mut self, next: u64) {
         self.next = next;
         self.loose = true;
@@ -55,23 +58,23 @@ impl Sequence {
         }
     }
 
-    /// After a jump (random access): nothing is known of groups either.
+    /// Continues after a jump (random access), where the group is unknown, too.
     pub(crate) fn jump_to(&mut self, next: u64) {
         self.skip_to(next);
         self.group = None;
     }
 
-    /// Checks the chunk at `start`, which is right by itself, against those before it.
+    /// Checks the individually valid chunk at `start` against the chunks before it.
     pub(crate) fn check(&self, header: &ChunkHeader, start: u64) -> Result<()> {
         let wrong = |at: u64, what, found: u64, expected| {
             Err(Error::at(start + at, ErrorKind::Invalid { what, found, expected }))
         };
         if u64::from(header.sequence) != self.next {
-            let expected = "one more than the chunk's before it (from 0)";
+            let expected = "one more than that of the preceding chunk, starting from 0";
             return wrong(at::SEQUENCE, "the chunk's sequence", header.sequence.into(), expected);
         }
         if header.kind == chunk::DTD && self.next != 0 {
-            return wrong(at::KIND, "the chunk's kind", header.kind.into(), "the DTD source as the first chunk only");
+            return wrong(at::KIND, "the chunk's kind", header.kind.into(), "the DTD source only in the first chunk");
         }
         if header.kind != chunk::DATA {
             return Ok(());
@@ -79,7 +82,7 @@ impl Sequence {
         let section = &self.sections[usize::from(header.section)];
         let shared = header.has(SHARED);
         if shared && (!header.has(RESET) || header.has(GROUP)) {
-            let expected = "bits 0 and 2 and not 1 for a shared table";
+            let expected = "bits 0 and 2, but not bit 1, for a shared table";
             return wrong(at::FLAGS, "the chunk's flags", header.flags.into(), expected);
         }
         if section.shared.is_some_and(|before| before != shared) {
@@ -112,20 +115,20 @@ impl Sequence {
         let begins = header.has(GROUP);
         match self.group {
             _ if begins && !header.has(RESET) => {
-                return flags("bit 0 where bit 1 is: each section's first chunk in a group resets");
+                return flags("bit 0 along with bit 1: each section's first chunk in a group resets");
             }
             None if self.loose => {}
             None if !begins => return flags("bit 1: the first data chunk begins a group"),
             None if header.group != 0 => return number("0 for the first group"),
             None => {}
             Some(now) if begins && !self.loose && header.group.checked_sub(1) != Some(now) => {
-                return number("one more than the group before it");
+                return number("one more than the preceding group");
             }
             Some(now) if begins && self.loose && header.group <= now => {
-                return number("more than the group before it");
+                return number("more than the preceding group");
             }
             Some(now) if !begins && (header.group < now || header.group > now && !self.loose) => {
-                return number("the group of the chunk before it, as flag bit 1 is not set");
+                return number("the group of the preceding chunk, because flag bit 1 is not set");
             }
             Some(_) => {}
         }
@@ -135,7 +138,7 @@ impl Sequence {
         Ok(())
     }
 
-    /// Takes note of a chunk that [`Sequence::check`] found right.
+    /// Records a chunk that [`Sequence::check`] accepted.
     pub(crate) fn note(&mut self, header: &ChunkHeader) {
         self.next += 1;
         if header.kind != chunk::DATA {

@@ -1,67 +1,68 @@
-//! A run of content, as a container gives it to anyone who reads records.
+//! Runs of content, as a container delivers them to readers of records.
 
 use super::content::Owned;
 use super::source::Source;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
-/// The largest `raw_len` of a chunk other than the index (spec 5.2).
+/// The maximum `raw_len` of a chunk other than the index (spec 5.2).
 pub const MAX_RAW_LEN: usize = 64 << 20;
 
-/// A run of content of one section, in file order: an extent (version 0), a chunk (version 1), a whole raw stream.
+/// A run of content of one section, in file order: an extent (version 0), a chunk (version 1) or a complete raw stream.
 #[derive(Clone, Debug)]
 pub struct Part {
-    /// Number of the section; 0 the global one.
+    /// Number of the section; 0 for the global section.
     pub section: u8,
-    /// Where the bytes are.
+    /// The bytes.
     pub content: Content,
-    /// How a position in the content is named in an error.
+    /// The form in which errors report a position in the content.
     pub origin: Origin,
-    /// Version 1: `base`, the offset of this content in its section's logical content. Version 0: the file offset
-    /// (what `@offset` shows, spec 8).
+    /// In version 1, `base`: the offset of this content in its section's logical content. In version 0, the file offset
+    /// (shown as `@offset`, spec 8).
     pub base: u64,
-    /// State of the section is reset before this part (always for a section's first part in version 0).
+    /// Whether the section's state is reset before this part. Always true for a section's first part in version 0.
     pub reset: bool,
-    /// First chunk of a group.
+    /// Whether this is the first chunk of a group.
     pub group_start: bool,
-    /// A chunk of a shared table (flag bit 2).
+    /// Whether this is a chunk of a shared table (flag bit 2).
     pub shared: bool,
     /// Number of the group.
     pub group: u32,
-    /// The stored width of the single leaf of a stream section in this chunk, in place of the DTD's; 0: the DTD's.
-    /// Where there is a filter, it is the element size, and only a stream section of one numeric leaf reads it as
-    /// the leaf's width; that such a section's chunk has 1 to 8 is for anyone who knows the DTD to check.
+    /// The stored width, in this chunk, of the single leaf of a stream section, replacing the DTD's width, or 0 for the
+    /// DTD's. With a filter, it is the element size, and only a stream section of single numbers uses it as the leaf's
+    /// width. Callers that know the DTD must check that such a chunk has a width of 1 to 8.
     pub width: u8,
-    /// The content was transposed: `width` is the size of its elements, whatever the section.
+    /// Whether the content was transposed, in which case `width` is its element size in any section.
     pub transposed: bool,
-    /// Data records or stream elements the chunk header declares; `None` in version 0.
+    /// Number of data records or stream elements according to the chunk header; `None` in version 0.
     pub records: Option<u32>,
-    /// Version 0 without a section table: this part is the rest of the file, and its reader follows the `section`
+    /// Whether this part is the rest of a version 0 file without a section table. Its reader follows the `section`
     /// records in it (spec 5.1).
     pub follow: bool,
-    /// Where the part lies in the file; a chunk with its header.
+    /// The byte range of the part in the file, including the header for a chunk.
     pub place: std::ops::Range<u64>,
-    /// Salvage: by the sequence numbers, chunks are missing between this part and the one returned before it (where
-    /// this one is not of a shared table: the one before it that is not).
+    /// Whether, when salvaging, chunks are missing between the previous part and this part according to the sequence
+    /// numbers. If this part does not belong to a shared table, the previous part is the last one outside shared
+    /// tables.
     pub damage_before: bool,
-    /// Salvage: a chunk of this part's group before this part is missing, or was reported with
-    /// [`Reader::report_bad_content`](crate::Reader::report_bad_content). The cursors of the group can no longer be trusted: a part of a section that
-    /// strides through a stream section must be dropped (spec 5.2), see [`Reader::report_lost`](crate::Reader::report_lost). Never set for
-    /// chunks of shared tables.
+    /// Whether, when salvaging, an earlier chunk of this part's group is missing or was reported with
+    /// [`Reader::report_bad_content`](crate::Reader::report_bad_content). The cursors of the group are then unreliable:
+    /// a part of a section that strides through a stream section must be dropped (spec 5.2); see
+    /// [`Reader::report_lost`](crate::Reader::report_lost). Never set for chunks of shared tables.
     pub group_damaged: bool,
 }
 
 /// The bytes of a part.
 #[derive(Clone, Debug)]
 pub enum Content {
-    /// A range of the mapped file or caller's slice.
+    /// A range of the mapped file or the caller's slice.
     Mapped(Range<usize>),
-    /// Decompressed, or read from a stream.
+    /// Bytes that were decompressed or read from a stream.
     Owned(Owned),
 }
 
 impl Content {
-    /// Keeps the first bytes only.
+    /// Keeps only the first bytes.
     pub fn truncate(&mut self, length: usize) {
         match self {
             Content::Mapped(range) => range.end = range.end.min(range.start.saturating_add(length)),
@@ -70,7 +71,7 @@ impl Content {
     }
 }
 
-/// Content that is held apart from the reader that it came from.
+/// Content held independently of its reader.
 #[derive(Clone, Debug)]
 pub struct ContentBytes<'a>(Held<'a>);
 
@@ -82,7 +83,7 @@ enum Held<'a> {
 }
 
 impl<'a> ContentBytes<'a> {
-    /// Empty where the content is not of this source.
+    /// Creates the bytes, which are empty if the content does not belong to this source.
     pub(crate) fn new(source: &Source<'a>, content: &Content) -> Self {
         Self(match (content, source) {
             (Content::Owned(owned), _) => Held::Owned(owned.clone()),
@@ -110,11 +111,11 @@ impl Deref for ContentBytes<'_> {
     }
 }
 
-/// How a position in a part's content is named (spec 7).
+/// The form in which errors report a position in a part's content (spec 7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// Content byte 0 lies at this file offset.
+    /// The content starts at this file offset.
     Stored(u64),
-    /// The content is compressed or filtered: offset of the chunk's header.
+    /// The content is compressed or filtered. The value is the offset of the chunk's header.
     Packed(u64),
 }

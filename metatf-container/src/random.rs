@@ -1,4 +1,4 @@
-//! Random access to the chunks of a version 1 file, or one in memory, by its index (spec 5.2).
+//! Random access to the chunks of a version 1 file, on disk or in memory, using its index (spec 5.2).
 
 use std::sync::Arc;
 
@@ -15,11 +15,12 @@ use super::source::Source;
 use crate::{Error, ErrorKind, Result};
 
 impl Reader<'_> {
-    /// All chunks of a version 1 file, or one in memory: by the index if it checks out, else by walking
-    /// the headers. Entries of the index are checked when they are followed.
+    /// Returns all chunks of a version 1 file, on disk or in memory. They are taken from the index if it is valid,
+    /// otherwise from the chunk headers. Index entries are verified when they are used.
     ///
     /// # Errors
-    /// Not such a file, or the walk meets something that is not a chunk: then only reading in file order will do.
+    /// Returns an error if this is not such a file, or if there is an invalid chunk header. In the latter case, the
+    /// file can only be read in order.
     pub fn chunks(&mut self) -> Result<&[ChunkInfo]> {
         let Body::Chunks(chunks) = &mut self.body else {
             return Err(usage("only version 1 has chunks"));
@@ -34,11 +35,11 @@ impl Reader<'_> {
         Ok(chunks.all.insert(all))
     }
 
-    /// Makes the next `next_part` begin at chunk `n`, the first of a group, or at the end (`n` is the number of
-    /// chunks), from where index and footer are checked. Not for salvage.
+    /// Positions the reader so that `next_part` continues at chunk `n`, which must be the first of a group or the end
+    /// (`n` is the number of chunks), where index and footer are checked. Not available when salvaging.
     ///
     /// # Errors
-    /// What [`Reader::chunks`] reports; chunk `n` is not the first of a group.
+    /// As for [`Reader::chunks`]. Also returns an error if chunk `n` is not the first of a group.
     pub fn seek_chunk(&mut self, n: usize) -> Result<()> {
         let all = self.chunks()?;
         let pos = match all.get(n) {
@@ -47,7 +48,7 @@ impl Reader<'_> {
             _ => return Err(usage("reading can only begin at the first chunk of a group")),
         };
         if self.salvage.is_some() {
-            return Err(usage("salvage reads in file order"));
+            return Err(usage("salvaging requires reading in file order"));
         }
         if let Body::Chunks(chunks) = &mut self.body {
             chunks.pos = pos.unwrap_or(self.header.start);
@@ -59,10 +60,10 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// The number of the filter of chunk `n`, by its header (the index does not have it).
+    /// Returns the filter number of chunk `n` from its header, because the index does not contain it.
     ///
     /// # Errors
-    /// What [`Reader::chunks`] reports; there is no chunk header.
+    /// As for [`Reader::chunks`]. Also returns an error if there is no chunk header.
     pub fn filter_of(&mut self, n: usize) -> Result<u8> {
         let Some(start) = self.chunks()?.get(n).map(|chunk| chunk.offset) else {
             return Err(usage("there is no such chunk"));
@@ -71,10 +72,10 @@ impl Reader<'_> {
         Ok(header.ok_or(Error::at(start, ErrorKind::Truncated("a chunk")))?.filter)
     }
 
-    /// Reads data chunk `n` by itself and leaves alone where reading stands: for shared tables.
+    /// Reads data chunk `n` without changing the reader's position, for shared tables.
     ///
     /// # Errors
-    /// What [`Reader::chunks`] reports; the chunk is wrong, or no data.
+    /// As for [`Reader::chunks`]. Also returns an error if the chunk is invalid or contains no data.
     pub fn read_chunk(&mut self, n: usize) -> Result<Part> {
         let (header, start, content) = self.chunk(n)?;
         if header.kind != chunk::DATA {
@@ -83,11 +84,11 @@ impl Reader<'_> {
         Ok(read_v1::part(&header, start, content))
     }
 
-    /// All user metadata of a version 1 file, or one in memory, wherever reading stands; see
+    /// Returns all user metadata of a version 1 file, on disk or in memory, regardless of the reader's position; see
     /// [`Reader::user_metadata`].
     ///
     /// # Errors
-    /// What [`Reader::chunks`] reports; a metadata chunk is wrong, or all are over 64 MiB.
+    /// As for [`Reader::chunks`]. Also returns an error if a metadata chunk is invalid or the total exceeds 64 MiB.
     pub fn scan_user_metadata(&mut self) -> Result<Vec<Vec<u8>>> {
         if !matches!(self.body, Body::Chunks(_)) {
             return Ok(Vec::new());
@@ -108,7 +109,7 @@ impl Reader<'_> {
         Ok(texts)
     }
 
-    /// A chunk by its number, checked by itself and against its entry.
+    /// Reads a chunk by its number, checking it individually and against its index entry.
     fn chunk(&mut self, n: usize) -> Result<(ChunkHeader, u64, Content)> {
         let Some(info) = self.chunks()?.get(n).copied() else { return Err(usage("there is no such chunk")) };
         let start = info.offset;
@@ -120,7 +121,7 @@ impl Reader<'_> {
         header.check(start, &self.header)?;
         if ChunkInfo::of(&header, start) != info || u64::from(header.sequence) != n as u64 {
             let what = "the chunk's number in the index";
-            let expected = "an entry that agrees with it";
+            let expected = "an entry that matches it";
             return Err(Error::at(start, ErrorKind::Invalid { what, found: n as u64, expected }));
         }
         let Body::Chunks(chunks) = &mut self.body else { return Err(usage("only version 1 has chunks")) };
@@ -128,8 +129,8 @@ impl Reader<'_> {
         Ok((header, start, content))
     }
 
-    /// Another reader of the same file or memory, from the start, that shares the list of chunks: for reading
-    /// groups in parallel. `None` for streams.
+    /// Creates another reader for the same file or memory, starting at the beginning and sharing the list of chunks,
+    /// for reading groups in parallel. Returns `None` for streams.
     #[must_use]
     pub fn fork(&self) -> Option<Reader<'_>> {
         let source = self.source.share()?.open();
@@ -164,11 +165,11 @@ fn end_of_chunk(chunk: &ChunkInfo) -> u64 {
     chunk.offset.saturating_add(chunk::LEN as u64).saturating_add(chunk.stored_len.into())
 }
 
-/// The chunks by the index: the footer leads to it, its CRC holds, and its entries lie one behind the other from the
-/// header to the index.
+/// Returns the chunks listed in the index, if the footer refers to the index, its CRC is valid, and its entries are
+/// contiguous from the header to the index.
 fn listed(source: &mut Source<'_>, file: &Header) -> Result<Option<Vec<ChunkInfo>>> {
     let Some(len) = source.len() else {
-        return Err(usage("a stream is read in file order"));
+        return Err(usage("a stream can only be read in file order"));
     };
     let Some(footer_at) = len.checked_sub(index::FOOTER as u64) else { return Ok(None) };
     let footer = source.view(footer_at, index::FOOTER)?;
@@ -192,7 +193,8 @@ fn listed(source: &mut Source<'_>, file: &Header) -> Result<Option<Vec<ChunkInfo
     Ok((at == start).then_some(entries))
 }
 
-/// The chunks by their headers. Payloads are not looked at, so CRCs are left to those who follow an entry.
+/// Returns the chunks found by following their headers. Payloads are not read, so CRCs must be checked when a chunk is
+/// used.
 fn walked(source: &mut Source<'_>, file: &Header) -> Result<Vec<ChunkInfo>> {
     let mut chunks = Vec::new();
     let mut at = file.start;
@@ -203,7 +205,7 @@ fn walked(source: &mut Source<'_>, file: &Header) -> Result<Vec<ChunkInfo>> {
             return Ok(chunks);
         }
         let Some(header) = ChunkHeader::parse(head) else {
-            let kind = ErrorKind::Invalid { what: "the chunk's sync", found: 0, expected: "a whole chunk header" };
+            let kind = ErrorKind::Invalid { what: "the chunk's sync", found: 0, expected: "a complete chunk header" };
             return Err(Error::at(at, kind));
         };
         if header.kind == chunk::INDEX {

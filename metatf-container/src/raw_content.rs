@@ -1,18 +1,18 @@
-//! The content of a chunk that is about to be encoded.
+//! The content of a chunk to be encoded.
 
 use super::chunk;
 
-/// A chunk's content, and what filters need to know of it.
+/// A chunk's content and its structure, as needed by filters.
 pub(crate) struct RawContent<'c> {
     pub(crate) raw: &'c [u8],
-    /// Size of its elements; 0 or 1: none.
+    /// Size of its elements; 0 or 1 if there are none.
     pub(crate) element: u8,
-    /// Where its records end; empty: it has none.
+    /// Ends of its records; empty if there are none.
     pub(crate) ends: &'c [u32],
 }
 
 impl RawContent<'_> {
-    /// Whether the filter can be used on it.
+    /// Returns whether the filter can be applied.
     pub(super) fn can(&self, filter: u8) -> bool {
         match filter {
             chunk::TRANSPOSE => {

@@ -1,6 +1,7 @@
-//! The reader of all containers: opens a source, and hands out its parts in file order.
+//! The container reader, which opens a source and returns its parts in file order.
 //!
-//! It has over 400 lines: the ways to open one, of files, slices and streams, whole or to be salvaged, are read side by side.
+//! This file has over 400 lines so that all ways to open a container can be read side by side: files, slices and
+//! streams, complete or to be salvaged.
 
 use std::fmt;
 use std::io::Read;
@@ -18,24 +19,25 @@ use super::source::Source;
 use super::warning::{Warning, Warnings};
 use crate::{Error, ErrorKind, Result};
 
-/// Reads a trace's container: header, DTD, parts. It checks every rule of spec 5.1 and 5.2 that does not need the
-/// DTD's meaning, never panics, and holds one chunk in memory, and what its methods name.
+/// Reads a trace's container: header, DTD and parts. It checks every rule of spec 5.1 and 5.2 that does not depend on
+/// the contents of the DTD, and never panics. It keeps one chunk in memory, in addition to the data its methods
+/// mention.
 pub struct Reader<'a> {
     pub(super) source: Source<'a>,
     pub(super) header: Header,
     pub(super) body: Body,
     warnings: Warnings,
     pub(super) salvage: Option<Box<Salvage>>,
-    /// An error was returned: nothing more comes.
+    /// Whether an error was returned, after which nothing follows.
     pub(super) failed: bool,
     opening_error: Option<Error>,
 }
 
-/// What there is to read.
+/// The data to read.
 pub(super) enum Body {
     Extents(Extents),
     Chunks(Box<Chunks>),
-    /// What is left of the parts, the next one last, and what they were.
+    /// The parts of a raw stream: those still to be read, in reverse order, and all of them.
     Raw {
         section: u8,
         left: Vec<(u8, Range<usize>)>,
@@ -44,91 +46,93 @@ pub(super) enum Body {
 }
 
 impl<'a> Reader<'a> {
-    /// Opens a file: mapped if it is a regular one, else (a pipe, `/dev/stdin`) read as a stream. Without the feature `files` a
-    /// regular file is read into memory.
+    /// Opens a file. A regular file is mapped; anything else (a pipe, `/dev/stdin`) is read as a stream. Without the
+    /// feature `files`, a regular file is read into memory.
     ///
-    /// A mapped file should not change while it is read. If another process writes to it, the reader meets old bytes and new
-    /// ones, and returns wrong records or an error, as from a damaged file. If another process truncates it, reading what
-    /// is gone ends this process with SIGBUS (on Unix). Read a file that others write with [`Reader::read`].
+    /// A mapped file should not change while it is being read. If another process writes to it, the reader sees a
+    /// mixture of old and new bytes and returns wrong records or an error, as for a corrupt file. If another process
+    /// truncates it, accessing the missing part kills this process with SIGBUS (on Unix). To read a file that other
+    /// processes may write to, use [`Reader::read`].
     ///
     /// # Errors
-    /// What [`Reader::from_read`] reports.
+    /// As for [`Reader::from_read`].
     pub fn open(path: impl AsRef<Path>) -> Result<Reader<'static>> {
         Reader::start(Source::open(path.as_ref())?, false)
     }
 
-    /// Reads a file chunk by chunk, without mapping it. If another process truncates the file meanwhile, that is an
-    /// [error](crate::error::SystemError::is_truncated) and not a signal. A regular file can be read from any place and by several threads,
-    /// like a mapped one.
+    /// Reads a file chunk by chunk without mapping it. If another process truncates the file in the meantime, the
+    /// result is an [error](crate::error::SystemError::is_truncated), not a signal. Like a mapped file, a regular file
+    /// can be read from any offset and by several threads.
     ///
     /// # Errors
-    /// The system's, and what [`Reader::from_read`] reports.
+    /// Returns an error from the system, or any error that [`Reader::from_read`] returns.
     pub fn read(path: impl AsRef<Path>) -> Result<Reader<'static>> {
         Reader::start(Source::read(path.as_ref())?, false)
     }
 
-    /// Reads a trace that is in memory.
+    /// Reads a trace in memory.
     ///
     /// # Errors
-    /// What [`Reader::from_read`] reports.
+    /// As for [`Reader::from_read`].
     pub fn from_slice(bytes: &'a [u8]) -> Result<Self> {
         Self::start(Source::slice(bytes), false)
     }
 
-    /// Reads a stream. Version 1 is read chunk by chunk; version 0, which needs its table and random access, goes
-    /// into an unlinked temporary file first, or into memory without the feature `files`. `io::stdin()` is `Send`, its lock is not.
-    ///
+    /// Reads a stream. Version 1 is read chunk by chunk. Version 0 requires random access for its table, so it is first
+    /// copied to an unlinked temporary file, or to memory without the feature `files`. `io::stdin()` is `Send`, but its
+    /// lock is not.
     /// # Errors
-    /// The header is wrong (spec 5.1), or reading failed.
+    /// Returns an error if the header is invalid (spec 5.1) or reading fails.
     pub fn from_read(read: impl Read + Send + 'a) -> Result<Self> {
         Self::start(Source::stream(read), false)
     }
 
-    /// As [`Reader::open`], to salvage: even a damaged file header is done without where chunks still tell class and
-    /// byte order.
+    /// Opens a file like [`Reader::open`], to be salvaged. Even a corrupt file header is tolerated if chunks reveal the
+    /// class and the byte order.
     ///
     /// # Errors
-    /// Reading failed, or there is no header and no chunk.
+    /// Returns an error if reading fails or there is neither a header nor a chunk.
     pub fn salvage(path: impl AsRef<Path>) -> Result<Reader<'static>> {
         Reader::start(Source::read(path.as_ref())?, true)
     }
 
-    /// As [`Reader::from_slice`], to salvage; see [`Reader::salvage`].
+    /// Reads a trace in memory like [`Reader::from_slice`], to be salvaged; see [`Reader::salvage`].
     ///
     /// # Errors
-    /// There is no header and no chunk.
+    /// Returns an error if there is neither a header nor a chunk.
     pub fn salvage_slice(bytes: &'a [u8]) -> Result<Self> {
         Self::start(Source::slice(bytes), true)
     }
 
-    /// As [`Reader::from_read`], to salvage; see [`Reader::salvage`].
+    /// Reads a stream like [`Reader::from_read`], to be salvaged; see [`Reader::salvage`].
     ///
     /// # Errors
-    /// Reading failed, or there is no header and no chunk.
+    /// Returns an error if reading fails or there is neither a header nor a chunk.
     pub fn salvage_read(read: impl Read + Send + 'a) -> Result<Self> {
         Self::start(Source::stream(read), true)
     }
 
-    /// A file without a header (spec 5.4): all of it is one part of `section`.
+    /// Opens a file without a header (spec 5.4). The whole file is one part of `section`.
     ///
     /// # Errors
-    /// Reading failed.
+    /// Returns an error if reading fails.
     pub fn open_raw(path: impl AsRef<Path>, class: Class, order: Order, section: u8) -> Result<Reader<'static>> {
         Reader::start_raw(Source::open(path.as_ref())?, class, order, section)
     }
 
-    /// As [`Reader::open_raw`], from memory.
+    /// Reads a raw file in memory, as [`Reader::open_raw`] does.
     ///
     /// # Errors
-    /// None; for symmetry.
+    /// Never returns an error. The return type matches that of the other constructors.
     pub fn raw_from_slice(bytes: &'a [u8], class: Class, order: Order, section: u8) -> Result<Self> {
         Self::start_raw(Source::slice(bytes), class, order, section)
     }
 
-    /// As [`Reader::open_raw`], from a stream, by way of an unlinked temporary file, or of memory without the feature `files`.
+    /// Reads a raw file from a stream, as [`Reader::open_raw`] does, using an unlinked temporary file, or memory
+    /// without the feature `files`.
     ///
     /// # Errors
-    /// Reading failed.
+    /// Returns an error if reading fails.
     pub fn raw_from_read(read: impl Read + Send + 'a, class: Class, order: Order, section: u8) -> Result<Self> {
         Self::start_raw(Source::stream(read), class, order, section)
     }
@@ -149,7 +153,7 @@ impl<'a> Reader<'a> {
         Ok(Self::with(source, header, Body::Raw { section, left: all.clone(), parts: all }))
     }
 
-    /// The section that a raw stream is the content of; `None` of a trace.
+    /// Returns the section that a raw stream contains, or `None` for a trace.
     #[must_use]
     pub fn raw_section(&self) -> Option<u8> {
         match self.body {
@@ -158,8 +162,9 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Has a raw stream give these parts of its section alone, each with the section's state reset; those outside of the file are cut.
-    /// Parts of [other sections](Self::set_raw_file) stay. Before the first `next_part`; no effect on traces.
+    /// Restricts a raw stream to these parts of its section. The section's state is reset for each part, and parts that
+    /// extend past the file are clipped. Parts of [other sections](Self::set_raw_file) are kept. Must be called before
+    /// the first `next_part`; has no effect on traces.
     pub fn set_raw_parts(&mut self, wanted: impl IntoIterator<Item = Range<u64>>) {
         let Some(section) = self.raw_section() else { return };
         let others: Vec<_> = self.all_raw_parts().filter(|(other, _)| *other != section).collect();
@@ -167,8 +172,8 @@ impl<'a> Reader<'a> {
         self.put_raw_parts(others.into_iter().chain(wanted).collect());
     }
 
-    /// Says what a raw stream holds: its byte order, the section of its records, and its parts with the numbers of their sections (spec 5.4).
-    /// Before the first `next_part`; no effect on traces.
+    /// Describes a raw stream by its byte order, the section of its records, and its parts with their section numbers
+    /// (spec 5.4). Must be called before the first `next_part`; has no effect on traces.
     pub fn set_raw_file(&mut self, file_order: Order, records: u8, wanted: impl IntoIterator<Item = (u8, Range<u64>)>) {
         if let Body::Raw { section, .. } = &mut self.body {
             *section = records;
@@ -188,19 +193,21 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The parts of its section that a raw stream gives: all of the file, unless that was [set](Self::set_raw_parts). None of a trace.
+    /// Returns the parts of a raw stream that belong to its section: the whole file, unless other parts were
+    /// [set](Self::set_raw_parts). The result is empty for a trace.
     pub fn raw_parts(&self) -> impl Iterator<Item = Range<u64>> {
         let section = self.raw_section();
         self.all_raw_parts().filter(move |(number, _)| Some(*number) == section).map(|(_, part)| part)
     }
 
-    /// All parts of a raw stream, with the numbers of their sections.
+    /// Returns all parts of a raw stream with their section numbers.
     fn all_raw_parts(&self) -> impl Iterator<Item = (u8, Range<u64>)> {
         let parts = if let Body::Raw { parts, .. } = &self.body { &parts[..] } else { &[] };
         parts.iter().map(|(number, part)| (*number, part.start as u64..part.end as u64))
     }
 
-    /// Salvage of a raw stream: these bytes of it hold no whole records, for this reason. No effect on traces.
+    /// Reports, when salvaging a raw stream, that these bytes contain no complete records, and why. Has no effect on
+    /// traces.
     pub fn report_raw_loss(&mut self, place: Range<u64>, error: Error) {
         if let Body::Raw { section, .. } = self.body {
             let salvage = self.salvage.get_or_insert_with(|| Box::new(Salvage::new()));
@@ -233,7 +240,7 @@ impl<'a> Reader<'a> {
         Ok(reader)
     }
 
-    /// Where the header is damaged, or has version 0 and a chunk follows it, the chunks decide.
+    /// If the header is corrupt, or has version 0 but is followed by a chunk, the chunks determine its contents.
     fn start_salvage(mut source: Source<'a>, parsed: Result<(Header, u64)>) -> Result<Self> {
         let damage = match parsed {
             Ok((header, _)) if header.version == 1 => {
@@ -245,7 +252,7 @@ impl<'a> Reader<'a> {
                 let at = header.len;
                 match chunk::probe(&mut source, at)? {
                     Probe::Whole(first) if first.sequence == 0 => {
-                        let expected = "1, as chunks follow the header";
+                        let expected = "1, because chunks follow the header";
                         Error::at(7, ErrorKind::Invalid { what: "version (pad[0])", found: 0, expected })
                     }
                     _ => return Self::start_v0(source, header, table_len),
@@ -266,14 +273,14 @@ impl<'a> Reader<'a> {
         Self { source, header, body, warnings: Warnings::default(), salvage: None, failed: false, opening_error: None }
     }
 
-    /// The file header (spec 5.1). For a raw stream it holds what the caller gave.
+    /// Returns the file header (spec 5.1). For a raw stream, it contains the values supplied by the caller.
     #[must_use]
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// The source of the embedded DTD, known from the start. `None` where there is none, or where the chunk it should
-    /// be in is damaged, see [`Reader::opening_error`].
+    /// Returns the text of the embedded DTD, which is available from the start. Returns `None` if there is no DTD or
+    /// its chunk is corrupt; see [`Reader::opening_error`].
     #[must_use]
     pub fn dtd_text(&self) -> Option<&[u8]> {
         match &self.body {
@@ -282,15 +289,16 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Why the first chunk could not be read: the true reason of a missing DTD. (Unless salvage is asked for,
-    /// [`Reader::next_part`] returns the same error.)
+    /// Returns the reason why the first chunk could not be read, which is the actual cause of a missing DTD. Unless
+    /// salvaging, [`Reader::next_part`] returns the same error.
     #[must_use]
     pub fn opening_error(&self) -> Option<Error> {
         self.opening_error
     }
 
-    /// The user metadata seen so far (spec 5.2: JSON objects, later ones override earlier ones), as they are in the
-    /// file: neither UTF-8 nor JSON is checked. Their total is at most 64 MiB, more is an error of the trace.
+    /// Returns the user metadata found so far (spec 5.2), as stored in the file: JSON objects, of which later ones
+    /// override earlier ones. Neither UTF-8 nor JSON is validated. A total of more than 64 MiB is an error in the
+    /// trace.
     #[must_use]
     pub fn user_metadata(&self) -> &[Vec<u8>] {
         match &self.body {
@@ -299,13 +307,14 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What is not as it should be, and no error. Complete once `next_part` has returned `None`.
+    /// Returns the warnings: irregularities that are not errors. The list is complete once `next_part` has returned
+    /// `None`.
     #[must_use]
     pub fn warnings(&self) -> &[Warning] {
         self.warnings.all()
     }
 
-    /// Passes each warning on as soon as it is known.
+    /// Calls `tell` with each warning as soon as it occurs.
     pub fn on_warning(&mut self, tell: impl Fn(Warning) + Send + Sync + 'static) {
         self.warnings.tell(Box::new(tell));
     }
@@ -314,33 +323,35 @@ impl<'a> Reader<'a> {
         self.warnings.push(warning);
     }
 
-    /// All was read, and there were this many data records: warns if the header says otherwise. Salvage reports what was lost by itself.
+    /// Warns if the number of data records, all of which have been read, differs from the header's. When salvaging, the
+    /// loss report covers this case.
     #[doc(hidden)]
     pub fn check_records(&mut self, found: u64) {
         let declared = self.header.nrecords;
-        // A header has a count only where the trace was finished, when all of its records were there.
+        // A header contains a count only if the trace was finished, at which point all records were present.
         if declared != 0 && declared != found && self.salvage.is_none() {
             self.warn(Warning::Records { declared, found });
         }
     }
 
-    /// Width of tags as the DTD has it (1, 2 or 4), to be set before the first `next_part` of a version 0 file with
-    /// a table: it tells how long the `section` records before the extents are.
+    /// Sets the tag width of the DTD (1, 2 or 4), which determines the length of the `section` records before the
+    /// extents. Must be called before the first `next_part` of a version 0 file with a table.
     pub fn set_tag_width(&mut self, width: u8) {
         if let Body::Extents(extents) = &mut self.body {
             extents.set_tag_width(width);
         }
     }
 
-    /// The tag of `section` records as the DTD has it, if it is not 2, to be set with the width of tags.
+    /// Sets the DTD's tag of `section` records if it is not 2. Must be called together with
+    /// [`set_tag_width`](Self::set_tag_width).
     pub fn set_section_tag(&mut self, tag: u32) {
         if let Body::Extents(extents) = &mut self.body {
             extents.set_section_tag(tag);
         }
     }
 
-    /// Asks to salvage (spec 5.2), before the first `next_part`. No effect on version 0. Of a raw stream those who know the DTD find
-    /// the whole records, see [`Reader::set_raw_parts`].
+    /// Turns salvaging on or off (spec 5.2). Must be called before the first `next_part`; has no effect on version 0.
+    /// For a raw stream, the complete records can be found only with the DTD; see [`Reader::set_raw_parts`].
     pub fn set_salvage(&mut self, on: bool) {
         self.salvage = match (&self.body, self.salvage.take()) {
             (Body::Chunks(_), kept) if on => Some(kept.unwrap_or_else(|| Box::new(Salvage::new()))),
@@ -348,14 +359,15 @@ impl<'a> Reader<'a> {
         };
     }
 
-    /// The next part; `None` at the end of the file, when index, footer and what else ends it are checked.
+    /// Returns the next part, or `None` at the end of the file, after checking the index, the footer and the end of the
+    /// file.
     ///
-    /// In salvage, damage is skipped, and so are parts whose section's state was not reset since; only a failing
-    /// source is an error. Of the parts that come, anyone who knows the DTD drops those that are
+    /// When salvaging, corrupt data is skipped, as are parts whose section's state has not been reset since. Only a
+    /// failing source is an error. Callers that know the DTD must drop those returned parts that are
     /// [`Part::group_damaged`] and whose section strides through a stream section.
     ///
     /// # Errors
-    /// The first thing that is wrong, or reading failed. After an error only `None` comes.
+    /// Returns the first problem in the file, or an error if reading fails. After an error, only `None` is returned.
     pub fn next_part(&mut self) -> Result<Option<Part>> {
         if self.failed {
             return Ok(None);
@@ -376,60 +388,62 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The bytes of a part of this reader. (Content of another reader of the same bytes will do; of others it is
-    /// whatever lies there, or nothing.)
+    /// Returns the bytes of a part returned by this reader. Content from another reader of the same bytes works, too;
+    /// content from an unrelated reader yields arbitrary bytes or none.
     #[inline]
     #[must_use]
     pub fn bytes<'s>(&'s self, content: &'s Content) -> &'s [u8] {
         self.bytes_of(content).unwrap_or_default()
     }
 
-    /// Returns the [`bytes`](Self::bytes), or none where they lie outside of this reader's input. To ask that once for a record is
-    /// faster than to put nothing in their place.
+    /// Returns the same as [`bytes`](Self::bytes), or `None` if the bytes are outside this reader's input. Checking for
+    /// `None` once per record is faster than substituting an empty slice.
     #[inline]
     #[must_use]
     pub fn bytes_of<'s>(&'s self, content: &'s Content) -> Option<&'s [u8]> {
         read_v1::bytes(&self.source, content)
     }
 
-    /// Returns the bytes of content that this reader has returned, to be kept beside it. Only those of a mapped file are
-    /// copied.
+    /// Returns the bytes of content returned by this reader in a form that can outlive the borrow. Only bytes of a
+    /// mapped file are copied.
     #[must_use]
     pub fn keep(&self, content: &Content) -> ContentBytes<'a> {
         ContentBytes::new(&self.source, content)
     }
 
-    /// The whole input, where it is at hand: mapped, in memory, or spooled.
+    /// Returns the whole input if it is mapped, in memory, or spooled.
     #[must_use]
     pub fn input(&self) -> Option<&[u8]> {
         self.source.all()
     }
 
-    /// Salvage: what is lost so far. Complete once `next_part` has returned `None`.
+    /// Returns the losses so far if salvaging. The report is complete once `next_part` has returned `None`.
     #[must_use]
     pub fn loss_report(&self) -> Option<&LossReport> {
         self.salvage.as_deref().map(|salvage| &salvage.report)
     }
 
-    /// Salvage: this part's records are wrong, and nothing of it is delivered (spec 5.2). If it is of the group that is
-    /// being read, later parts of its section are dropped until a reset, and all later parts of the group are
-    /// `group_damaged`: so tell before asking for the next part.
+    /// Reports, when salvaging, that this part's records are invalid and that none of them were delivered (spec 5.2).
+    /// If the part belongs to the group being read, later parts of its section are dropped until a reset, and all later
+    /// parts of the group are `group_damaged`. It must therefore be called before the next part is requested.
     pub fn report_bad_content(&mut self, part: &Part, error: Error) {
         if let (Body::Chunks(chunks), Some(salvage)) = (&self.body, &mut self.salvage) {
             salvage.bad_content(part, error, chunks.sequence.group());
         }
     }
 
-    /// Salvage: the content of this part is wrong from some place on, and what stands before it was delivered; `part.records` is how
-    /// many records that leaves out. Later parts of its section are dropped until a reset.
+    /// Reports, when salvaging, that the content of this part is invalid from some point on and that the records before
+    /// this point were delivered. `part.records` is the number of omitted records. Later parts of its section are
+    /// dropped until a reset.
     pub fn report_bad_end(&mut self, part: &Part, error: Error) {
         if let (Body::Chunks(chunks), Some(salvage)) = (&self.body, &mut self.salvage) {
             salvage.bad_end(part, error, chunks.sequence.group());
         }
     }
 
-    /// Salvage: this part was not delivered, though it is whole: it needs what is lost. Later parts of its section in the group
-    /// that is being read are dropped until a reset, as they need this one.
+    /// Reports, when salvaging, that this part was not delivered although it is intact, because it depends on lost
+    /// data. Later parts of its section in the group being read are dropped until a reset, because they depend on this
+    /// part.
     pub fn report_lost(&mut self, part: &Part) {
         if let (Body::Chunks(chunks), Some(salvage)) = (&self.body, &mut self.salvage) {
             salvage.lost(part, LossCause::Dependent, chunks.sequence.group());

@@ -1,14 +1,14 @@
-//! Reading version 0: extents by the section table, or the whole rest where there is none (spec 5.1).
+//! Reading version 0: extents listed in the section table, or all the remaining data if there is no table (spec 5.1).
 
 use super::header::{Header, SectionEntry};
 use super::part::{Content, Origin, Part};
 use crate::{Error, ErrorKind, Result};
 
-/// Where reading stands in a version 0 file.
+/// The position in a version 0 file.
 pub(crate) struct Extents {
     tag_width: u8,
     section_tag: u32,
-    /// The next entry of the table.
+    /// Index of the next table entry.
     next: usize,
     /// End of the last extent.
     pos: u64,
@@ -22,17 +22,17 @@ impl Extents {
         Self { tag_width: 1, section_tag: 2, next: 0, pos: file.start, started: false, seen }
     }
 
-    /// Width of tags: the table's extents are each preceded by a `section` record, a tag and a byte.
+    /// Sets the tag width. A `section` record, consisting of a tag and a byte, precedes each extent in the table.
     pub(crate) fn set_tag_width(&mut self, width: u8) {
         self.tag_width = width;
     }
 
-    /// The tag of these `section` records.
+    /// Sets the tag of these `section` records.
     pub(crate) fn set_section_tag(&mut self, tag: u32) {
         self.section_tag = tag;
     }
 
-    /// The next extent; `None` at the end.
+    /// Returns the next extent, or `None` at the end.
     pub(crate) fn next(&mut self, file: &Header, bytes: &[u8]) -> Result<Option<Part>> {
         if file.sections.is_empty() {
             if std::mem::replace(&mut self.started, true) {
@@ -53,7 +53,7 @@ impl Extents {
         let Some(entry) = file.sections.get(self.next) else {
             if self.pos < bytes.len() as u64 {
                 let found = bytes.len() as u64 - self.pos;
-                let what = "what follows the last extent";
+                let what = "the number of bytes after the last extent";
                 return Err(Error::at(self.pos, ErrorKind::Invalid { what, found, expected: "nothing" }));
             }
             return Ok(None);
@@ -69,7 +69,7 @@ impl Extents {
         u64::from(self.tag_width) + 1
     }
 
-    /// The global part, if it is not empty: entry 0, or what lies before the first `section` record.
+    /// Returns the global part unless it is empty: entry 0, or the data before the first `section` record.
     fn global(&mut self, file: &Header, bytes: &[u8]) -> Result<Option<Part>> {
         let Some(first) = file.sections.first() else { return Ok(None) };
         let end = if first.number == 0 {
@@ -82,7 +82,7 @@ impl Extents {
         Ok((start < end).then(|| self.part(0, start, end)))
     }
 
-    /// The `section` record before an extent: its tag and the section's number.
+    /// Checks the `section` record before an extent: its tag and the section's number.
     fn check_record(&self, file: &Header, entry: &SectionEntry, bytes: &[u8]) -> Result<()> {
         let at = |offset: u64| usize::try_from(offset).unwrap_or(usize::MAX);
         let tag_end = self.pos + u64::from(self.tag_width);
@@ -93,7 +93,7 @@ impl Extents {
         let tag = file.order.read(tag);
         if tag != u64::from(self.section_tag) {
             let what = "the tag before an extent";
-            let kind = ErrorKind::Invalid { what, found: tag, expected: "that of the extent's section record" };
+            let kind = ErrorKind::Invalid { what, found: tag, expected: "the tag of the extent's section record" };
             return Err(Error::at(self.pos, kind));
         }
         if number != entry.number {
@@ -111,17 +111,17 @@ impl Extents {
     }
 }
 
-/// Where an extent ends, which is in the file.
+/// Returns the end of an extent, which must be inside the file.
 fn end_in_file(file: &Header, entry: &SectionEntry, bytes: &[u8]) -> Result<u64> {
     let end = entry.start.checked_add(entry.size).filter(|end| *end <= bytes.len() as u64);
     end.ok_or_else(|| {
         let at = entry.entry_offset + 2 * file.class.int_size() as u64;
-        let expected = "an extent that ends in the file";
+        let expected = "an extent that ends inside the file";
         Error::at(at, ErrorKind::Invalid { what: "sh_size", found: entry.size, expected })
     })
 }
 
-/// A part of a version 0 file or a raw stream.
+/// Creates a part of a version 0 file or a raw stream.
 pub(crate) fn whole(section: u8, range: std::ops::Range<usize>, reset: bool) -> Part {
     let start = range.start as u64;
     let place = start..range.end as u64;
@@ -144,8 +144,8 @@ pub(crate) fn whole(section: u8, range: std::ops::Range<usize>, reset: bool) -> 
     }
 }
 
-/// Checks the whole table: file order, no overlap, no gap, room for each `section` record, sums that do not overflow.
-/// That the last extents end in the file is checked when they are reached: what precedes is delivered.
+/// Checks the complete table: file order, overlaps, gaps, space for each `section` record, and overflowing sums. The
+/// ends of the last extents are checked only when they are reached, so that the data before them is delivered.
 fn check_table(file: &Header, record_len: u64, file_len: u64) -> Result<()> {
     let int = file.class.int_size() as u64;
     let mut pos = file.start;
@@ -154,23 +154,23 @@ fn check_table(file: &Header, record_len: u64, file_len: u64) -> Result<()> {
         let wrong =
             |expected| Err(Error::at(start_at, ErrorKind::Invalid { what: "sh_start", found: entry.start, expected }));
         if entry.start > file_len {
-            return wrong("an offset in the file");
+            return wrong("an offset inside the file");
         }
         if entry.start.checked_add(entry.size).is_none() {
             let what = "sh_size";
-            let kind = ErrorKind::Invalid { what, found: entry.size, expected: "an extent that ends in the file" };
+            let kind = ErrorKind::Invalid { what, found: entry.size, expected: "an extent that ends inside the file" };
             return Err(Error::at(start_at + int, kind));
         }
         if entry.number == 0 {
             if n != 0 {
-                return wrong("a section's: an entry 0 is only the first");
+                return wrong("a section number: only the first entry can be 0");
             }
             if entry.start != file.start {
-                return wrong("the header's start, for entry 0");
+                return wrong("the header's start for entry 0");
             }
         } else {
             let Some(record) = entry.start.checked_sub(record_len).filter(|record| *record >= pos) else {
-                return wrong("an offset behind the extent before it and a section record");
+                return wrong("an offset after the preceding extent and a section record");
             };
             if record > pos && n > 0 {
                 let what = "the number of bytes between two extents";

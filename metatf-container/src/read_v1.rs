@@ -12,29 +12,29 @@ use super::source::Source;
 use super::warning::{Warning, Warnings};
 use crate::{Error, ErrorKind, Result};
 
-/// What has been read of a version 1 file, and where the next chunk is.
+/// The state of reading a version 1 file.
 pub(crate) struct Chunks {
-    /// Where the next chunk is looked for.
+    /// Offset of the next chunk.
     pub(crate) pos: u64,
     pub(crate) sequence: Sequence,
     pub(crate) decoder: Decoder,
     pub(crate) dtd: Option<Arc<[u8]>>,
     pub(crate) user: Vec<Vec<u8>>,
     pub(crate) user_len: usize,
-    /// The chunks so far, for the index to be held against; complete unless `jumped`.
+    /// The chunks so far, to be compared with the index; complete unless `jumped`.
     pub(crate) seen: Vec<ChunkInfo>,
-    /// All chunks, where they have been asked for.
+    /// All chunks, once they have been requested.
     pub(crate) all: Option<Arc<[ChunkInfo]>>,
-    /// Reading went on elsewhere than in file order: `all` stands in for `seen`.
+    /// Whether reading left the file order, so that `all` replaces `seen`.
     pub(crate) jumped: bool,
-    /// Where reading ends; `None`: at the end of the file.
+    /// Offset at which reading ends, or `None` for the end of the file.
     pub(crate) until: Option<u64>,
     pub(crate) done: bool,
 }
 
 impl Chunks {
-    /// Begins at the first chunk, and reads it if it is the DTD. If it is wrong the error is left to the first
-    /// `next`, which meets it again, and returned as well.
+    /// Starts at the first chunk and reads it if it is the DTD. If it is invalid, the error is returned here, and again
+    /// by the first `next`.
     pub(crate) fn open(source: &mut Source<'_>, file: &Header) -> Result<(Self, Option<Error>)> {
         let mut chunks = Self {
             pos: file.start,
@@ -57,7 +57,7 @@ impl Chunks {
         Ok((chunks, first.err()))
     }
 
-    /// The next data chunk; `None` at the end.
+    /// Returns the next data chunk, or `None` at the end.
     pub(crate) fn next(
         &mut self,
         source: &mut Source<'_>,
@@ -87,8 +87,8 @@ impl Chunks {
         Ok(None)
     }
 
-    /// Checks the chunk at `pos`, whose CRC holds, reads it, and goes on behind it. Data becomes a part. On an error
-    /// nothing has changed.
+    /// Checks and reads the chunk at `pos`, whose CRC is valid, and advances past it. A data chunk becomes a part. On
+    /// an error, nothing changes.
     pub(crate) fn take(
         &mut self,
         source: &mut Source<'_>,
@@ -122,7 +122,7 @@ impl Chunks {
         Ok(None)
     }
 
-    /// After a jump each chunk is held against the list that led to it.
+    /// Checks each chunk after a jump against the list used for the jump.
     fn check_listed(&self, header: &ChunkHeader, start: u64) -> Result<()> {
         let Some(listed) = self.all.as_ref().filter(|_| self.jumped).and_then(|all| all.get(self.number())) else {
             return Ok(());
@@ -132,11 +132,11 @@ impl Chunks {
             return Ok(());
         }
         let what = "the chunk's number in the index";
-        let kind = ErrorKind::Invalid { what, found: self.sequence.next(), expected: "an entry that agrees with it" };
+        let kind = ErrorKind::Invalid { what, found: self.sequence.next(), expected: "an entry that matches it" };
         Err(Error::at(start, kind))
     }
 
-    /// Whether the list that led here has the next chunk.
+    /// Returns whether the list used for a jump contains the next chunk.
     fn is_listed(&self) -> bool {
         self.jumped && self.all.as_ref().is_some_and(|all| self.number() < all.len())
     }
@@ -151,7 +151,7 @@ impl Chunks {
         }
     }
 
-    /// The index is at `pos`: the file ends with it and the footer.
+    /// Handles the index at `pos`, which must be followed only by the footer.
     fn end(
         &mut self,
         source: &mut Source<'_>,
@@ -177,13 +177,13 @@ impl Chunks {
     }
 }
 
-/// The stored bytes of the chunk at `start`.
+/// Returns the stored bytes of the chunk at `start`.
 pub(crate) fn payload<'s>(source: &'s mut Source<'_>, header: &ChunkHeader, start: u64) -> Result<&'s [u8]> {
     source.view(start + chunk::LEN as u64, header.stored_len as usize)
 }
 
-/// The content of the chunk at `start`, whose header is right. What is stored as it is, is not copied where the
-/// source is mapped.
+/// Returns the content of the chunk at `start`, whose header is valid. Stored content is not copied if the source is
+/// mapped.
 pub(crate) fn content(
     source: &mut Source<'_>,
     decoder: &mut Decoder,
@@ -198,7 +198,7 @@ pub(crate) fn content(
     Ok(Content::Owned(decoder.decode(header, start, payload(source, header, start)?, mapped)?))
 }
 
-/// The bytes of some content; none where it is not of this source.
+/// Returns the bytes of content, or `None` if the content does not belong to this source.
 #[inline]
 pub(crate) fn bytes<'s>(source: &'s Source<'_>, content: &'s Content) -> Option<&'s [u8]> {
     match content {
@@ -207,7 +207,7 @@ pub(crate) fn bytes<'s>(source: &'s Source<'_>, content: &'s Content) -> Option<
     }
 }
 
-/// A data chunk as a part.
+/// Turns a data chunk into a part.
 pub(crate) fn part(header: &ChunkHeader, start: u64, content: Content) -> Part {
     let origin = if header.is_plain() { Origin::Stored(start + chunk::LEN as u64) } else { Origin::Packed(start) };
     Part {

@@ -1,17 +1,25 @@
-//! Filter 2, record dictionary: records that stand in a chunk more than once become one byte, or two. Filter 3, split
-//! suffix: the same of records without the last byte of each, which are stored behind, sorted by what is before them.
-//! (Section 5.2 of the specification calls an entry of the dictionary a phrase, and the byte split off a tail.)
+//! Filter 2, record dictionary, replaces records that occur more than once in a chunk by one or two bytes. Filter 3,
+//! split suffix, does the same for records without their last byte. These bytes are stored at the end, sorted by the
+//! bytes that precede them. (Section 5.2 of the specification calls a dictionary entry a phrase, and the byte split off
+//! a tail.)
 //!
-//! The filtered bytes are, in this order, integers in LEB128: the number m of repeated entries, the number s of single
-//! ones, the number t of tokens; then m + s lengths of a byte each; the entries in columns (the first byte of every entry
-//! that has one, then the second, ..), the repeated ones, then the single ones in order; t tokens of a byte; and the second
-//! bytes of tokens that have one. Of the 256 tokens, 255 stands for the next single entry, those under `ones(m)` for the
-//! entry of that rank, and the others, with their second byte, for the rest. The most frequent entries have the lowest ranks,
-//! so that their tokens are one byte.
+//! The filtered bytes consist of:
 //!
-//! With filter 3 there follow t suffixes: those behind the first entry, wherever it stands, in order, then those behind the
-//! second, and so on. What a record ends in is predicted best by how it begins: behind a tag and a size there is a code that is
-//! often that of the object of that size before.
+//! - three integers in LEB128: the number m of repeated entries, the number s of single entries, and the number t of
+//!   tokens;
+//! - the lengths of the m + s entries, one byte each;
+//! - the bytes of the entries in columns (the first byte of every entry that has one, then the second, ..), with the
+//!   repeated entries before the single ones;
+//! - t tokens of one byte each;
+//! - the second bytes of those tokens that have one.
+//!
+//! Token 255 represents the next single entry. A token less than `ones(m)` represents the repeated entry of that rank.
+//! Any other token, along with its second byte, represents one of the remaining repeated entries. The most frequent
+//! entries have the lowest ranks, so their tokens are one byte long.
+//!
+//! With filter 3, t suffixes follow: first those after the first entry, in the order of its occurrences, then those
+//! after the second entry, and so on. The end of a record is predicted best by its beginning: after a tag and a size,
+//! for example, the code is often the same as for the previous object of that size.
 
 use hashbrown::HashMap;
 use std::collections::hash_map::RandomState;
@@ -19,19 +27,19 @@ use std::hash::BuildHasher;
 
 /// The token of the next single entry.
 pub(super) const SINGLE: u8 = 255;
-/// Repeated entries at most: 255 tokens with a second byte each.
+/// Maximum number of repeated entries: 255 tokens with a second byte each.
 pub(super) const MOST: usize = 255 * 256;
-/// The longest entry; longer records are cut.
+/// Maximum length of an entry. Longer records are split.
 const LONGEST: usize = 255;
-/// Bytes of the key of a short entry, one of them for the length.
+/// Size of the key of a short entry in bytes, including one byte for the length.
 const KEY: usize = 8;
 
-/// How many ranks are a token by themselves.
+/// Returns the number of ranks represented by a single-byte token.
 pub(super) fn ones(repeated: usize) -> usize {
     if repeated <= 255 { repeated } else { (MOST - repeated) / 255 }
 }
 
-/// Memory that filtering a chunk takes, for the chunks behind it.
+/// Memory for filtering a chunk, reused for later chunks.
 #[derive(Default)]
 pub(crate) struct Memory {
     all: Vec<Entry>,
@@ -42,8 +50,8 @@ pub(crate) struct Memory {
     ranks: Vec<u32>,
 }
 
-/// Filters content whose records end at `ends`, the last of them at its own end; with or without suffixes. Whether it has suffixes
-/// that differ.
+/// Filters content whose records end at `ends`, the last of them at the end of the content. With `split`, suffixes are
+/// split off. Returns whether there are suffixes that differ.
 pub(crate) fn filter(raw: &[u8], ends: &[u32], split: bool, memory: &mut Memory, out: &mut Vec<u8>) -> bool {
     out.clear();
     let (mut order, mut token) = (std::mem::take(&mut memory.order), std::mem::take(&mut memory.ranks));
@@ -66,7 +74,7 @@ pub(crate) fn filter(raw: &[u8], ends: &[u32], split: bool, memory: &mut Memory,
     if all_repeated > repeated {
         listed.extend(entries.tokens.iter().copied().filter(single).map(|id| entries.bytes(id)));
     } else {
-        // Each comes once, in the order of the numbers.
+        // Each entry occurs once, in numerical order.
         listed.extend((0..).take(entries.all.len()).filter(single).map(|id| entries.bytes(id)));
     }
     for number in [repeated, listed.len() - repeated, entries.tokens.len()] {
@@ -85,9 +93,9 @@ pub(crate) fn filter(raw: &[u8], ends: &[u32], split: bool, memory: &mut Memory,
     differ
 }
 
-/// Writes the suffixes by entry, given the repeated ones in order, and the rank of each entry.
+/// Writes the suffixes by entry, given the repeated entries in order and the rank of each entry.
 fn write_suffixes(entries: &Entries<'_>, repeated: &[u32], rank: &[u32], out: &mut Vec<u8>) {
-    // Where the next suffix of each rank goes; behind them that of the next single entry.
+    // The position of the next suffix for each rank, followed by that for the next single entry.
     let mut next = Vec::with_capacity(repeated.len());
     let mut single = 0;
     for &id in repeated {
@@ -113,8 +121,8 @@ fn write_columns(listed: &[&[u8]], out: &mut Vec<u8>) {
     }
 }
 
-/// Writes the tokens, given the rank of each entry; those without one are single.
-#[allow(clippy::cast_possible_truncation, reason = "both bytes of a rank under 65,280")]
+/// Writes the tokens, given the rank of each entry. Entries without a rank are single.
+#[allow(clippy::cast_possible_truncation, reason = "the rank is less than 65,280")]
 fn write_tokens(tokens: &[u32], rank: &[u32], repeated: usize, out: &mut Vec<u8>) {
     let ones = ones(repeated);
     let bytes = |&rank: &u32| match rank as usize {
@@ -134,7 +142,7 @@ fn write_tokens(tokens: &[u32], rank: &[u32], repeated: usize, out: &mut Vec<u8>
     out.extend(seconds);
 }
 
-/// The bits of this many bytes.
+/// Masks for this many bytes.
 const MASKS: [u64; KEY] = {
     let mut masks = [0; KEY];
     let mut length = 1;
@@ -145,7 +153,8 @@ const MASKS: [u64; KEY] = {
     masks
 };
 
-/// An entry of under 8 bytes as a number: its bytes, and its length on top. `None`: it is longer.
+/// Returns an entry of fewer than 8 bytes as a number that contains its bytes and, in the top byte, its length. Returns
+/// `None` for a longer entry.
 #[inline(always)]
 fn key(raw: &[u8], at: usize, length: usize) -> Option<u64> {
     let mask = MASKS.get(length)?;
@@ -156,7 +165,7 @@ fn key(raw: &[u8], at: usize, length: usize) -> Option<u64> {
     Some(bytes | (length as u64) << 56)
 }
 
-/// The bytes of an entry that stands at the end of the content.
+/// Returns the key of an entry at the end of the content.
 #[cold]
 fn last_key(raw: &[u8], at: usize, length: usize) -> Option<u64> {
     let mut bytes = [0; KEY];
@@ -164,21 +173,21 @@ fn last_key(raw: &[u8], at: usize, length: usize) -> Option<u64> {
     Some(u64::from_le_bytes(bytes))
 }
 
-/// The different entries of a content, numbered as they come.
+/// The distinct entries of a content, numbered in order of appearance.
 struct Entries<'r> {
     raw: &'r [u8],
     all: Vec<Entry>,
     tokens: Vec<u32>,
-    /// The byte behind each, with filter 3.
+    /// The byte after each entry, with filter 3.
     suffixes: Vec<u8>,
 }
 
 #[derive(Clone, Copy)]
 struct Entry {
-    /// Where it stands first.
+    /// Start of its first occurrence.
     start: u32,
     length: u32,
-    /// How often it comes.
+    /// Number of occurrences.
     count: u32,
 }
 
@@ -204,7 +213,7 @@ impl<'r> Entries<'r> {
         entries
     }
 
-    /// Reads all records. Each ends in `SUFFIX` bytes that its entry does not have.
+    /// Reads all records. Each ends with `SUFFIX` bytes that do not belong to its entry.
     #[inline(never)]
     fn read<const SUFFIX: usize>(&mut self, ends: &[u32], short: &mut ShortEntries) {
         let Self { raw, all, tokens, suffixes } = self;
@@ -229,7 +238,7 @@ impl<'r> Entries<'r> {
         }
         tokens.truncate(count);
         suffixes.truncate(count * SUFFIX);
-        // From the first record on that is longer than a run, or empty.
+        // Continue with the first record that is empty or too long for one entry.
         for &end in ends.get(count..).unwrap_or_default() {
             let record = raw.get(start..end as usize).unwrap_or_default();
             for run in record.chunks(LONGEST + SUFFIX) {
@@ -253,16 +262,17 @@ impl<'r> Entries<'r> {
         self.all.get(id as usize).map_or(0, |entry| entry.count)
     }
 
-    /// The repeated entries, the most frequent first; of equally frequent ones the one that came first.
+    /// Lists the repeated entries from most to least frequent. Entries with the same frequency are ordered by first
+    /// occurrence.
     fn order(&self, order: &mut Vec<u32>) {
         order.clear();
         order.extend((0..).zip(&self.all).filter(|(_, entry)| entry.count > 1).map(|(id, _)| id));
         order.sort_by_key(|&id| std::cmp::Reverse(self.count(id)));
     }
 
-    /// Sorts by their bytes, and before that by their length, those entries that are a token by themselves, and the others:
-    /// codecs find more in columns and tokens where entries that are alike have numbers near each other. (With suffixes, which
-    /// stand by entry, it makes no difference.)
+    /// Sorts the entries by length and then by their bytes, separately for those with a one-byte token and the rest.
+    /// Codecs compress columns and tokens better if similar entries have similar numbers. (Suffixes are stored by
+    /// entry, so the order does not matter for them.)
     fn group(&self, order: &mut [u32]) {
         let ones = ones(order.len()).min(order.len());
         let (head, tail) = order.split_at_mut(ones);
@@ -272,23 +282,23 @@ impl<'r> Entries<'r> {
     }
 }
 
-/// Makes the vector this long; what is in it does not matter.
+/// Resizes the vector, whose contents become arbitrary.
 fn resize<T: Copy + Default>(vec: &mut Vec<T>, length: usize) {
     if vec.capacity() < length {
-        *vec = Vec::new(); // The old memory first: never both.
+        *vec = Vec::new(); // Free the old memory first.
         *vec = vec![T::default(); length.saturating_add(length / 8)];
     }
     vec.resize(length, T::default());
 }
 
-/// Adds an entry: its number.
+/// Adds an entry and returns its number.
 fn add(all: &mut Vec<Entry>, start: usize, length: usize) -> u32 {
-    let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX); // Content has at most 64 MiB.
+    let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX); // Content is at most 64 MiB long.
     all.push(Entry { start: number(start), length: number(length), count: 0 });
     number(all.len() - 1)
 }
 
-/// Counts an entry that is not short: its number.
+/// Counts an occurrence of a long entry and returns its number.
 #[inline(never)]
 fn count_long<'r>(
     raw: &'r [u8],
@@ -305,29 +315,29 @@ fn count_long<'r>(
     id
 }
 
-/// A place of the table of short entries.
+/// A slot in the table of short entries.
 #[derive(Clone, Copy)]
 struct Slot {
     key: u64,
     id: u32,
-    /// How often it came; 0: no entry is here.
+    /// Number of occurrences; 0 for an empty slot.
     count: u32,
 }
 
-/// Its key is that of no entry.
+/// An empty slot, whose key belongs to no entry.
 const EMPTY: Slot = Slot { key: u64::MAX, id: 0, count: 0 };
 
-/// Short entries by their keys: a table in which those that meet go on to the next place. It stays half empty.
+/// A hash table of short entries by key, with linear probing. At least half of its slots are empty.
 struct ShortEntries {
-    /// A power of two of them.
+    /// The slots, whose number is a power of two.
     table: Vec<Slot>,
     used: usize,
-    /// What goes into a key's hash: nobody can foresee which keys meet.
+    /// Random seeds for the hash of a key, so that nobody can predict collisions.
     seeds: [u64; 2],
 }
 
 impl ShortEntries {
-    /// An empty table, in memory that was another's.
+    /// Creates an empty table, reusing the memory of another.
     fn new(mut table: Vec<Slot>) -> Self {
         let seeds = [0, 1].map(|seed: u64| RandomState::new().hash_one(seed) | seed);
         table.clear();
@@ -342,12 +352,12 @@ impl ShortEntries {
         ((product >> 64) as u64 ^ product as u64) as usize & (self.table.len() - 1)
     }
 
-    /// Counts the entry with this key, which stands at `start`: its number.
+    /// Counts an occurrence of the entry with this key at `start` and returns its number.
     #[inline(always)]
     fn count(&mut self, key: u64, start: usize, all: &mut Vec<Entry>) -> u32 {
         let at = self.hash(key);
         match self.table.get_mut(at) {
-            // Most of them.
+            // The most frequent case.
             Some(slot) if slot.key == key => {
                 slot.count += 1;
                 slot.id
@@ -356,7 +366,7 @@ impl ShortEntries {
         }
     }
 
-    /// As `count`, of an entry that is not where its hash says.
+    /// Counts like `count` for an entry that is not in the slot given by its hash.
     #[inline(never)]
     fn count_elsewhere(&mut self, key: u64, hash: usize, start: usize, all: &mut Vec<Entry>) -> u32 {
         let at = self.find(key, hash);
@@ -374,7 +384,7 @@ impl ShortEntries {
         id
     }
 
-    /// Where a key is, or would be.
+    /// Returns the slot that contains a key or would contain it.
     fn find(&self, key: u64, hash: usize) -> usize {
         let mut at = hash;
         while self.table.get(at).is_some_and(|slot| slot.count > 0 && slot.key != key) {
@@ -438,7 +448,8 @@ mod tests {
         assert_eq!(there_and_back(&[]), 3);
         let record =
             |i: usize| [1, 2, 3, u8::try_from(i % 251).unwrap(), u8::try_from(i / 251 % 251).unwrap()].to_vec();
-        // Few, many with two bytes, all single, and more than two bytes can distinguish.
+        // Few entries, entries with two-byte tokens, single entries only, and more entries than two bytes can
+        // distinguish.
         for (records, different) in [(100, 3), (1000, 255), (1000, 256), (5000, 700), (500, 500), (180_000, 62_001)] {
             let all: Vec<Vec<u8>> = (0..records).map(|i| record(i * 7 % different)).collect();
             there_and_back(&all);
@@ -450,7 +461,7 @@ mod tests {
 
     #[test]
     fn zeros_at_the_end_count() {
-        // Around the length of a short entry's key; twice, so that each is looked up.
+        // Lengths around that of a short entry's key. Each record occurs twice, so that its entry is looked up.
         let all: Vec<Vec<u8>> = (0..2).flat_map(|_| (0..40).map(|length| vec![0; length])).collect();
         there_and_back(&all);
     }

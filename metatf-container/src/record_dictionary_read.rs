@@ -1,11 +1,12 @@
-//! Filters 2 and 3 undone: what `record_dictionary` makes.
+//! Reverses filters 2 and 3, which `record_dictionary` implements.
 
 use super::record_dictionary::{MOST, SINGLE, ones};
 
-/// Bytes that are copied at once; entries are seldom longer.
+/// Number of bytes copied at once. Entries are rarely longer.
 const COPIED: usize = 16;
 
-/// Undoes filter 2, or with suffixes 3; `out` has the declared length of the content. The error is what is wrong.
+/// Reverses filter 2, or filter 3 with `split`. `out` has the declared length of the content. The error describes the
+/// problem.
 pub(crate) fn restore(filtered: &[u8], split: bool, out: &mut [u8]) -> Result<(), &'static str> {
     let mut rest = filtered;
     let (repeated, singles, tokens) = (read_number(&mut rest)?, read_number(&mut rest)?, read_number(&mut rest)?);
@@ -19,7 +20,7 @@ pub(crate) fn restore(filtered: &[u8], split: bool, out: &mut [u8]) -> Result<()
     let (lengths, single) = lengths.split_at(repeated);
     let mut singles = Singles { lengths: single.iter(), columns, next: column_starts(lengths, single), suffix: 0 };
     let mut dictionary = Dictionary::read(lengths, &mut singles).ok_or("entries without bytes")?;
-    let (first, rest) = rest.split_at_checked(tokens).ok_or("fewer tokens than there should be")?;
+    let (first, rest) = rest.split_at_checked(tokens).ok_or("too few tokens")?;
     if !split {
         let tokens = Tokens { repeated, ones: ones(repeated), first, second: rest };
         return expand::<false>(&mut dictionary, &mut singles, &tokens, &[], out);
@@ -32,7 +33,7 @@ pub(crate) fn restore(filtered: &[u8], split: bool, out: &mut [u8]) -> Result<()
 }
 
 struct Tokens<'t> {
-    /// Repeated entries, and how many of them are a token by themselves.
+    /// Number of repeated entries, and of those with a one-byte token.
     repeated: usize,
     ones: usize,
     first: &'t [u8],
@@ -40,7 +41,7 @@ struct Tokens<'t> {
 }
 
 impl Tokens<'_> {
-    /// The entry that a token of two bytes stands for.
+    /// Returns the entry that a two-byte token represents.
     #[inline(always)]
     fn of_two<'s>(&self, token: usize, second: &mut impl Iterator<Item = &'s u8>) -> Result<usize, &'static str> {
         let low = *second.next().ok_or("a token without its second byte")?;
@@ -68,7 +69,7 @@ fn expand<const SPLIT: bool>(
         } else {
             tokens.of_two(token, &mut second)?
         };
-        // Most tokens: of a short entry, where there is place for more than that.
+        // The most frequent case: the token of a short entry, with enough space for the fixed-size copy.
         if let Some(ShortEntry { bytes, length, suffix }) = dictionary.short.get_mut(entry)
             && let Some(out) = out.get_mut(at..).and_then(<[u8]>::first_chunk_mut::<{ COPIED + 1 }>)
             && let Some((copied, _)) = out.split_first_chunk_mut()
@@ -87,8 +88,7 @@ fn expand<const SPLIT: bool>(
         let suffix = if SPLIT { dictionary.next_suffix(entry, suffixes) } else { None };
         let bytes = dictionary.entry(entry).ok_or("an unknown token")?;
         let all = bytes.iter().chain(suffix);
-        let place =
-            out.get_mut(at..at + bytes.len() + usize::from(SPLIT)).ok_or("more content than there should be")?;
+        let place = out.get_mut(at..at + bytes.len() + usize::from(SPLIT)).ok_or("too much content")?;
         at += place.len();
         for (place, byte) in place.iter_mut().zip(all) {
             *place = *byte;
@@ -96,23 +96,23 @@ fn expand<const SPLIT: bool>(
     }
     match (at == out.len(), second.next(), singles.lengths.len() == 0) {
         (true, None, true) => Ok(()),
-        (false, ..) => Err("less content than there should be"),
+        (false, ..) => Err("too little content"),
         _ => Err("entries or tokens left over"),
     }
 }
 
-/// Single entries, which come in their order: they go from their columns to their place.
+/// The single entries in order, which are moved from their columns to the output.
 struct Singles<'c> {
-    /// Of those that are to come.
+    /// The lengths of the remaining entries.
     lengths: std::slice::Iter<'c, u8>,
     columns: &'c [u8],
-    /// Where the next byte of each column is.
+    /// Position of the next byte of each column.
     next: [usize; 256],
     suffix: usize,
 }
 
 impl Singles<'_> {
-    /// Takes the bytes of the next entry, one of each column.
+    /// Copies the bytes of the next entry, one from each column.
     #[inline(always)]
     fn take(&mut self, entry: &mut [u8]) -> Option<()> {
         for (byte, next) in entry.iter_mut().zip(&mut self.next) {
@@ -122,12 +122,12 @@ impl Singles<'_> {
         Some(())
     }
 
-    /// Puts the next one at the start of `out`, and its suffix; how many bytes that are.
+    /// Stores the next entry and its suffix at the start of `out` and returns the number of bytes.
     #[inline(always)]
     fn put<const SPLIT: bool>(&mut self, out: &mut [u8], suffixes: &[u8]) -> Result<usize, &'static str> {
-        let length = usize::from(*self.lengths.next().ok_or("more single entries than there are")?);
-        let place = out.get_mut(..length + usize::from(SPLIT)).ok_or("more content than there should be")?;
-        let (entry, suffix) = place.split_at_mut_checked(length).ok_or("more content than there should be")?;
+        let length = usize::from(*self.lengths.next().ok_or("too many single entries")?);
+        let place = out.get_mut(..length + usize::from(SPLIT)).ok_or("too much content")?;
+        let (entry, suffix) = place.split_at_mut_checked(length).ok_or("too much content")?;
         self.take(entry).ok_or("entries without bytes")?;
         if let (Some(place), Some(byte)) = (suffix.first_mut(), suffixes.get(self.suffix)) {
             *place = *byte;
@@ -137,27 +137,27 @@ impl Singles<'_> {
     }
 }
 
-/// The repeated entries, one behind the other.
+/// The repeated entries, stored contiguously.
 struct Dictionary {
     bytes: Vec<u8>,
-    /// Where each begins, and its length.
+    /// The start and length of each entry.
     places: Vec<(u32, u8)>,
-    /// The first ones, as far as they fit the bytes that are copied at once.
+    /// The first entries, as long as they are short enough to be copied at once.
     short: Vec<ShortEntry>,
-    /// Of the entries behind those: which suffix is next.
+    /// For the entries after those, the position of the next suffix.
     suffixes: Vec<u32>,
 }
 
-/// A repeated entry of at most this many bytes as are copied at once.
+/// A repeated entry that is short enough to be copied at once.
 struct ShortEntry {
     bytes: [u8; COPIED],
     length: u8,
-    /// Which suffix is next.
+    /// The position of the next suffix.
     suffix: u32,
 }
 
 impl Dictionary {
-    /// Of entries with these lengths, whose bytes are the first of each column.
+    /// Reads entries with these lengths, whose bytes come first in each column.
     fn read(lengths: &[u8], columns: &mut Singles<'_>) -> Option<Self> {
         let length: usize = lengths.iter().map(|&length| usize::from(length)).sum();
         let mut bytes = vec![0; length + COPIED];
@@ -179,7 +179,8 @@ impl Dictionary {
         Some(Self { bytes, places, short, suffixes: Vec::new() })
     }
 
-    /// Counts the tokens of each entry: an entry has as many suffixes, behind those of the entries before it. Gives how many all have.
+    /// Counts the tokens of each entry, which is also its number of suffixes, and computes the position of its suffixes
+    /// after those of earlier entries. Returns the total number of suffixes.
     fn place_suffixes(&mut self, tokens: &Tokens<'_>) -> Result<usize, &'static str> {
         let mut counts = [0_u32; 256];
         for &token in tokens.first {
@@ -200,7 +201,7 @@ impl Dictionary {
         }
         let mut next = 0_u32;
         for count in &mut all {
-            // No more than tokens, which are bytes of the payload.
+            // The sum cannot exceed the number of tokens, which are bytes of the payload.
             next = next.wrapping_add(std::mem::replace(count, next));
         }
         for (short, &suffix) in self.short.iter_mut().zip(&all) {
@@ -210,7 +211,7 @@ impl Dictionary {
         Ok(next as usize)
     }
 
-    /// The next suffix of an entry that is not short.
+    /// Returns the next suffix of an entry.
     fn next_suffix<'t>(&mut self, entry: usize, suffixes: &'t [u8]) -> Option<&'t u8> {
         let next = match self.short.get_mut(entry) {
             Some(short) => &mut short.suffix,
@@ -227,13 +228,13 @@ impl Dictionary {
     }
 }
 
-/// Where the columns of entries of these lengths begin.
+/// Returns the starts of the columns for entries with these lengths.
 fn column_starts(repeated: &[u8], single: &[u8]) -> [usize; 256] {
     let mut longer = [0; 256];
     for &length in repeated.iter().chain(single) {
         longer[usize::from(length)] += 1;
     }
-    // The first column has a byte of every entry that has one.
+    // The first column contains a byte of every nonempty entry.
     let mut next = [0; 256];
     let (mut start, mut count) = (0, repeated.len() + single.len());
     for (next, ends) in next.iter_mut().zip(longer) {
@@ -247,12 +248,12 @@ fn column_starts(repeated: &[u8], single: &[u8]) -> [usize; 256] {
 fn read_number(bytes: &mut &[u8]) -> Result<usize, &'static str> {
     let mut number = 0_usize;
     for shift in (0..35).step_by(7) {
-        let (&byte, rest) = bytes.split_first().ok_or("it ends in a number")?;
+        let (&byte, rest) = bytes.split_first().ok_or("truncated number")?;
         *bytes = rest;
         number |= usize::from(byte & 0x7F) << shift;
         if byte < 0x80 {
             return Ok(number);
         }
     }
-    Err("a number over 2^35")
+    Err("a number greater than 2^35")
 }

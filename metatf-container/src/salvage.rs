@@ -1,7 +1,7 @@
-//! Salvage: delivering what is whole of a damaged version 1 file (spec 5.2).
+//! Salvage: delivers the intact data of a corrupt version 1 file (spec 5.2).
 //!
-//! The walk is [`Chunks`]'s own, one chunk after the other; this adds where to go on after damage, what the sequence
-//! numbers say is missing, and which sections' state is lost by it.
+//! [`Chunks`] still walks the file chunk by chunk. This module determines where to resume after corruption, which
+//! chunks are missing according to the sequence numbers, and which sections have lost their state.
 
 use super::chunk::{self, ChunkHeader, Frame, Probe};
 use super::header::{Class, Header, Order};
@@ -14,19 +14,19 @@ use super::sums::Sums;
 use super::warning::{Warning, Warnings};
 use crate::{Error, ErrorKind, Result};
 
-/// Bytes looked at at a time for the next sync bytes.
+/// Number of bytes searched at a time for the next sync bytes.
 const SCAN: usize = 64 << 10;
 
-/// What damage has done so far.
+/// The effects of the corruption so far.
 pub(crate) struct Salvage {
     pub(crate) report: LossReport,
-    /// Sections whose state was not reset since the damage.
+    /// Sections whose state has not been reset since the corruption.
     tainted: Box<[bool; 256]>,
-    /// Chunks are missing since the last data chunk, of shared tables no account taken.
+    /// Whether chunks are missing since the last data chunk, ignoring shared tables.
     gap: bool,
-    /// Chunks are missing since the last data chunk.
+    /// Whether chunks are missing since the last data chunk.
     gap_any: bool,
-    /// A chunk of the current group is missing.
+    /// Whether a chunk of the current group is missing.
     group_damaged: bool,
     sums: Sums,
 }
@@ -43,7 +43,7 @@ impl Salvage {
         }
     }
 
-    /// The next data chunk that is whole and whose section's state is known. Only a failing source is an error.
+    /// Returns the next intact data chunk whose section's state is known. Only a failing source is an error.
     pub(crate) fn next(
         &mut self,
         chunks: &mut Chunks,
@@ -69,7 +69,7 @@ impl Salvage {
         Ok(None)
     }
 
-    /// A chunk whose CRC holds.
+    /// Handles a chunk with a valid CRC.
     fn whole(
         &mut self,
         chunks: &mut Chunks,
@@ -109,7 +109,7 @@ impl Salvage {
         }
     }
 
-    /// Chunks are missing, if `number` is not the next one.
+    /// Records missing chunks if `number` is not the next sequence number.
     fn missing(&mut self, chunks: &mut Chunks, number: u64) {
         let first = chunks.sequence.next();
         let count = number - first;
@@ -121,21 +121,21 @@ impl Salvage {
         }
     }
 
-    /// From here on, nobody's state is known.
+    /// Marks the state of all sections as unknown from here on.
     fn damage(&mut self) {
         self.tainted.fill(true);
         (self.gap, self.gap_any) = (true, true);
     }
 
-    /// Marks a part with what is missing before it, or drops it because its state is lost. `group` is the group of
-    /// the part before it.
+    /// Marks a part with the losses before it, or drops it because its state is lost. `group` is the group of the
+    /// previous part.
     fn judge(&mut self, mut part: Part, group: Option<u32>) -> Option<Part> {
         if part.shared {
             part.damage_before = std::mem::take(&mut self.gap_any);
             return Some(part);
         }
         if part.group_start {
-            self.group_damaged = false; // What is missing belongs to groups before.
+            self.group_damaged = false; // The missing chunks belong to earlier groups.
         } else if self.gap || group != Some(part.group) {
             self.group_damaged = true;
         }
@@ -153,23 +153,23 @@ impl Salvage {
         Some(part)
     }
 
-    /// A part that is not delivered.
+    /// Records the loss of a part.
     pub(crate) fn drop_part(&mut self, part: &Part, cause: LossCause) {
         self.lose(part.place.clone(), cause, Some(part.section), part.records.map(u64::from));
     }
 
-    /// A part's records are wrong: its section's state is lost, and the cursors of the group with it.
+    /// Handles a part with invalid records. The state of its section and the cursors of the group are lost.
     pub(crate) fn bad_content(&mut self, part: &Part, error: Error, group: Option<u32>) {
         self.bad_end(part, error, group);
         self.group_damaged |= !part.shared && group == Some(part.group);
     }
 
-    /// A part's end is wrong: its section's state is lost, but no element before it.
+    /// Handles a part with an invalid end. The state of its section is lost, but no element before the end.
     pub(crate) fn bad_end(&mut self, part: &Part, error: Error, group: Option<u32>) {
         self.lost(part, LossCause::Content(error), group);
     }
 
-    /// A part is not delivered: its section's state is lost.
+    /// Handles a part that is not delivered. The state of its section is lost.
     pub(crate) fn lost(&mut self, part: &Part, cause: LossCause, group: Option<u32>) {
         self.drop_part(part, cause);
         if !part.shared && group == Some(part.group) {
@@ -187,7 +187,7 @@ impl Salvage {
         self.report.losses.push(Loss { start: place.start, end: place.end, cause, section, records });
     }
 
-    /// The chunk at `pos` is damaged: on to the next that checks out.
+    /// Skips the corrupt chunk at `pos` and advances to the next valid chunk.
     fn go_on(&mut self, chunks: &mut Chunks, source: &mut Source<'_>, file: &Header, error: Error) -> Result<()> {
         let start = chunks.pos;
         let next = chunks.sequence.next();
@@ -209,8 +209,8 @@ impl Salvage {
         Ok(())
     }
 
-    /// The chunk behind a damaged one, if the length of the damaged one can be believed: a chunk is there that checks
-    /// out and has the number after its. So what a damaged payload holds is not taken for chunks.
+    /// Returns the chunk after a corrupt one, if the corrupt chunk's length is credible because it leads to a valid
+    /// chunk with the next sequence number. This prevents bytes in a corrupt payload from being mistaken for chunks.
     fn behind(
         &mut self,
         source: &mut Source<'_>,
@@ -229,7 +229,7 @@ impl Salvage {
         }
     }
 
-    /// The first chunk from `from` on that checks out and fits, or where the input ends.
+    /// Returns the first valid chunk at or after `from` that fits the sequence, or the end of the input.
     fn search(
         &mut self,
         source: &mut Source<'_>,
@@ -250,7 +250,7 @@ impl Salvage {
         }
     }
 
-    /// How many records were in the missing chunks, by an index that has an entry for each chunk before it.
+    /// Counts the records in the missing chunks with an index that has an entry for every chunk before it.
     fn count(&mut self, index: &[u8], number: u64) {
         if index.len() as u64 != number.saturating_mul(index::ENTRY as u64) {
             return;
@@ -264,11 +264,11 @@ impl Salvage {
         }
     }
 
-    /// What follows the index at `place`: the footer and nothing else, or nothing. All else is reported.
+    /// Checks the data after the index at `place`, which must be the footer or nothing. Anything else is reported.
     fn footer(&mut self, source: &mut Source<'_>, place: std::ops::Range<u64>) -> Result<()> {
         let footer_at = place.end;
         let rest = source.view(footer_at, index::FOOTER + 1)?;
-        // Where chunks were cut out the footer's offset is not the index's any more, and nothing is lost by that.
+        // If chunks were cut out, the footer's offset no longer matches the index, but nothing is lost.
         if index::parse_footer(rest).is_some() {
             return Ok(());
         }
@@ -280,7 +280,7 @@ impl Salvage {
     }
 }
 
-/// Where the input ends.
+/// Returns the end of the input.
 fn end_of(source: &mut Source<'_>, from: u64) -> Result<u64> {
     let mut at = from;
     loop {
@@ -292,8 +292,8 @@ fn end_of(source: &mut Source<'_>, from: u64) -> Result<u64> {
     }
 }
 
-/// A header in place of a damaged one: class and byte order of the first chunk that checks out. Chunk headers carry
-/// both so that this can be done. `None`: there is no such chunk.
+/// Creates a replacement for a corrupt header with the class and byte order of the first valid chunk. Chunk headers
+/// contain both for this purpose. Returns `None` if there is no such chunk.
 pub(crate) fn header_from_chunks(source: &mut Source<'_>) -> Result<Option<Header>> {
     let mut sums = Sums::default();
     let mut at = 0;
@@ -309,7 +309,7 @@ pub(crate) fn header_from_chunks(source: &mut Source<'_>) -> Result<Option<Heade
     Ok(None)
 }
 
-/// Where the next sync bytes are, or where the input ends.
+/// Returns the position of the next sync bytes (`Ok`), or the end of the input (`Err`).
 fn next_sync(source: &mut Source<'_>, from: u64) -> Result<Result<u64, u64>> {
     let mut at = from;
     loop {

@@ -1,17 +1,17 @@
-//! Pieces of a long content, on which codecs and filters are tried in place of the whole.
+//! Samples of a long content, on which codecs and filters are tried instead of the complete content.
 
 use super::raw_content::RawContent;
 use crate::memory;
 
-/// How many pieces there are, and which part of a content they are together.
+/// Number of pieces, and the fraction of the content (1/16) that they cover together.
 const PIECES: usize = 4;
 const PART: usize = 16;
-/// Bytes of a piece at least.
+/// Minimum size of a piece in bytes.
 const PIECE: usize = 16 << 10;
-/// Content shorter than this is tried whole.
+/// Content shorter than this is tried completely.
 const LEAST: usize = 4 * PIECES * PIECE;
 
-/// The pieces one after the other; memory for the next ones.
+/// The concatenated pieces, in reusable memory.
 #[derive(Default)]
 pub(super) struct Sample {
     raw: Vec<u8>,
@@ -19,8 +19,8 @@ pub(super) struct Sample {
 }
 
 impl Sample {
-    /// Pieces from all over the content, each of whole records or elements. `None`: the content is short, or its records are
-    /// too long for pieces.
+    /// Returns pieces from all parts of the content, each consisting of complete records or elements. Returns `None` if
+    /// the content is short or its records are too long for pieces.
     pub(super) fn of(&mut self, content: &RawContent<'_>) -> Option<RawContent<'_>> {
         if content.raw.len() < LEAST {
             return None;
@@ -29,7 +29,7 @@ impl Sample {
         memory::reserve(&mut self.raw, PIECES * piece);
         self.ends.clear();
         for quarter in 0..PIECES {
-            // The middle of each quarter.
+            // Take the middle of each quarter.
             let middle = (2 * quarter + 1) * (content.raw.len() / (2 * PIECES));
             if content.ends.is_empty() {
                 self.elements(content, middle, piece);
@@ -41,7 +41,7 @@ impl Sample {
         enough.then_some(RawContent { raw: &self.raw, element: content.element, ends: &self.ends })
     }
 
-    /// Takes elements from about `from` on.
+    /// Adds elements, starting near `from`.
     fn elements(&mut self, content: &RawContent<'_>, from: usize, length: usize) {
         let element = usize::from(content.element).max(1);
         let whole = |at: usize| at - at % element;
@@ -49,7 +49,7 @@ impl Sample {
         self.raw.extend_from_slice(piece);
     }
 
-    /// Takes records from about `from` on.
+    /// Adds records, starting near `from`.
     fn records(&mut self, content: &RawContent<'_>, from: usize, length: usize) {
         let ends = content.ends;
         let record = ends.partition_point(|&end| (end as usize) < from);
@@ -57,7 +57,7 @@ impl Sample {
         let count = ends.partition_point(|&end| end as usize <= start as usize + length);
         let ends = ends.get(..count).unwrap_or_default();
         let piece = ends.last().and_then(|&end| content.raw.get(start as usize..end as usize)).unwrap_or_default();
-        // Fewer bytes than a chunk may have.
+        // The sample is smaller than a chunk, so its length fits.
         let before = u32::try_from(self.raw.len()).unwrap_or(0);
         self.raw.extend_from_slice(piece);
         self.ends.extend(ends.iter().map(|end| end - start + before));
@@ -82,7 +82,7 @@ mod tests {
         assert!(records.raw.len() > PIECES * (PIECE - 7) && records.raw.len() <= PIECES * PIECE);
         assert!(records.raw.chunks(7).all(|element| element == [0, 1, 2, 3, 4, 5, 6]));
         assert_eq!(records.ends, &ends[..records.ends.len()]);
-        // A record that is longer than a piece.
+        // A record longer than a piece.
         let long = [u32::try_from(LEAST).unwrap()];
         assert!(sample.of(&RawContent { raw: &raw, element: 0, ends: &long }).is_none());
     }

@@ -1,52 +1,54 @@
-//! Where a trace is written to.
+//! Destinations for traces.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Cursor, Seek, SeekFrom, Write};
 
-/// Where a trace is written to. A sink that can change what it has written gets the number of records filled into the
-/// header when the trace is closed (spec 5.2).
+/// A destination for a trace. If a sink can overwrite earlier output, the number of records is filled into the header
+/// when the trace is closed (spec 5.2).
 ///
-/// Files, buffered files and memory can; standard output, pipes, sockets and boxed writers cannot. [`Seekable`] and [`Forward`] make a
-/// sink of any other writer. A file opened for appending takes all it is given at its end: it has to be a [`Forward`].
+/// Files, buffered files and memory can be overwritten; standard output, pipes, sockets and boxed writers cannot.
+/// [`Seekable`] and [`Forward`] turn any other writer into a sink. A file opened in append mode writes all data at its
+/// end, so it must be wrapped in [`Forward`].
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no sink of a trace as it is",
+    message = "`{Self}` cannot be used as a trace sink directly",
     label = "not a `Sink`",
-    note = "a writer that takes bytes in order, such as a socket behind a buffer: `metatf::container::Forward(writer)`",
-    note = "a writer that can also seek: `metatf::container::Seekable(writer)`",
-    note = "any writer in a box: `Box<dyn Write + Send>`"
+    note = "for a writer that accepts bytes only in order, such as a buffered socket: `metatf::container::Forward(writer)`",
+    note = "for a writer that can also seek: `metatf::container::Seekable(writer)`",
+    note = "for any boxed writer: `Box<dyn Write + Send>`"
 )]
 pub trait Sink: Write {
-    /// Where the next byte goes, if bytes from there on can be overwritten later.
+    /// Returns the position of the next byte if bytes from there on can be overwritten later.
     fn mark(&mut self) -> Option<u64> {
         None
     }
 
-    /// Overwrites bytes that were written, `at` counted as `mark` does.
+    /// Overwrites bytes written earlier. `at` is a position as returned by [`mark`](Self::mark).
     ///
     /// # Errors
-    /// The sink's; it cannot.
+    /// Returns an error from the sink, or one if it does not support overwriting.
     fn overwrite(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
         let _ = (at, bytes);
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// The memory that the sink is, if it is nothing else: what is appended to it is written. Chunks that are stored as they
-    /// are get made there.
+    /// Returns the sink's memory if the sink consists only of memory, so that appending to the memory writes to the
+    /// sink. Uncompressed chunks are built directly in this memory.
     fn memory(&mut self) -> Option<&mut Vec<u8>> {
         None
     }
 
-    /// Whether what was written is gone when the program is. A writer does not flush such a sink by itself.
+    /// Returns whether the written data disappears when the program ends. A writer does not flush such a sink by
+    /// itself.
     fn is_volatile(&self) -> bool {
         false
     }
 }
 
-/// Any writer that can seek, as a sink that can be overwritten.
+/// Any seekable writer as a sink that can be overwritten.
 #[derive(Clone, Copy, Debug)]
 pub struct Seekable<W>(pub W);
 
-/// Any writer, as a sink that takes bytes in order only.
+/// Any writer as a sink that accepts bytes only in order.
 #[derive(Clone, Copy, Debug)]
 pub struct Forward<W>(pub W);
 
@@ -82,7 +84,7 @@ impl<W: Write + Seek> Sink for Seekable<W> {
 
 impl<W: Write> Sink for Forward<W> {}
 
-/// Sinks that seek, and whether they are volatile. A pipe opened as a file has no position.
+/// Implements sinks that seek, and specifies whether they are volatile. A pipe opened as a file has no position.
 macro_rules! seeking {
     ($($sink:ty, $volatile:literal $(where $param:ident)?);+) => {$(
         impl $(<$param: Write + Seek>)? Sink for $sink {

@@ -1,4 +1,5 @@
-//! Where a trace's bytes come from: a mapped file, a caller's slice, a file that is read in pieces, or a stream read through a window.
+//! Sources of a trace's bytes: a mapped file, a caller's slice, a file read in pieces, or a stream read through a
+//! window.
 
 use std::fs::File;
 use std::io::Read;
@@ -9,21 +10,21 @@ use super::files::{self, Map};
 use crate::error::SystemError;
 use crate::{Error, ErrorKind, Result};
 
-/// Bytes by file offset. A stream keeps only what lies between the last [`Source::release`] and the furthest
+/// Bytes addressed by file offset. A stream keeps only the bytes between the last [`Source::release`] and the furthest
 /// [`Source::view`].
 pub(crate) enum Source<'a> {
     Map(Map),
     Slice {
         bytes: &'a [u8],
-        /// They are of a mapping that another source holds.
+        /// Whether the bytes belong to a mapping that another source holds.
         mapped: bool,
     },
-    /// A file from which pieces are read, from any place: one that is cut meanwhile ends early.
+    /// A file read in pieces from arbitrary offsets. If it is truncated in the meantime, it ends early.
     File(FileWindow),
     Stream(Window<'a>),
 }
 
-/// What readers of the same bytes, perhaps in other threads, are made of.
+/// The shared basis for several readers of the same bytes, possibly on different threads.
 #[derive(Clone, Debug)]
 pub(crate) enum Shared<'s> {
     Bytes { bytes: &'s [u8], mapped: bool },
@@ -31,7 +32,7 @@ pub(crate) enum Shared<'s> {
 }
 
 impl<'s> Shared<'s> {
-    /// The same bytes once more.
+    /// Opens the same bytes again.
     pub(crate) fn open(&self) -> Source<'s> {
         match self {
             Self::Bytes { bytes, mapped } => Source::Slice { bytes, mapped: *mapped },
@@ -41,7 +42,7 @@ impl<'s> Shared<'s> {
 }
 
 impl<'a> Source<'a> {
-    /// A regular, non-empty file is mapped; anything else (a pipe, `/dev/stdin`) is read as a stream.
+    /// Opens a file. A regular, nonempty file is mapped; anything else (a pipe, `/dev/stdin`) is read as a stream.
     pub(crate) fn open(path: &Path) -> Result<Source<'static>> {
         let file = File::open(path)?;
         let about = file.metadata()?;
@@ -51,7 +52,8 @@ impl<'a> Source<'a> {
         Ok(Source::stream(file))
     }
 
-    /// A regular, non-empty file is read in pieces, where the system has a way to read from any place; anything else as a stream.
+    /// Opens a file without mapping it. A regular, nonempty file is read in pieces if the system supports reading at an
+    /// offset; anything else is read as a stream.
     pub(crate) fn read(path: &Path) -> Result<Source<'static>> {
         let file = File::open(path)?;
         let about = file.metadata()?;
@@ -61,12 +63,12 @@ impl<'a> Source<'a> {
         Ok(Source::stream(file))
     }
 
-    /// A caller's memory.
+    /// Creates a source from a caller's memory.
     pub(crate) fn slice(bytes: &'a [u8]) -> Self {
         Source::Slice { bytes, mapped: false }
     }
 
-    /// What others read the same bytes by; `None` for a stream.
+    /// Returns the basis for other readers of the same bytes, or `None` for a stream.
     pub(crate) fn share(&self) -> Option<Shared<'_>> {
         match self {
             Source::File(window) => Some(Shared::File(Arc::clone(&window.file))),
@@ -74,7 +76,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// How many bytes there are; `None` for a stream.
+    /// Returns the number of bytes, or `None` for a stream.
     pub(crate) fn len(&self) -> Option<u64> {
         match self {
             Source::File(window) => Some(window.len()),
@@ -82,7 +84,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Another process may change the bytes.
+    /// Returns whether another process may change the bytes.
     pub(crate) fn is_mapped(&self) -> bool {
         matches!(self, Source::Map(_) if files::IS_SHARED) || matches!(self, Source::Slice { mapped: true, .. })
     }
@@ -91,7 +93,7 @@ impl<'a> Source<'a> {
         Source::Stream(Window::new(Box::new(read)))
     }
 
-    /// Everything, where it is at hand.
+    /// Returns all bytes if they are in memory.
     #[inline]
     pub(crate) fn all(&self) -> Option<&[u8]> {
         match self {
@@ -101,7 +103,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// The `len` bytes at `at`, or as many as there are before the end of the input.
+    /// Returns the `len` bytes at `at`, or fewer if the input ends first.
     pub(crate) fn view(&mut self, at: u64, len: usize) -> Result<&[u8]> {
         let all: &[u8] = match self {
             Source::Map(map) => map,
@@ -114,7 +116,7 @@ impl<'a> Source<'a> {
         Ok(&all[from..to])
     }
 
-    /// Whether there are these bytes. Those of a file are not read for it.
+    /// Returns whether these bytes exist. Bytes of a file are not read for this check.
     pub(crate) fn has(&mut self, at: u64, len: usize) -> Result<bool> {
         match self {
             Source::File(window) => Ok(at.saturating_add(len as u64) <= window.len()),
@@ -122,18 +124,18 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Bytes before `upto` will not be asked for again.
+    /// Announces that bytes before `upto` will not be requested again.
     pub(crate) fn release(&mut self, upto: u64) {
         if let Source::Stream(window) = self {
             window.release(upto);
         }
     }
 
-    /// Has all bytes at hand by way of an unlinked temporary file, or memory without such, for version 0 (whose table asks for
-    /// it) and raw streams. Nothing may have been released.
+    /// Makes all bytes accessible, for raw streams and for version 0, whose table requires it. They are copied to an
+    /// unlinked temporary file, or to memory without the feature `files`. Nothing may have been released.
     pub(crate) fn spool(self) -> Result<Self> {
         let kept = match self {
-            // Nothing was read from its beginning on: pieces leave the place of the file alone.
+            // Pieces are read at explicit offsets, so the file's position is still at its beginning.
             Source::File(window) => files::keep(&[], &window.file.file)?,
             Source::Stream(mut window) => {
                 let beginning = window.kept().to_vec();
@@ -145,13 +147,14 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Bytes asked of a stream at a time. What arrives is taken at once, so that a live pipe is not held up.
+/// Number of bytes requested from a stream at a time. Arriving data is accepted immediately, so a live pipe is not held
+/// up.
 const BLOCK: usize = 64 << 10;
 
-/// The part of a stream that is in memory. It grows as data appears, whatever length was asked for (spec 7).
+/// The part of a stream in memory. It grows as data arrives, regardless of the requested length (spec 7).
 pub(crate) struct Window<'a> {
     read: Box<dyn Read + Send + 'a>,
-    /// `buffer[head..end]` is the stream from offset `at`; beyond `end` is capacity.
+    /// `buffer[head..end]` contains the stream from offset `at`; bytes past `end` are spare capacity.
     buffer: Vec<u8>,
     head: usize,
     end: usize,
@@ -187,7 +190,7 @@ impl<'a> Window<'a> {
         Ok(&kept[from..want.min(kept.len())])
     }
 
-    /// Reads once. Room at most doubles, so it stays in proportion to what the stream has given.
+    /// Reads once. The buffer at most doubles, so its size stays proportional to the data received.
     fn fill(&mut self, want: usize) -> Result<()> {
         let have = self.end - self.head;
         if self.head > 0 && (have == 0 || self.buffer.len() - self.end < BLOCK) {
@@ -210,10 +213,10 @@ impl<'a> Window<'a> {
     }
 }
 
-/// Bytes read of a file at least: a chunk's header, and what is small behind it.
+/// Minimum number of bytes read from a file: enough for a chunk header and a small payload after it.
 const PIECE: usize = 4 << 10;
 
-/// A file, and its length when it was opened.
+/// A file and its length when it was opened.
 #[derive(Debug)]
 pub(crate) struct OpenedFile {
     file: File,
@@ -221,17 +224,17 @@ pub(crate) struct OpenedFile {
 }
 
 impl OpenedFile {
-    /// Returns the length that the file has now, which is not less than it was.
+    /// Returns the current length of the file, or an error if it is less than the original length.
     fn length(&self) -> Result<u64> {
         let now = self.file.metadata()?.len();
         if now < self.length { Err(Error::at(0, ErrorKind::Io(SystemError::TRUNCATED))) } else { Ok(now) }
     }
 }
 
-/// The piece of a file that is in memory.
+/// The piece of a file in memory.
 pub(crate) struct FileWindow {
     file: Arc<OpenedFile>,
-    /// The file from offset `at`.
+    /// The bytes of the file from offset `at`.
     piece: Vec<u8>,
     at: u64,
 }
@@ -241,13 +244,13 @@ impl FileWindow {
         Self { file, piece: Vec::new(), at: 0 }
     }
 
-    /// Returns how many bytes the file has now; 0 if the system does not say.
+    /// Returns the current length of the file in bytes, or 0 if the system cannot determine it.
     fn len(&self) -> u64 {
         self.file.file.metadata().map_or(0, |about| about.len())
     }
 
     fn view(&mut self, at: u64, len: usize) -> Result<&[u8]> {
-        // Where it lies in the piece; a place behind the piece, or before it, begins another.
+        // Find the offset inside the piece. An offset before or after the piece starts a new one.
         let within = |window: &Self| {
             let skip = at.checked_sub(window.at).and_then(|skip| usize::try_from(skip).ok())?;
             (skip <= window.piece.len()).then_some(skip)
@@ -263,7 +266,7 @@ impl FileWindow {
         Ok(&self.piece[skip..to])
     }
 
-    /// Reads on until the piece has this many bytes, or the file ends. The piece is never longer than the file.
+    /// Reads until the piece has this many bytes or the file ends. The piece never extends past the end of the file.
     fn fill(&mut self, len: usize) -> Result<()> {
         let left = self.file.length()?.saturating_sub(self.at);
         let left = usize::try_from(left).unwrap_or(usize::MAX);
@@ -280,7 +283,7 @@ impl FileWindow {
         }
         self.piece.truncate(end);
         failure.map_or(Ok(()), |why: SystemError| {
-            // The end of the file says nothing about the trace.
+            // A truncated file reveals nothing about a location in the trace.
             let place = if why.is_truncated() { 0 } else { self.at + end as u64 };
             Err(Error::at(place, ErrorKind::Io(why)))
         })
@@ -292,7 +295,7 @@ fn read_at(file: &File, bytes: &mut [u8], at: u64) -> std::io::Result<usize> {
     std::os::unix::fs::FileExt::read_at(file, bytes, at)
 }
 
-/// No file is read in pieces there: see [`Source::read`].
+/// Files are not read in pieces on this platform; see [`Source::read`].
 #[cfg(not(unix))]
 fn read_at(_: &File, _: &mut [u8], _: u64) -> std::io::Result<usize> {
     Err(std::io::ErrorKind::Unsupported.into())

@@ -1,9 +1,10 @@
-//! A version 1 file, or one in memory, cut into its groups, each to be read by a reader of its own (spec 5.2):
-//! for reading them in parallel.
+//! Splits a version 1 file, on disk or in memory, into its groups, each with its own reader (spec 5.2), for reading
+//! them in parallel.
 //!
-//! The pieces of the file go from the first chunk of a group to the first of the next, so that every chunk belongs to one.
-//! What stands before the first group (DTD, user metadata, tables) goes with it; tables and user metadata that stand
-//! between two groups go with the group before them; index and footer with the last.
+//! Each piece of the file extends from the first chunk of a group to that of the next group, so every chunk belongs to
+//! exactly one piece. The chunks before the first group (DTD, user metadata, tables) belong to its piece. Tables and
+//! user metadata between two groups belong to the piece of the preceding group. The index and the footer belong to the
+//! last piece.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,24 +20,25 @@ use super::read_v1::Chunks;
 use super::source::{Shared, Source};
 use super::warning::Warning;
 
-/// The groups of a file. Any thread can make readers of them.
+/// The groups of a file. Readers for them can be created on any thread.
 #[derive(Clone, Debug)]
 pub struct Split<'s> {
     source: Shared<'s>,
     header: Header,
     dtd: Option<Arc<[u8]>>,
     chunks: Arc<[ChunkInfo]>,
-    /// The first chunk of each piece; the first is 0.
+    /// The first chunk of each piece; the first one is 0.
     starts: Vec<usize>,
 }
 
-/// Groups whose content is shorter are small: to make a reader takes as long as to read them.
+/// Content length below which a group is small: creating a reader takes as long as reading the group.
 const SMALL_GROUP: usize = 1 << 10;
 
 impl Reader<'_> {
-    /// Cuts the file into its groups. `None` where it is to be read in one: a stream, version 0, salvage, a file whose
-    /// reading has begun, or one group. Every chunk's header is checked here, by itself and against those before it, as
-    /// reading in file order does; where one is wrong there is `None`, too, and reading in file order tells what is wrong.
+    /// Splits the file into its groups. Returns `None` if the file must be read as a whole: for a stream, for version
+    /// 0, when salvaging, if reading has already begun, or if there is only one group. Every chunk header is checked
+    /// here, individually and against the headers before it, as when reading in file order. If a header is invalid, the
+    /// result is also `None`, and reading in file order reports the error.
     #[must_use]
     pub fn split(&self) -> Option<Split<'_>> {
         let source = self.source.share()?;
@@ -53,7 +55,8 @@ impl Reader<'_> {
         (starts.len() > 1).then(|| Split { source, header, dtd: body.dtd.clone(), chunks: chunks.into(), starts })
     }
 
-    /// Nothing more is read: its decoder can serve another reader, which need not make contexts and memory of its own.
+    /// Ends reading. The returned decoder can serve another reader, which then need not allocate its own contexts and
+    /// memory.
     #[doc(hidden)]
     pub fn end(&mut self) -> Decoder {
         self.failed = true;
@@ -76,13 +79,14 @@ impl Reader<'_> {
 }
 
 impl<'s> Split<'s> {
-    /// The number of groups, at least two.
+    /// Returns the number of groups, which is at least two.
     #[must_use]
     pub fn groups(&self) -> usize {
         self.starts.len()
     }
 
-    /// The groups that begin in these bytes of the file: their numbers. However a file is cut into ranges, each group begins in one.
+    /// Returns the numbers of the groups that begin in this byte range of the file. If a file is divided into ranges,
+    /// each group begins in exactly one of them.
     #[must_use]
     pub fn groups_in(&self, bytes: &Range<u64>) -> Range<usize> {
         let place = |byte: u64| {
@@ -92,46 +96,47 @@ impl<'s> Split<'s> {
         place(bytes.start)..place(bytes.end).max(place(bytes.start))
     }
 
-    /// The chunks before those of group `n`.
+    /// Returns the chunks before those of group `n`.
     #[must_use]
     pub fn chunks_before(&self, n: usize) -> &[ChunkInfo] {
         self.chunks.get(..self.chunks_of(n).start).unwrap_or_default()
     }
 
-    /// Whether groups are so small, by their mean, that one thread that reads on from group to group is faster than several.
+    /// Returns whether groups are so small on average that a single thread reading all of them is faster than several
+    /// threads.
     #[must_use]
     pub fn has_small_groups(&self) -> bool {
         let content: usize = self.chunks.iter().map(|chunk| chunk.raw_len as usize).sum();
         content / SMALL_GROUP < self.groups()
     }
 
-    /// The chunks of group `n`, by their numbers.
+    /// Returns the numbers of the chunks of group `n`.
     #[must_use]
     pub fn chunks_of(&self, n: usize) -> Range<usize> {
         let start = |n: usize| self.starts.get(n).copied().unwrap_or(self.chunks.len());
         start(n)..start(n + 1)
     }
 
-    /// Bytes of content of group `n`, by the headers of its chunks.
+    /// Returns the number of content bytes in group `n` according to its chunk headers.
     #[must_use]
     pub fn content_len(&self, n: usize) -> u64 {
         let chunks = self.chunks.get(self.chunks_of(n)).unwrap_or_default();
         chunks.iter().map(|chunk| u64::from(chunk.raw_len)).sum()
     }
 
-    /// The chunks of shared tables that stand among the chunks of group `n`: by their numbers. They serve the groups behind
-    /// it; [`Reader::read_chunk`] reads one.
+    /// Returns the numbers of the shared table chunks among the chunks of group `n`. They are used by the groups after
+    /// it. [`Reader::read_chunk`] reads such a chunk.
     pub fn tables_of(&self, n: usize) -> impl Iterator<Item = usize> + '_ {
         self.chunks_of(n).filter(|&chunk| self.chunks.get(chunk).is_some_and(ChunkInfo::is_shared))
     }
 
-    /// A reader of group `n`: it begins at the group's first chunk and ends before that of the next.
+    /// Creates a reader for group `n`, which starts at the group's first chunk and ends before that of the next group.
     #[must_use]
     pub fn reader(&self, n: usize) -> Reader<'s> {
         self.reader_with(n, Decoder::default())
     }
 
-    /// As [`reader`](Self::reader), with the decoder of a reader that has [ended](Reader::end).
+    /// Creates a reader like [`reader`](Self::reader), with the decoder of a reader that has [ended](Reader::end).
     #[doc(hidden)]
     #[must_use]
     pub fn reader_with(&self, n: usize, decoder: Decoder) -> Reader<'s> {
@@ -154,13 +159,14 @@ impl<'s> Split<'s> {
             until: at(range.end),
             done: false,
         };
-        // The header counts the records of all groups.
+        // The header's count includes the records of all groups.
         let header = Header { nrecords: 0, ..self.header.clone() };
         Reader::with(self.source.open(), header, Body::Chunks(Box::new(chunks)))
     }
 }
 
-/// The chunks by their headers, without checking CRCs and contents; `None` where something is wrong.
+/// Returns the chunks found by following their headers, without checking CRCs and contents, or `None` if a header is
+/// invalid.
 fn checked(source: &mut Source<'_>, file: &Header) -> Option<Vec<ChunkInfo>> {
     let mut sequence = Sequence::new();
     let (mut chunks, mut at, mut user) = (Vec::new(), file.start, 0);

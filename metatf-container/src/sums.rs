@@ -1,32 +1,32 @@
-//! CRC-32C of any stretch of a file at the cost of its ends.
+//! Computes the CRC-32C of any range of a file at a cost that depends only on its ends.
 //!
-//! In a damaged file anything may look like a chunk header that claims much of what follows, at every few bytes. To
-//! check each such chunk byte by byte would take time in the square of the file's length. So salvage keeps the CRCs of
-//! all that precedes certain offsets, and takes a stretch's CRC from the two at its ends: with CRCs A, B of two
-//! stretches, the CRC of both is `A * x^(8 |B|) + B` over GF(2), modulo the polynomial.
+//! In a corrupt file, bytes that look like a chunk header may occur every few bytes and declare most of the remaining
+//! file as their payload. Checking each such chunk byte by byte would take quadratic time. Salvage therefore stores the
+//! CRC of all data up to certain offsets and derives the CRC of a range from the two at its ends. If A and B are the
+//! CRCs of two adjacent ranges, the CRC of both together is `A * x^(8 |B|) + B` over GF(2), modulo the polynomial.
 
 use super::chunk::{self, ChunkHeader, Frame, Probe};
 use super::source::Source;
 use crate::{Error, ErrorKind, Result};
 
-/// A CRC is kept for each multiple of this; also, payloads shorter than this are cheap enough as they are.
+/// Distance between stored CRCs in bytes. Payloads shorter than this are checked directly.
 const STEP: usize = 16 << 10;
 const STEP_U32: u32 = 16 << 10;
 
-/// CRC-32C's polynomial, as CRCs have it: the bit of x^0 is the highest.
+/// The polynomial of CRC-32C in reflected form, where the highest bit is x^0.
 const POLYNOMIAL: u32 = 0x82f6_3b78;
 
-/// CRCs of the file from `origin` on, up to each `STEP` further.
+/// CRCs of the file from `origin` up to each multiple of `STEP`.
 #[derive(Default)]
 pub(crate) struct Sums {
     origin: u64,
-    /// `sums[i]` is the CRC of `i + 1` steps.
+    /// `sums[i]` is the CRC of the first `i + 1` steps.
     sums: Vec<u32>,
     started: bool,
 }
 
 impl Sums {
-    /// As [`chunk::probe`]. Offsets must not go back before the first one ever probed.
+    /// Checks a chunk like [`chunk::probe`]. No offset may be less than the first one checked.
     pub(crate) fn probe(&mut self, source: &mut Source<'_>, start: u64) -> Result<Probe> {
         if !std::mem::replace(&mut self.started, true) {
             self.origin = start;
@@ -43,8 +43,8 @@ impl Sums {
         Ok(if holds { Probe::Whole(header) } else { Probe::Bad(Error::at(start, ErrorKind::Checksum)) })
     }
 
-    /// Chunks before `upto` will not be probed again: a stream may forget them. What has to be read for later CRCs is
-    /// kept.
+    /// Announces that chunks before `upto` will not be checked again, so a stream can discard them. Data needed for
+    /// later CRCs is read first.
     pub(crate) fn release(&mut self, source: &mut Source<'_>, upto: u64) -> Result<()> {
         if source.all().is_none() && self.started {
             self.up_to(source, upto)?;
@@ -55,7 +55,7 @@ impl Sums {
         Ok(())
     }
 
-    /// The CRC that the chunk at `start`, which is all there, should have.
+    /// Returns the CRC that the complete chunk at `start` should have.
     fn crc(&mut self, source: &mut Source<'_>, header: &ChunkHeader, start: u64) -> Result<Option<u32>> {
         let payload = start + chunk::LEN as u64;
         let before = self.up_to(source, payload)?;
@@ -66,7 +66,7 @@ impl Sums {
         Ok(Some(multiply(power(header.stored_len), head ^ before) ^ whole))
     }
 
-    /// The CRC of everything from `origin` to `to`.
+    /// Returns the CRC of all data from `origin` to `to`.
     fn up_to(&mut self, source: &mut Source<'_>, to: u64) -> Result<Option<u32>> {
         let Ok(len) = usize::try_from(to.saturating_sub(self.origin)) else { return Ok(None) };
         while self.sums.len() < len / STEP {
@@ -86,7 +86,7 @@ impl Sums {
     }
 }
 
-/// The product of two polynomials modulo CRC-32C's.
+/// Returns the product of two polynomials modulo that of CRC-32C.
 const fn multiply(a: u32, mut b: u32) -> u32 {
     let mut product = 0;
     let mut bit = 1 << 31;
@@ -111,7 +111,7 @@ const POWERS: [u32; 32] = {
     powers
 };
 
-/// `x^(8 n)`: what moves a CRC over n bytes.
+/// Returns `x^(8 n)`, the factor that moves a CRC over n bytes.
 fn power(n: u32) -> u32 {
     let bits = POWERS.iter().enumerate().filter(|(k, _)| n >> k & 1 != 0);
     bits.fold(1 << 31, |product, (_, power)| multiply(*power, product))

@@ -1,64 +1,66 @@
-//! Which codec and filter a section's chunks take, found by trying.
+//! Chooses the codec and filter for a section's chunks by trying them.
 
 use super::chunk;
 use super::codec::Codec;
 use super::options::{Filter, Trial};
 use super::raw_content::RawContent;
 
-/// Chunks of a section between two on which all is tried.
+/// Number of chunks of a section from one complete trial to the next.
 const RETRY: u8 = 16;
-/// The beginning of a section represents it less well: filters are tried again after this many.
+/// Number of chunks after which filters are first tried again, because the beginning of a section is less
+/// representative.
 const FIRST_RETRY: u8 = 4;
-/// Filters are tried again sooner while another one is at most this many per cent longer: after a chunk, two, four, ..
+/// Filters are retried sooner, after one chunk, two, four, .., while another filter is at most this many percent
+/// longer.
 const CLOSE: usize = 10;
 
-/// How a chunk is to be stored.
+/// The options for storing a chunk.
 #[derive(Clone, Debug)]
 pub(crate) struct How {
     pub(crate) codec: Codec,
     pub(crate) filter: Filter,
-    /// Codecs to be tried in place of `codec`.
+    /// Codecs to be tried instead of `codec`.
     pub(crate) trial: Option<Trial>,
 }
 
 impl How {
-    /// Of text: a DTD, user metadata.
+    /// Returns the options for text, such as a DTD or user metadata.
     pub(super) fn of_text(codec: Codec) -> Self {
         Self { codec, filter: Filter::None, trial: None }
     }
 }
 
-/// What was found out about a section.
+/// The findings about a section.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Found {
-    /// The codec, and chunks until it is looked for again.
+    /// The codec, and the number of chunks until codecs are tried again.
     codec: Option<(Codec, u8)>,
     filter: FilterFound,
 }
 
-/// What was found out about filters.
+/// The findings about filters.
 #[derive(Clone, Copy, Debug, Default)]
 struct FilterFound {
     best: u8,
-    /// Chunks until filters are tried again, and how many those were after the last trial.
+    /// Number of chunks until filters are tried again, and the initial number after the last trial.
     left: u8,
     wait: u8,
-    /// The second best is at most [`CLOSE`] per cent longer.
+    /// Whether the second-best filter is at most [`CLOSE`] percent longer.
     close: bool,
 }
 
-/// Filters for a chunk.
+/// The filters for a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Filters {
     One(u8),
-    /// The best of these; some may stand here more than once.
+    /// The best of these filters, which may contain duplicates.
     BestOf([u8; 4]),
 }
 
 /// All filters.
 pub(super) const ALL: [u8; 4] = [0, chunk::TRANSPOSE, chunk::RECORD_DICTIONARY, chunk::SPLIT_SUFFIX];
 
-/// The best filter of some, and the second best, with the bytes they made of a chunk.
+/// The best and the second-best filter, with the sizes of their results for a chunk in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ranking {
     pub(super) best: (u8, usize),
@@ -66,19 +68,19 @@ pub(super) struct Ranking {
 }
 
 impl Found {
-    /// The codec for the next chunk, if it is known.
+    /// Returns the codec for the next chunk, if it is known.
     pub(super) fn next_codec(&mut self) -> Option<Codec> {
         let (codec, left) = self.codec.as_mut()?;
         *left = left.checked_sub(1)?;
         Some(*codec)
     }
 
-    /// Takes the codec of a trial.
+    /// Adopts the codec chosen by a trial.
     pub(super) fn commit(&mut self, codec: Codec) {
         self.codec = Some((codec, RETRY - 1));
     }
 
-    /// The filters for the next chunk.
+    /// Returns the filters for the next chunk.
     pub(super) fn next_filters(&mut self, codec: Codec, filter: Filter, content: &RawContent<'_>) -> Filters {
         let FilterFound { best, left, .. } = self.filter;
         match filter {
@@ -97,7 +99,7 @@ impl Found {
         }
     }
 
-    /// Takes the filter that was best of some.
+    /// Adopts the filter that was best in a trial.
     pub(super) fn commit_filter(&mut self, Ranking { best, second }: Ranking) {
         let second = second.map_or(usize::MAX, |second| second.1);
         let close = second.saturating_sub(best.1).saturating_mul(100) <= best.1.saturating_mul(CLOSE);
@@ -109,17 +111,17 @@ impl Found {
         self.filter = FilterFound { best: best.0, left: wait - 1, wait, close };
     }
 
-    /// All filters are tried on the next chunk.
+    /// Requests that all filters be tried on the next chunk.
     pub(super) fn forget_filter(&mut self) {
         self.filter.left = 0;
     }
 
-    /// Another filter is nearly as good.
+    /// Returns whether another filter is nearly as good.
     pub(super) fn is_close(&self) -> bool {
         self.filter.close
     }
 
-    /// What was found out came from a sample: it holds for one more chunk.
+    /// Marks the findings as based on a sample, which makes them valid for one more chunk.
     pub(super) fn was_sample(&mut self) {
         if let Some((_, left)) = &mut self.codec {
             *left += 1;
@@ -127,7 +129,7 @@ impl Found {
         self.filter.left += 1;
     }
 
-    /// What will be known when the next chunk is encoded; `None` where that is found out by encoding it.
+    /// Returns the findings after the next chunk is encoded, or `None` if they depend on encoding it.
     pub(super) fn predict(mut self, how: &How, content: &RawContent<'_>) -> Option<Self> {
         let codec = if how.trial.is_some() { self.next_codec()? } else { how.codec };
         matches!(self.next_filters(codec, how.filter, content), Filters::One(_)).then_some(self)
@@ -135,7 +137,8 @@ impl Found {
 }
 
 impl Trial {
-    /// The codecs with their places, those that find most first: what filter suits them suits others.
+    /// Returns the codecs with their indices, strongest first, because the filter that suits a stronger codec suits
+    /// weaker codecs, too.
     pub(super) fn by_strength(&self) -> Vec<(usize, Codec)> {
         let strength = |codec: Codec| codec.entry().map_or(0, |entry| entry.strength);
         let mut codecs: Vec<(usize, Codec)> = self.codecs.iter().copied().enumerate().collect();
@@ -143,7 +146,7 @@ impl Trial {
         codecs
     }
 
-    /// The codec to take, whose results are the bytes each codec makes of a chunk of `raw` bytes.
+    /// Chooses a codec, given the sizes of each codec's result for a chunk of `raw` bytes.
     pub(super) fn choose(&self, raw: usize, results: &[(Codec, usize)]) -> Codec {
         let least = results.iter().map(|(_, length)| *length).min().unwrap_or(raw).min(raw);
         let most = least.saturating_add(least.saturating_mul(self.slack.into()) / 100);

@@ -1,35 +1,36 @@
-//! What is odd about a file, and no error.
+//! Irregularities in a file that are not errors.
 
 use std::fmt;
 
-/// Something that is not as it should be, and no error.
+/// An irregularity that is not an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Warning {
-    /// The chunks are whole, and there is no footer: the file was not closed, or came through a pipe that broke off
-    /// (spec 5.2).
+    /// The chunks are intact, but there is no footer, because the file was not closed or was received through an
+    /// interrupted pipe (spec 5.2).
     NotClosed,
-    /// The header has the number of records, which is written when a trace is finished, and there are not as many.
+    /// The header contains the number of records, which is written when a trace is finished, but the actual number
+    /// differs.
     Records {
-        /// By the header.
+        /// The number in the header.
         declared: u64,
-        /// That were read.
+        /// The number of records read.
         found: u64,
     },
 }
 
 impl Warning {
-    /// Returns whether records are missing for certain, or are too many.
+    /// Returns whether there are definitely missing or excess records.
     #[must_use]
     pub fn is_loss(self) -> bool {
         matches!(self, Self::Records { .. })
     }
 }
 
-/// Is called with a warning.
+/// A callback for warnings.
 type OnWarning = Box<dyn Fn(Warning) + Send + Sync>;
 
-/// The warnings about a file, and what is called with each.
+/// The warnings about a file and the callback for each of them.
 #[derive(Default)]
 pub(crate) struct Warnings {
     all: Vec<Warning>,
@@ -57,9 +58,11 @@ impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotClosed => {
-                write!(f, "the trace has no footer: it was not closed, records may be missing at its end")
+                write!(f, "the trace has no footer: it was not closed, so records may be missing at its end")
             }
-            Self::Records { declared, found } => write!(f, "the header says {declared} records, there are {found}"),
+            Self::Records { declared, found } => {
+                write!(f, "the header declares {declared} records, but the trace contains {found}")
+            }
         }
     }
 }

@@ -1,20 +1,20 @@
-//! A file that is read to its end, and whose truncation is noticed there.
+//! Reads a file to its end and detects truncation there.
 
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// A file that is read from its beginning to its end. If another process truncates a regular file meanwhile, its end is an error, as what is
-/// missing there could otherwise be taken for a shorter file.
+/// A file read from start to end. If another process truncates a regular file in the meantime, reaching the end is an
+/// error, because the rest could otherwise be mistaken for a complete shorter file.
 #[derive(Debug)]
 pub struct WholeFile {
     file: File,
-    /// The length when the file was opened; 0 if it is not a regular one.
+    /// Length of the file when it was opened, or 0 if it is not a regular file.
     length: u64,
 }
 
-/// Why a file that became shorter cannot be read.
+/// The error for a file that became shorter.
 #[derive(Debug)]
 pub(crate) struct Truncated;
 
@@ -22,14 +22,14 @@ impl WholeFile {
     /// Opens a file.
     ///
     /// # Errors
-    /// The system's.
+    /// Returns errors from the system.
     pub fn open(path: impl AsRef<Path>) -> io::Result<Self> {
         let file = File::open(path)?;
         let about = file.metadata()?;
         Ok(Self { file, length: if about.is_file() { about.len() } else { 0 } })
     }
 
-    /// Returns whether it is a regular file, which is not empty.
+    /// Returns whether this is a nonempty regular file.
     #[must_use]
     pub fn is_regular(&self) -> bool {
         self.length > 0

@@ -1,4 +1,4 @@
-//! Writing version 0: extents, and the section table before them (spec 5.1).
+//! Writing version 0: extents, preceded by the section table (spec 5.1).
 
 use std::io::{Seek, SeekFrom, Write};
 
@@ -8,21 +8,22 @@ use super::options::{WriteOptions, representable};
 use super::sink::Sink;
 use crate::{Error, ErrorKind, Result};
 
-/// The largest offset and size of class 1.
+/// The maximum offset and size in class 1.
 const CLASS_1: u64 = u32::MAX as u64;
 
-/// Where content goes.
+/// The destination of content.
 enum Placement {
-    /// It waits for the table that is to precede it: the global part, and what comes after it.
+    /// Content is spooled until the table, which precedes it, is complete: the global part, and everything after it.
     Spooled { global: Spool, rest: Spool },
-    /// To the sink at once, without a table.
+    /// Content goes directly to the sink, without a table.
     Through,
-    /// To the sink at once, without header and `section` records.
+    /// Content goes directly to the sink, without a header and `section` records.
     Raw,
-    /// A raw stream that begins with what comes last: before the records, these, behind them.
+    /// Content of a raw stream is spooled, because its first part may be written last: the data before the records, the
+    /// records, and the data after them.
     RawAround { before: Spool, records: Spool, behind: Spool },
-    /// Into the sink, which is memory: one extent, behind place for header and table, which begins at this place. If anything
-    /// else comes it is spooled after all.
+    /// Content goes directly into the sink's memory, as a single extent after the space for header and table, which
+    /// starts at this offset. If any other content follows, everything is spooled after all.
     InPlace(usize),
 }
 
@@ -30,8 +31,8 @@ fn spooled() -> Placement {
     Placement::Spooled { global: files::spool(), rest: files::spool() }
 }
 
-/// Writes a version 0 trace: the global part first, then extents. The section table stands in the header, so the
-/// content waits until the end, unless the trace is written without a table.
+/// Writes a version 0 trace: first the global part, then extents. The section table is part of the header, so the
+/// content is held back until the end unless the trace is written without a table.
 pub struct ExtentWriter<W: Sink> {
     sink: W,
     header: Header,
@@ -39,21 +40,21 @@ pub struct ExtentWriter<W: Sink> {
     section_tag: u32,
     content: Placement,
     global_len: u64,
-    /// Number, start in the sections' content, size.
+    /// Number, start in the sections' content, and size of each extent.
     extents: Vec<(u8, u64, u64)>,
-    /// Bytes of the sections' content so far, `section` records included.
+    /// Size of the sections' content so far in bytes, including `section` records.
     len: u64,
-    /// No offset or size is over this.
+    /// Upper limit for offsets and sizes.
     limit: u64,
-    /// Of a raw stream: sections beside that of the records, and whether they stand before it.
+    /// In a raw stream, the sections other than that of the records, and whether they precede the records.
     around: Vec<(u8, bool)>,
 }
 
 impl<W: Sink> ExtentWriter<W> {
-    /// Begins a trace with a section table. `tag_width` is the DTD's (1, 2 or 4).
+    /// Starts a trace with a section table. `tag_width` is the tag width of the DTD (1, 2 or 4).
     ///
     /// # Errors
-    /// The URL is too long.
+    /// Returns an error if the URL is too long.
     pub fn new(sink: W, options: &WriteOptions, tag_width: u8) -> Result<Self> {
         let limit = if options.class == Class::Bits32 && !options.raw { CLASS_1 } else { u64::MAX };
         Ok(Self {
@@ -70,7 +71,8 @@ impl<W: Sink> ExtentWriter<W> {
         })
     }
 
-    /// Sections of a raw stream that stand before its records, and behind them (spec 5.4), to be set before the first extent.
+    /// Sets the sections of a raw stream before and after its records (spec 5.4). Must be called before the first
+    /// extent.
     pub fn set_raw_around(&mut self, before: impl IntoIterator<Item = u8>, behind: Option<u8>) {
         if matches!(self.content, Placement::Raw) {
             self.around = before.into_iter().map(|n| (n, true)).chain(behind.map(|n| (n, false))).collect();
@@ -81,11 +83,11 @@ impl<W: Sink> ExtentWriter<W> {
         }
     }
 
-    /// Begins a trace without a table, which goes to the sink at once (a pipe). Such a trace has no stream sections,
-    /// and `nrecords` is 0.
+    /// Starts a trace without a table, which is written directly to the sink (such as a pipe). The trace cannot have
+    /// stream sections, and `nrecords` is 0.
     ///
     /// # Errors
-    /// Writing failed; the URL is too long.
+    /// Returns an error if writing fails or the URL is too long.
     pub fn without_table(sink: W, options: &WriteOptions, tag_width: u8) -> Result<Self> {
         let mut writer = Self::new(sink, options, tag_width)?;
         writer.content = Placement::Through;
@@ -93,22 +95,23 @@ impl<W: Sink> ExtentWriter<W> {
         Ok(writer)
     }
 
-    /// The tag of `section` records, if it is not 2, to be set before the first extent.
+    /// Sets the tag of `section` records if it is not 2. Must be called before the first extent.
     pub fn set_section_tag(&mut self, tag: u32) {
         self.section_tag = tag;
     }
 
-    /// The trace's class.
+    /// Returns the trace's class.
     #[must_use]
     pub fn class(&self) -> Class {
         self.header.class
     }
 
-    /// Appends content of a section: to its last extent if nothing came after it, else as a new extent. Content of the
-    /// global section (0) goes to the one global part, which stands before all else.
+    /// Appends content to a section: to its last extent if no other content has followed it, otherwise as a new extent.
+    /// Content of the global section (0) is added to the single global part, which precedes everything else.
     ///
     /// # Errors
-    /// Writing failed; the trace would pass 4 GiB in class 1; without a table, section 0 after another.
+    /// Returns an error if writing fails, if a class 1 trace would exceed 4 GiB or, without a table, if section 0
+    /// follows another section.
     pub fn extent(&mut self, section: u8, content: &[u8]) -> Result<()> {
         if let Placement::RawAround { before, behind, .. } = &mut self.content
             && let Some((_, is_before)) = self.around.iter().find(|(number, _)| *number == section)
@@ -132,7 +135,7 @@ impl<W: Sink> ExtentWriter<W> {
         Ok(())
     }
 
-    /// Before content of a section: the `section` record that has to stand there, if any.
+    /// Returns the `section` record to write before content of a section; empty if there is none.
     fn open(&mut self, section: u8, content: usize) -> Result<Vec<u8>> {
         let mut record = Vec::new();
         if self.extents.last().map(|extent| extent.0) != Some(section) {
@@ -140,7 +143,7 @@ impl<W: Sink> ExtentWriter<W> {
                 self.header.order.write(self.section_tag.into(), self.tag_width.into(), &mut record);
                 record.push(section);
             } else if self.global_len > 0 || !self.extents.is_empty() {
-                return Err(Error::at(0, ErrorKind::Usage("a raw stream holds records of one section")));
+                return Err(Error::at(0, ErrorKind::Usage("a raw stream can contain records of only one section")));
             }
             self.extents.push((section, self.len + record.len() as u64, 0));
         }
@@ -155,11 +158,12 @@ impl<W: Sink> ExtentWriter<W> {
         }
     }
 
-    /// The sink's memory, for content of a section to be put behind what is there. None where the sink is not memory, or has to
-    /// wait for other content. Nothing can be written until it is [given back](Self::return_memory).
+    /// Returns the sink's memory, so that content of a section can be appended to it. Returns `None` if the sink is not
+    /// memory or must wait for other content. Nothing can be written until the memory is
+    /// [returned](Self::return_memory).
     ///
     /// # Errors
-    /// As [`extent`](Self::extent).
+    /// As for [`extent`](Self::extent).
     #[doc(hidden)]
     pub fn borrow_memory(&mut self, section: u8) -> Result<Option<Vec<u8>>> {
         let nothing = self.extents.is_empty() && self.global_len == 0;
@@ -176,10 +180,10 @@ impl<W: Sink> ExtentWriter<W> {
         Ok(self.sink.memory().filter(|_| goes_on).map(std::mem::take))
     }
 
-    /// Gives borrowed memory back, content from `start` on to the end; on an error it is without that.
+    /// Returns borrowed memory, with content from `start` to its end. On an error, this content is removed.
     ///
     /// # Errors
-    /// The trace would pass 4 GiB in class 1.
+    /// Returns an error if a class 1 trace would exceed 4 GiB.
     #[doc(hidden)]
     pub fn return_memory(&mut self, mut memory: Vec<u8>, start: usize) -> Result<()> {
         let content = memory.len().saturating_sub(start);
@@ -194,15 +198,15 @@ impl<W: Sink> ExtentWriter<W> {
         fits
     }
 
-    /// Gives up: without its header and table, nothing that is in place is of use to a reader.
+    /// Abandons the trace. Content in place is removed, because it is useless to a reader without its header and table.
     pub fn abandon(mut self) {
         if let (Placement::InPlace(at), Some(memory)) = (&self.content, self.sink.memory()) {
             memory.truncate(*at);
         }
     }
 
-    /// Takes back an extent in place to which nothing came, so that the bytes are those of a sink that is not memory. Whether
-    /// there was one.
+    /// Removes an empty extent in place, so that the output is the same as for a sink that is not memory. Returns
+    /// whether there was such an extent.
     fn drop_empty_in_place(&mut self) -> bool {
         let Placement::InPlace(at) = self.content else { return false };
         if self.extents.iter().any(|extent| extent.2 != 0) {
@@ -215,7 +219,7 @@ impl<W: Sink> ExtentWriter<W> {
         true
     }
 
-    /// Content that is in place already has to wait after all, unless more of its section is all that comes.
+    /// Spools the content in place unless the following content belongs to the same section.
     fn spool_unless(&mut self, section: u8) -> Result<()> {
         let Placement::InPlace(at) = self.content else { return Ok(()) };
         if self.extents.last().is_some_and(|extent| extent.0 == section) {
@@ -241,12 +245,12 @@ impl<W: Sink> ExtentWriter<W> {
             Placement::Spooled { global, .. } => global.write_all(content)?,
             Placement::Through | Placement::Raw if self.extents.is_empty() => self.sink.write_all(content)?,
             Placement::Raw | Placement::RawAround { .. } => {
-                return Err(Error::at(0, ErrorKind::Usage("a raw stream holds records of one section")));
+                return Err(Error::at(0, ErrorKind::Usage("a raw stream can contain records of only one section")));
             }
             Placement::Through | Placement::InPlace(_) => {
                 return Err(Error::at(
                     0,
-                    ErrorKind::Usage("without a table the global part comes before the sections"),
+                    ErrorKind::Usage("without a table, the global part must precede the sections"),
                 ));
             }
         }
@@ -254,7 +258,7 @@ impl<W: Sink> ExtentWriter<W> {
         Ok(())
     }
 
-    /// Spec 5.1: in class 1 no trace passes 4 GiB.
+    /// Checks that a class 1 trace does not exceed 4 GiB (spec 5.1).
     fn check_limit(&self, global_len: u64, len: u64) -> Result<()> {
         let end = self.start().saturating_add(global_len).saturating_add(len);
         if end <= self.limit {
@@ -264,16 +268,16 @@ impl<W: Sink> ExtentWriter<W> {
         Err(Error::at(end, ErrorKind::Limit(why)))
     }
 
-    /// Offset of the first data byte, by the table as it is now.
+    /// Returns the offset of the first data byte for the current size of the table.
     fn start(&self) -> u64 {
         let extents = if matches!(self.content, Placement::Through) { 0 } else { self.extents.len() };
         self.header.len + (extents * 3 * self.header.class.int_size()) as u64
     }
 
-    /// Writes header, table and content, as far as they are not written yet.
+    /// Writes the header, the table and the content, unless they have been written already.
     ///
     /// # Errors
-    /// Writing failed.
+    /// Returns an error if writing fails.
     pub fn finish(mut self, nrecords: u64) -> Result<W> {
         self.drop_empty_in_place();
         let head = self.head(nrecords);
@@ -298,7 +302,7 @@ impl<W: Sink> ExtentWriter<W> {
         Ok(self.sink)
     }
 
-    /// Header and table.
+    /// Returns the header and the table.
     fn head(&self, nrecords: u64) -> Vec<u8> {
         let start = self.start();
         let header = Header { start, nrecords: representable(self.header.class, nrecords), ..self.header.clone() };
@@ -323,7 +327,7 @@ mod tests {
             let make = if table { ExtentWriter::new } else { ExtentWriter::without_table };
             let mut writer = make(Vec::new(), &options, 1).unwrap();
             assert_eq!(writer.limit, u64::from(u32::MAX));
-            writer.limit = 100; // As if 4 GiB less were left.
+            writer.limit = 100; // Simulates reaching 4 GiB.
             writer.extent(0, &[0; 20]).unwrap();
             writer.extent(1, &[0; 20]).unwrap();
             for section in [1, 2] {
@@ -335,7 +339,8 @@ mod tests {
         assert_eq!(writer.limit, u64::MAX);
     }
 
-    /// A trace of these contents, of which those of the first section are made in the sink's memory as long as it can be borrowed.
+    /// Writes a trace with these contents. Those of the first section are built in the sink's memory as long as it can
+    /// be borrowed.
     fn written(sink: impl Sink, contents: &[(u8, &[u8])], in_memory: bool) -> (Vec<u8>, usize) {
         let mut writer = ExtentWriter::new(sink, &WriteOptions::default(), 2).unwrap();
         let mut in_place = 0;
@@ -384,7 +389,7 @@ mod tests {
         let start = memory.len();
         memory.extend_from_slice(b"it");
         writer.return_memory(memory, start).unwrap();
-        writer.limit = 200; // As if 4 GiB less were left.
+        writer.limit = 200; // Simulates reaching 4 GiB.
         let mut memory = writer.borrow_memory(1).unwrap().unwrap();
         let start = memory.len();
         memory.resize(start + 200, 0);

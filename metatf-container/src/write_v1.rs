@@ -14,7 +14,7 @@ use super::sink::Sink;
 use super::trial::{Found, How};
 use crate::{Error, ErrorKind, Result};
 
-/// A DTD up to this length is stored as it is, so that people find it in the file with any tool.
+/// Maximum length of a DTD that is stored uncompressed, so that it can be found in the file with any tool.
 const PLAIN_DTD: usize = 4 << 10;
 
 /// A data chunk without its content.
@@ -22,34 +22,35 @@ const PLAIN_DTD: usize = 4 << 10;
 pub struct ChunkSpec {
     /// Number of the section.
     pub section: u8,
-    /// State is reset here; set for a section's first chunk in a group, and for shared tables.
+    /// Whether the state is reset here. Must be set for a section's first chunk in a group and for shared tables.
     pub reset: bool,
-    /// First chunk of its group.
+    /// Whether this is the first chunk of its group.
     pub group_start: bool,
-    /// A chunk of a shared table; then `group` is 0, and it neither starts a group nor belongs to one.
+    /// Whether this is a chunk of a shared table. If so, `group` must be 0, and the chunk neither starts a group nor
+    /// belongs to one.
     pub shared: bool,
-    /// In a stream section of one numeric leaf: the leaf's stored width here; else 0.
+    /// The stored width of the leaf in a stream section of single numbers, otherwise 0.
     pub width: u8,
-    /// Data records or stream elements in it.
+    /// Number of data records or stream elements in the chunk.
     pub records: u32,
     /// Number of its group.
     pub group: u32,
-    /// Size of the elements for the filter where `width` is 0; 0: they have no one size.
+    /// Element size for the filter if `width` is 0; 0 if the elements differ in size.
     pub element: u8,
 }
 
-/// Writes a version 1 trace. What is written is whole after each call: a trace that is never finished has no index
-/// and no footer, and is read with a warning.
+/// Writes a version 1 trace. The output is consistent after each call: a trace that is never finished has no index and
+/// no footer, and reading it produces a warning.
 pub struct ChunkWriter<S: Sink> {
     sink: S,
-    /// Where the trace begins in the sink, if it can be overwritten.
+    /// Start of the trace in the sink, if the sink can be overwritten.
     mark: Option<u64>,
     options: WriteOptions,
     header: Header,
     encoder: Encoder,
-    /// What was found out about each section.
+    /// The findings about each section.
     found: Box<[Found; 256]>,
-    /// Threads that compress, where there are some.
+    /// The compressing threads, if there are any.
     #[cfg(feature = "parallel")]
     pipeline: Option<ChunkPipeline>,
     /// Offset of the next chunk.
@@ -59,10 +60,10 @@ pub struct ChunkWriter<S: Sink> {
 }
 
 impl<S: Sink> ChunkWriter<S> {
-    /// Begins a trace: header, and the DTD if it is to be embedded. Both are handed on to where the sink takes them.
+    /// Starts a trace by writing the header and, if it is to be embedded, the DTD. Both are flushed immediately.
     ///
     /// # Errors
-    /// Writing failed; the URL or the DTD is too long; a codec was not built in.
+    /// Returns an error if writing fails, if the URL or the DTD is too long, or if a codec is not built in.
     pub fn new(mut sink: S, options: &WriteOptions, dtd: &[u8]) -> Result<Self> {
         options.check_codecs()?;
         let header = options.header(1)?;
@@ -87,7 +88,7 @@ impl<S: Sink> ChunkWriter<S> {
             let header = ChunkHeader { kind: chunk::DTD, ..ChunkHeader::default() };
             writer.chunk(header, &How::of_text(codec), &RawContent { raw: dtd, element: 0, ends: &[] })?;
         }
-        // From here on a trace is there, whatever becomes of the program.
+        // From here on, the trace exists even if the program dies.
         writer.flush()?;
         Ok(writer)
     }
@@ -95,20 +96,20 @@ impl<S: Sink> ChunkWriter<S> {
     /// Writes a data chunk.
     ///
     /// # Errors
-    /// Writing failed; `raw` is over 64 MiB or not a whole number of elements; there are 2^32 chunks; the spec's flags
-    /// do not go together.
+    /// Returns an error if writing fails, if `raw` exceeds 64 MiB or does not consist of complete elements, if there
+    /// are already 2^32 chunks, or if the flags in `spec` contradict each other.
     pub fn data(&mut self, spec: ChunkSpec, raw: &[u8]) -> Result<()> {
         self.data_records(spec, raw, &[])
     }
 
-    /// Writes a data chunk whose records (metadata records and comments counted) end at `ends`, in ascending order, the
-    /// last at the end of `raw`; filter 2 needs them.
+    /// Writes a data chunk whose records, including metadata records and comments, end at `ends`. These must be in
+    /// ascending order, and the last must be the end of `raw`. Filter 2 requires them.
     ///
     /// # Errors
-    /// As [`data`](Self::data).
+    /// As for [`data`](Self::data).
     pub fn data_records(&mut self, spec: ChunkSpec, raw: &[u8], ends: &[u32]) -> Result<()> {
         if ends.last().is_some_and(|&end| end as usize != raw.len()) || !ends.is_sorted() {
-            return Err(Error::at(self.pos, ErrorKind::Usage("records that do not end where their chunk does")));
+            return Err(Error::at(self.pos, ErrorKind::Usage("the last record must end at the end of its chunk")));
         }
         let header = self.data_header(spec)?;
         let element = if spec.width > 0 { spec.width } else { spec.element };
@@ -119,10 +120,10 @@ impl<S: Sink> ChunkWriter<S> {
         Ok(())
     }
 
-    /// The header of a data chunk: the fields that describe its content.
+    /// Returns the header of a data chunk with the fields that describe its content.
     fn data_header(&self, spec: ChunkSpec) -> Result<ChunkHeader> {
         if spec.shared && (spec.group_start || !spec.reset || spec.group != 0) || spec.group_start && !spec.reset {
-            return Err(Error::at(self.pos, ErrorKind::Usage("a chunk's flags do not go together")));
+            return Err(Error::at(self.pos, ErrorKind::Usage("the chunk's flags contradict each other")));
         }
         let flag = |on: bool, bit: u8| if on { bit } else { 0 };
         Ok(ChunkHeader {
@@ -139,9 +140,9 @@ impl<S: Sink> ChunkWriter<S> {
         })
     }
 
-    /// The sink's memory, with place for a chunk header at its end, for content of a section to be put behind. None where the sink is not
-    /// memory, or the content may be stored in another form. Nothing can be written until it is [given
-    /// back](Self::return_memory).
+    /// Returns the sink's memory with space for a chunk header at its end, so that content of a section can be appended
+    /// to it. Returns `None` if the sink is not memory or if the content may be compressed or filtered. Nothing can be
+    /// written until the memory is [returned](Self::return_memory).
     #[doc(hidden)]
     pub fn borrow_memory(&mut self, section: u8) -> Option<Vec<u8>> {
         let how = self.how(section);
@@ -154,11 +155,11 @@ impl<S: Sink> ChunkWriter<S> {
         Some(memory)
     }
 
-    /// Gives borrowed memory back, with a data chunk whose content begins at `start` and goes on to the end; with none, without
-    /// the place for its header. So it is on an error.
+    /// Returns borrowed memory with a data chunk whose content extends from `start` to its end. Without a chunk, or on
+    /// an error, the space for its header is removed.
     ///
     /// # Errors
-    /// As [`data`](Self::data).
+    /// As for [`data`](Self::data).
     #[doc(hidden)]
     pub fn return_memory(&mut self, spec: Option<ChunkSpec>, mut memory: Vec<u8>, start: usize) -> Result<()> {
         let laid = spec.map(|spec| self.head_in_place(spec, &mut memory, start));
@@ -174,7 +175,7 @@ impl<S: Sink> ChunkWriter<S> {
     /// Writes the header of a chunk in borrowed memory.
     fn head_in_place(&mut self, spec: ChunkSpec, memory: &mut [u8], start: usize) -> Result<()> {
         let header = self.data_header(spec)?;
-        let nothing = Error::at(self.pos, ErrorKind::Usage("memory that was not borrowed"));
+        let nothing = Error::at(self.pos, ErrorKind::Usage("the memory was not borrowed"));
         let (head, payload) = memory.split_at_mut_checked(start).ok_or(nothing)?;
         let header = ChunkHeader { raw_len: self.raw_len(payload)?, ..header };
         let header = self.complete(header, &Encoded::plain(payload), 0, payload)?;
@@ -184,18 +185,18 @@ impl<S: Sink> ChunkWriter<S> {
         Ok(())
     }
 
-    /// How a chunk of a section is to be stored.
+    /// Returns the options for storing a chunk of a section.
     fn how(&self, section: u8) -> How {
         let (codec, filter) = self.options.of_section(section);
         let own = self.options.section_options.contains_key(&section);
         How { codec, filter, trial: self.options.trial.clone().filter(|_| !own) }
     }
 
-    /// Writes user metadata: a JSON object, which is not checked. It is handed on at once, as the header is: where its writer is killed,
-    /// an unfinished trace says where it comes from.
+    /// Writes user metadata, a JSON object, which is not validated. It is flushed immediately like the header, so that
+    /// an unfinished trace still contains its origin if the writer is killed.
     ///
     /// # Errors
-    /// Writing failed; `json` is over 64 MiB; there are 2^32 chunks.
+    /// Returns an error if writing fails, if `json` exceeds 64 MiB, or if there are already 2^32 chunks.
     pub fn user_metadata(&mut self, json: &str) -> Result<()> {
         let codec = if json.len() > PLAIN_DTD { self.options.codec } else { Codec::Stored };
         let header = ChunkHeader { kind: chunk::USER, ..ChunkHeader::default() };
@@ -203,41 +204,42 @@ impl<S: Sink> ChunkWriter<S> {
         self.flush_written()
     }
 
-    /// The trace's class.
+    /// Returns the trace's class.
     #[must_use]
     pub fn class(&self) -> Class {
         self.header.class
     }
 
-    /// Bytes written so far; chunks that threads compress are not written yet.
+    /// Returns the number of bytes written so far, excluding chunks that threads are still compressing.
     #[must_use]
     pub fn position(&self) -> u64 {
         self.pos
     }
 
-    /// Hands what is written on to where it goes.
+    /// Writes all pending chunks and flushes the sink.
     ///
     /// # Errors
-    /// Writing failed.
+    /// Returns an error if writing fails.
     pub fn flush(&mut self) -> Result<()> {
         self.drain()?;
         Ok(self.sink.flush()?)
     }
 
-    /// Hands what is written on to where it goes, except for chunks that threads still compress.
+    /// Writes the finished chunks and flushes the sink, without waiting for chunks that threads are still compressing.
     ///
     /// # Errors
-    /// Writing failed.
+    /// Returns an error if writing fails.
     pub fn flush_written(&mut self) -> Result<()> {
         #[cfg(feature = "parallel")]
         while self.lay_first(false)? {}
         Ok(self.sink.flush()?)
     }
 
-    /// Writes index and footer, and `nrecords` into the header where the sink can overwrite and the class can hold it.
+    /// Writes the index and the footer. Also writes `nrecords` to the header if the sink can be overwritten and the
+    /// class can represent the number.
     ///
     /// # Errors
-    /// Writing failed; there are more chunks than an index can hold.
+    /// Returns an error if writing fails or there are more chunks than an index can hold.
     pub fn finish(mut self, nrecords: u64) -> Result<S> {
         self.drain()?;
         let mut entries = Vec::with_capacity(self.entries.len() * index::ENTRY);
@@ -259,7 +261,7 @@ impl<S: Sink> ChunkWriter<S> {
         Ok(self.sink)
     }
 
-    /// What every chunk header has.
+    /// Returns the fields that all chunk headers have in common.
     fn common(&self) -> Result<ChunkHeader> {
         let too_many = |_| Error::at(self.pos, ErrorKind::Limit("2^32 chunks"));
         Ok(ChunkHeader {
@@ -270,14 +272,15 @@ impl<S: Sink> ChunkWriter<S> {
         })
     }
 
-    /// Writes a chunk, or gives it to a thread. Of `header` only the fields that describe the content count, not those for its storage.
+    /// Writes a chunk or hands it to a thread. Only those fields of `header` that describe the content are used, not
+    /// those for its storage.
     fn chunk(&mut self, header: ChunkHeader, how: &How, content: &RawContent<'_>) -> Result<()> {
         let header = ChunkHeader { raw_len: self.raw_len(content.raw)?, ..header };
         #[cfg(feature = "parallel")]
         if self.pipeline.is_some() {
             return self.give(header, how, content);
         }
-        // Text has no section, whose chunks it would learn from.
+        // Text has no section whose earlier chunks provide findings.
         let mut text = Found::default();
         let found = if header.kind == chunk::DATA { &mut self.found[usize::from(header.section)] } else { &mut text };
         let encoded = self.encoder.encode(found, how, content)?;
@@ -292,7 +295,7 @@ impl<S: Sink> ChunkWriter<S> {
         u32::try_from(raw.len()).ok().filter(|_| raw.len() <= MAX_RAW_LEN).ok_or(limit)
     }
 
-    /// Gives a chunk to a thread, and lays down those that are done.
+    /// Hands a chunk to a thread and writes finished chunks.
     #[cfg(feature = "parallel")]
     fn give(&mut self, header: ChunkHeader, how: &How, content: &RawContent<'_>) -> Result<()> {
         while self.pipeline.as_ref().is_some_and(ChunkPipeline::is_full) {
@@ -305,7 +308,8 @@ impl<S: Sink> ChunkWriter<S> {
         Ok(())
     }
 
-    /// Lays down the first of the chunks that threads have; false where there is none, or none that is done.
+    /// Writes the first pending chunk. Returns false if there are no chunks, or if the first is not done and `wait` is
+    /// not set.
     #[cfg(feature = "parallel")]
     fn lay_first(&mut self, wait: bool) -> Result<bool> {
         let Some(chunk) = self.pipeline.as_mut().and_then(|pipeline| pipeline.first(wait)) else { return Ok(false) };
@@ -317,14 +321,14 @@ impl<S: Sink> ChunkWriter<S> {
         Ok(true)
     }
 
-    /// Waits for all chunks that threads have.
+    /// Waits for all pending chunks and writes them.
     fn drain(&mut self) -> Result<()> {
         #[cfg(feature = "parallel")]
         while self.lay_first(true)? {}
         Ok(())
     }
 
-    /// Puts a chunk into the file.
+    /// Writes a chunk to the file.
     fn lay(&mut self, header: ChunkHeader, encoded: &Encoded, element: u8, payload: &[u8]) -> Result<()> {
         let header = self.complete(header, encoded, element, payload)?;
         self.sink.write_all(&header.emit(payload))?;
@@ -333,7 +337,7 @@ impl<S: Sink> ChunkWriter<S> {
         Ok(())
     }
 
-    /// A chunk's header, completed by the fields for its storage.
+    /// Returns a chunk's header, completed by the fields for its storage.
     fn complete(&self, header: ChunkHeader, encoded: &Encoded, element: u8, payload: &[u8]) -> Result<ChunkHeader> {
         let limit = |_| Error::at(self.pos, ErrorKind::Limit("64 MiB of content in a chunk"));
         let common = self.common()?;
@@ -351,7 +355,7 @@ impl<S: Sink> ChunkWriter<S> {
         })
     }
 
-    /// A chunk is in the file.
+    /// Records a chunk that has been written to the file.
     fn laid(&mut self, header: &ChunkHeader) {
         self.entries.push(ChunkInfo::of(header, self.pos));
         self.pos += header.total_len();

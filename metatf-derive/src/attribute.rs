@@ -1,4 +1,4 @@
-//! Reads the attribute's arguments, finds the DTD, and puts the generator's tokens into the module.
+//! Parses the attribute's arguments, finds the DTD, and inserts the generated tokens into the module.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use proc_macro2::{Span, TokenStream};
 use quote::quote;
 use syn::{Item, ItemMod, LitStr};
 
-/// `dtd = ".."`, and perhaps `runtime = ".."`, `expect_widths = ".."`, `emitters = ".."`.
+/// The arguments `dtd = ".."` and, optionally, `runtime = ".."`, `expect_widths = ".."` and `emitters = ".."`.
 struct Arguments {
     dtd: LitStr,
     runtime: Option<LitStr>,
@@ -17,10 +17,10 @@ struct Arguments {
 
 pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> syn::Result<TokenStream> {
     let arguments = parse(arguments)?;
-    let mut module: ItemMod =
-        syn::parse2(item).map_err(|e| syn::Error::new(e.span(), "`#[metatf]` fills a module: `mod name {}`"))?;
+    let mut module: ItemMod = syn::parse2(item)
+        .map_err(|e| syn::Error::new(e.span(), "`#[metatf]` must be applied to a module: `mod name {}`"))?;
     let Some((_, items)) = &mut module.content else {
-        return Err(syn::Error::new_spanned(&module, "the module needs a body, be it empty: `mod name {}`"));
+        return Err(syn::Error::new_spanned(&module, "the module needs a body, which may be empty: `mod name {}`"));
     };
     let span = arguments.dtd.span();
     let error = |text: String| syn::Error::new(span, text);
@@ -29,7 +29,7 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> syn::Result<T
     let shown = path.display().to_string();
     let text = std::fs::read(&path).map_err(|e| {
         let path = arguments.dtd.value();
-        error(format!("cannot read the DTD `{path}` (the path is relative to the folder of Cargo.toml): {e}"))
+        error(format!("cannot read the DTD `{path}` (the path is relative to the directory of Cargo.toml): {e}"))
     })?;
     let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
     let mut options = Options::new(name);
@@ -44,7 +44,7 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> syn::Result<T
         Error::Dtd(diagnostics) => error(format!("the DTD has errors\n\n{diagnostics}")),
         other => error(other.to_string()),
     })?;
-    // The compiler does not know that we read the file: this tells it.
+    // Tells the compiler that the macro reads this file.
     items.push(Item::Verbatim(quote!(
         const _: &[u8] = ::core::include_bytes!(#shown);
     )));
@@ -62,18 +62,18 @@ fn parse(arguments: TokenStream) -> syn::Result<Arguments> {
             Some("emitters") => &mut emitters,
             _ => {
                 return Err(meta.error(
-                    "unknown argument: `dtd`, `runtime`, `expect_widths` and `emitters` are known, each `= \"..\"`",
+                    "unknown argument: expected `dtd`, `runtime`, `expect_widths` or `emitters`, each `= \"..\"`",
                 ));
             }
         };
         let value: LitStr = meta.value()?.parse()?;
         match slot.replace(value) {
-            Some(_) => Err(meta.error("given twice")),
+            Some(_) => Err(meta.error("specified twice")),
             None => Ok(()),
         }
     });
     syn::parse::Parser::parse2(parser, arguments)?;
-    let missing = || syn::Error::new(Span::call_site(), "which DTD? `#[metatf(dtd = \"path/from/Cargo.toml.dtd\")]`");
+    let missing = || syn::Error::new(Span::call_site(), "missing DTD: `#[metatf(dtd = \"path/from/Cargo.toml.dtd\")]`");
     Ok(Arguments { dtd: dtd.ok_or_else(missing)?, runtime, expect_widths, emitters })
 }
 
@@ -87,7 +87,9 @@ fn expected_widths(text: &LitStr) -> syn::Result<Vec<(String, u8)>> {
     let pairs = value.split(',').filter(|pair| !pair.trim().is_empty());
     pairs
         .map(|pair| {
-            one(pair).ok_or_else(|| syn::Error::new(text.span(), "fields and their bytes: `address = 8, size = 4`"))
+            one(pair).ok_or_else(|| {
+                syn::Error::new(text.span(), "expected fields and their widths in bytes: `address = 8, size = 4`")
+            })
         })
         .collect()
 }
@@ -96,7 +98,7 @@ fn expected_widths(text: &LitStr) -> syn::Result<Vec<(String, u8)>> {
 mod tests {
     use super::*;
 
-    /// Returns the module holds the generator's tokens, byte for byte once they are laid out.
+    /// Checks that the module contains the generator's tokens, byte for byte after formatting.
     #[test]
     fn the_generators_tokens() {
         let text = std::fs::read("tests/dtds/good.dtd").unwrap();

@@ -1,4 +1,4 @@
-//! `#[metatf(dtd = "..")]`: a typed reader and writer of a trace format, from its DTD.
+//! `#[metatf(dtd = "..")]` generates a typed reader and writer for a trace format from its DTD.
 //!
 //! ```ignore
 //! #[metatf_derive::metatf(dtd = "dtds/HATF10.dtd")]
@@ -7,17 +7,18 @@
 //! let mut trace = hatf::Trace::open("trace.mtf")?;
 //! ```
 //!
-//! The path is relative to the crate's `Cargo.toml`. The crate depends on `metatf`; where that goes by another name,
-//! `runtime = "::other_name"` names it. Where traces give fields other widths than the DTD, `expect_widths = "address = 8"`
-//! makes code that is fast for those. The code is what a build script with `metatf_codegen::Config` would make, token
-//! for token; what the module holds already stays in it. An edit of the DTD rebuilds the crate.
+//! The path is relative to the crate's `Cargo.toml`. The crate must depend on `metatf`; if it does so under a different
+//! name, add `runtime = "::other_name"`. If traces use different field widths from those in the DTD, `expect_widths =
+//! "address = 8"` generates code optimized for these widths. The generated code is identical, token for token, to the
+//! output of `metatf_codegen::Config` in a build script. Existing items in the module are kept. Editing the DTD
+//! triggers a rebuild of the crate.
 #![forbid(unsafe_code)]
 
 mod attribute;
 
 use proc_macro::TokenStream;
 
-/// Fills a module with the reader and writer of the trace format that a DTD declares. See the crate's head.
+/// Fills a module with a reader and a writer for the trace format that a DTD declares. See the crate documentation.
 #[proc_macro_attribute]
 pub fn metatf(arguments: TokenStream, item: TokenStream) -> TokenStream {
     attribute::expand(arguments.into(), item.into()).unwrap_or_else(syn::Error::into_compile_error).into()

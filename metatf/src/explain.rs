@@ -1,4 +1,4 @@
-//! Errors in the words of a format: the names of section, record and leaf in place of numbers.
+//! Formats errors with the names of sections, records and leaves instead of their numbers.
 
 use crate::format::{Format, Record, Section};
 use metatf_container::Error;
@@ -11,8 +11,8 @@ pub struct Explained<'e> {
     error: &'e Error,
 }
 
-/// Puts a format's names to the numbers of an error: `offset 52: the value is 3, the constant is 4 (section heap,
-/// record alloc, leaf size, record begins at 44)`.
+/// Replaces the numbers in an error with a format's names, as in `offset 52: the value is 3, expected the constant 4
+/// (section heap, record alloc, leaf size, record begins at 44)`.
 #[must_use]
 pub fn explain<'e>(format: &'e Format, error: &'e Error) -> Explained<'e> {
     Explained { format, error }

@@ -1,4 +1,4 @@
-//! What the crate `metatf-tools` takes of the runtime beside what users see. It changes without notice.
+//! Parts of the runtime for the crate `metatf-tools` that are not public API. They may change without notice.
 
 #[cfg(feature = "dynamic")]
 pub use crate::dynamic::{print_bytes, print_number};

@@ -1,26 +1,26 @@
-//! Runtime for Meta-TF traces: containers, decoding, encoding, the universal reader and writer.
+//! The Meta-TF runtime: containers, decoding, encoding, and the dynamic reader and writer.
 //!
-//! Meta-TF (Chilimbi, Jones, Zorn, ISMM 2000) is a language for binary trace formats: a DTD declares sections, records
-//! and fields, and metadata records in the trace change how fields are encoded. Most users meet this crate through code
-//! that `metatf-codegen` (in a build script), `metatfc gen` or the attribute of `metatf-derive` made from their DTD. That
-//! code is typed; this crate does the work.
+//! Meta-TF (Chilimbi, Jones, Zorn, ISMM 2000) is a language for binary trace formats. A DTD declares sections, records
+//! and fields, and metadata records in the trace change how fields are encoded. Most users meet this crate through
+//! typed code generated from their DTD by `metatf-codegen` (in a build script), by `metatfc gen` or by the attribute
+//! macro in `metatf-derive`. The generated code calls this crate.
 //!
-//! | module | what it answers |
+//! | module | contents |
 //! | --- | --- |
-//! | [`container`] | how the bytes of a trace lie in a file: headers, extents, chunks, codecs, index, salvage |
-//! | [`format`](mod@format) | the tables a DTD comes down to |
-//! | [`reader`] | what comes next in a trace: records, metadata, groups |
-//! | [`columns`] | records in columns, a vector for each leaf |
-//! | [`typed`] | what generated code is made of |
-//! | `parallel` | groups read by several threads (feature `parallel`) |
-//! | `dynamic` | any trace by a DTD parsed at run time, JSON lines (feature `dynamic`) |
+//! | [`container`] | the file layout of a trace: headers, extents, chunks, codecs, index, salvage |
+//! | [`format`](mod@format) | the tables that a DTD compiles to |
+//! | [`reader`] | sequential reading of records, metadata and groups |
+//! | [`columns`] | records as columns, with one vector per leaf |
+//! | [`typed`] | the building blocks of generated code |
+//! | `parallel` | reading groups on several threads (feature `parallel`) |
+//! | `dynamic` | reading and writing any trace by a DTD parsed at run time, and JSON lines (feature `dynamic`) |
 //!
-//! The features `zstd`, `lz4` and `zlib`, on by default, are the codecs of chunks. Without `zstd` no C compiler is needed; a
-//! trace that needs a codec that is not built in is an error which says so; `zstd-decode` reads zstd in Rust, and
-//! does not write it. The feature `files`, on by default, maps files, and
-//! holds in temporary files what has to wait; without, both are in memory, and the crate is for `wasm32-unknown-unknown`, too.
+//! The default features `zstd`, `lz4` and `zlib` enable the chunk codecs. Without `zstd`, no C compiler is needed.
+//! Opening a trace whose codec is not built in returns an error that names the codec. `zstd-decode` decodes zstd in
+//! pure Rust but cannot encode it. The default feature `files` maps input files and buffers pending data in temporary
+//! files. Without it, both are kept in memory, and the crate also builds for `wasm32-unknown-unknown`.
 //!
-//! With the feature `dynamic` a trace needs no generated code:
+//! With the feature `dynamic`, reading or writing a trace needs no generated code:
 //!
 #![cfg_attr(feature = "dynamic", doc = "```")]
 #![cfg_attr(not(feature = "dynamic"), doc = "```ignore")]
@@ -51,11 +51,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The second span's length does not fit its byte: the writer widened the field in the trace, and the reader followed.
+//! The second span's length does not fit in one byte, so the writer widened the field inside the trace, and the reader
+//! followed the change.
 //!
-//! No input panics: what is wrong with a trace comes as an [`Error`] with its place, and nothing after it.
+//! No input causes a panic. A malformed trace is reported as an [`Error`] with its position, and nothing is returned
+//! after the error.
 
-/// Generated code names this crate as its users do.
+/// Lets generated code refer to this crate by the same name that users do.
 #[cfg(test)]
 extern crate self as metatf;
 
@@ -81,7 +83,7 @@ mod state;
 mod streams;
 pub mod typed;
 mod writer;
-/// How the bytes of a trace lie in a file: headers, extents, chunks, codecs, index, salvage.
+/// The file layout of a trace: headers, extents, chunks, codecs, index, salvage.
 pub use metatf_container as container;
 pub use metatf_container::{Error, ErrorKind, MetadataRule, Place, Result, SizeRule};
 

@@ -1,11 +1,12 @@
-//! The groups of a trace, read by several threads (feature `parallel`): `par_groups` of generated modules' traces
-//! ([`crate::typed::Trace`]) and of the universal reader's.
+//! Reading the groups of a trace on several threads (feature `parallel`), with the `par_groups` method of generated
+//! traces ([`crate::typed::Trace`]) and of the dynamic reader.
 //!
-//! A group can be read without any other except for shared tables (spec 5.2), which each reader of a group is given. Threads
-//! take groups in their order. What they make of them is taken by the caller's thread, in the order of the groups (then
-//! those behind wait, at most one more than there are threads) or as it comes. Where a trace cannot be cut (version 0, a
-//! pipe, one group, salvage, a reader that has begun, a file whose chunks are wrong), the caller's thread reads all of it
-//! as one group: the same values come in the same order, and the same error.
+//! A group can be read independently of all other groups except for shared tables (spec 5.2), which every group reader
+//! receives. Threads read groups in order. The caller's thread receives the results either in group order or as they
+//! arrive; in group order, later groups wait, and with N threads at most N + 1 groups are open. If a trace cannot be
+//! split, the caller's thread reads all of it as one group, with the same values in the same order and the same error.
+//! This applies to version 0, pipes, traces with a single group, salvaging, readers that have already started, and
+//! files with invalid chunks.
 
 mod worker_pool;
 
@@ -15,12 +16,12 @@ use std::marker::PhantomData;
 use std::ops::Range;
 use worker_pool::{WorkerPool, pool, taking};
 
-/// A trace whose groups can be read each by itself: a generated module's, and the universal reader's.
+/// A trace whose groups can be read independently, with generated code or with the dynamic reader.
 pub trait Grouped<'t> {
-    /// The same of one group.
+    /// The reader type for a single group.
     type Group<'g>;
 
-    /// What a group's reader needs beside its records.
+    /// The data a group reader needs besides its records.
     #[doc(hidden)]
     type Shared: Sync;
 
@@ -47,12 +48,13 @@ pub struct ParGroups<'p, 't, T> {
     of: PhantomData<&'t ()>,
 }
 
-/// Where the work on a group puts what it makes.
+/// The destination for values that are produced from a group.
 pub struct Out<'o, V>(&'o mut dyn FnMut(V) -> bool);
 
 impl<V> Out<'_, V> {
-    /// Hands a value on. False: nobody wants more, and the work can end; what it returns does not count.
-    #[must_use = "where nobody wants more, the work can end"]
+    /// Sends a value. Returns false if no more values are needed; `work` can then return early, and its result is
+    /// ignored.
+    #[must_use = "if no more values are needed, the work can end"]
     pub fn send(&mut self, value: V) -> bool {
         (self.0)(value)
     }
@@ -64,7 +66,7 @@ impl<V> std::fmt::Debug for Out<'_, V> {
     }
 }
 
-/// Values that a group may hold back until it is its turn, unless [`ParGroups::ahead`] says otherwise.
+/// Default for [`ParGroups::ahead`], the number of values that a group may buffer until its turn.
 const AHEAD: usize = 16;
 
 impl<'p, 't, T: Grouped<'t>> ParGroups<'p, 't, T> {
@@ -72,34 +74,36 @@ impl<'p, 't, T: Grouped<'t>> ParGroups<'p, 't, T> {
         Self { trace, threads: 0, ahead: AHEAD, bytes: 0..u64::MAX, of: PhantomData }
     }
 
-    /// Sets how many threads work; 0, which is the default: as many as there are cores. With 1 the caller's thread does all.
+    /// Sets the number of threads. The default, 0, uses one thread per core. With 1, the caller's thread does all the
+    /// work.
     #[must_use]
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = threads;
         self
     }
 
-    /// With [`streamed`](Self::streamed): a group whose turn has not come holds this many values back, at least one, and then
-    /// its thread waits. The default is 16.
+    /// Sets, for [`streamed`](Self::streamed), the number of values that a group may buffer until its turn before its
+    /// thread blocks. The minimum is 1 and the default is 16.
     #[must_use]
     pub fn ahead(mut self, values: usize) -> Self {
         self.ahead = values.max(1);
         self
     }
 
-    /// Reads the groups alone that begin in these bytes of the file, and the tables before them. However a file is cut into ranges, each
-    /// group is in one. A trace that cannot be cut is that of the range with its first byte.
+    /// Reads only the groups that begin in this byte range of the file, and the tables before them. If a file is
+    /// divided into ranges, each group belongs to exactly one of them. A trace that cannot be split belongs to the
+    /// range that contains its first byte.
     #[must_use]
     pub fn that_begin_in(mut self, bytes: Range<u64>) -> Self {
         self.bytes = bytes;
         self
     }
 
-    /// Each group by `work`; what it makes of them goes to `take` in the order of the groups.
+    /// Runs `work` for every group and passes its results to `take` in group order.
     ///
     /// # Errors
-    /// The first in the order of the groups: what is wrong with the trace, what `work` or `take` returns. What the groups
-    /// before it have made was taken.
+    /// Returns the first error in group order: an error in the trace, or one returned by `work` or `take`. The results
+    /// of the preceding groups have been taken.
     pub fn ordered<V: Send, E: From<Error> + Send>(
         self,
         work: impl Fn(&mut T::Group<'_>) -> Result<V, E> + Sync,
@@ -108,10 +112,10 @@ impl<'p, 't, T: Grouped<'t>> ParGroups<'p, 't, T> {
         self.run(handing_on::<T, _, _>(work), take, |workers, take| workers.ordered(take))
     }
 
-    /// As [`ordered`](Self::ordered), but values are taken as they come.
+    /// Runs `work` for every group like [`ordered`](Self::ordered), but takes results as they arrive.
     ///
     /// # Errors
-    /// As [`ordered`](Self::ordered); groups behind the one that is wrong may have been taken.
+    /// As for [`ordered`](Self::ordered). The results of groups after the failing one may have been taken.
     pub fn unordered<V: Send, E: From<Error> + Send>(
         self,
         work: impl Fn(&mut T::Group<'_>) -> Result<V, E> + Sync,
@@ -120,11 +124,12 @@ impl<'p, 't, T: Grouped<'t>> ParGroups<'p, 't, T> {
         self.run(handing_on::<T, _, _>(work), take, |workers, take| workers.unordered(take))
     }
 
-    /// Each group by `work`, which may hand on any number of values; they go to `take` in the order of the groups, and in a
-    /// group in the order in which they were handed on. For what is too large to be held until a group is done.
+    /// Runs `work` for every group; it can send any number of values. They are passed to `take` in group order and,
+    /// within a group, in the order in which they were sent. Use this if the values are too large to be kept until a
+    /// group is done.
     ///
     /// # Errors
-    /// As [`ordered`](Self::ordered).
+    /// As for [`ordered`](Self::ordered).
     pub fn streamed<V: Send, E: From<Error> + Send>(
         self,
         work: impl Fn(&mut T::Group<'_>, &mut Out<'_, V>) -> Result<(), E> + Sync,
@@ -148,7 +153,7 @@ impl<'p, 't, T: Grouped<'t>> ParGroups<'p, 't, T> {
         let Some(groups) = T::reader_of(whole).groups(&self.bytes) else {
             return if self.bytes.contains(&0) { taking(&mut take, |out| work(whole, out)) } else { Ok(()) };
         };
-        // At most as many threads as groups.
+        // Never use more threads than groups.
         let threads = if self.threads == 0 { cores() } else { self.threads }.min(groups.wanted().len());
         let pool = (threads > 1).then(|| pool(threads)).flatten();
         let workers = WorkerPool {
@@ -170,7 +175,7 @@ impl<'p, 't, T: Grouped<'t>> ParGroups<'p, 't, T> {
     }
 }
 
-/// Work on a group whose value is handed on.
+/// Wraps work whose result is sent as a value.
 fn handing_on<'t, T: Grouped<'t>, V, E>(
     work: impl Fn(&mut T::Group<'_>) -> Result<V, E> + Sync,
 ) -> impl Fn(&mut T::Group<'_>, &mut Out<'_, V>) -> Result<(), E> + Sync {
@@ -181,7 +186,7 @@ fn handing_on<'t, T: Grouped<'t>, V, E>(
     }
 }
 
-/// The number of cores.
+/// Returns the number of cores.
 fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }

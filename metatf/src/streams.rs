@@ -1,4 +1,4 @@
-//! Stream sections as other sections see them: pieces of content, and the cursors that stride through them (spec 4).
+//! Stream sections as seen by other sections: pieces of content, and the cursors that stride through them (spec 4).
 
 use crate::format::{Format, streams};
 use metatf_container::{Content, Error, ErrorKind, Order, Origin, Part, Place, Result};
@@ -13,16 +13,16 @@ pub(crate) struct Piece {
     pub(crate) origin: Origin,
     /// Offset of the content: logical (version 1) or in the file (version 0).
     pub(crate) base: u64,
-    /// Offset in the section's content, whatever the version: what sectionOffset counts.
+    /// Offset in the section's content, in any version, as used by sectionOffset.
     pub(crate) logical: u64,
     pub(crate) reset: bool,
-    /// The first piece of its group: elements start from the DTD's state.
+    /// Whether this is the first piece of its group, in which elements start from the DTD's state.
     pub(crate) first: bool,
-    /// Stored width of the single leaf; 0: the DTD's.
+    /// Stored width of the single leaf, or 0 for the DTD's width.
     pub(crate) width: u8,
-    /// Elements the chunk declares.
+    /// Number of elements declared by the chunk.
     pub(crate) records: Option<u32>,
-    /// Salvage: elements are lost behind it. No cursor goes on to the next piece.
+    /// Whether, when salvaging, elements after this piece are lost. No cursor advances to the next piece.
     pub(crate) cut: bool,
 }
 
@@ -42,7 +42,7 @@ impl Piece {
     }
 }
 
-/// One stream section.
+/// A stream section.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stream {
     pub(crate) pieces: Vec<Piece>,
@@ -51,32 +51,33 @@ pub(crate) struct Stream {
     pub(crate) length: u64,
 }
 
-/// All stream sections of the group in use, by index in `format.sections`, and the cursors into them.
+/// All stream sections of the current group, by index in `format.sections`, and the cursors into them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Streams {
     pub(crate) streams: Vec<Stream>,
-    /// By [`slot`], as far as they were used in this group.
+    /// Cursors by [`slot`], up to the last one used in this group.
     cursors: Vec<Cursor>,
-    /// By number of a section, up to the last stream section: its cursor in the slots of reader 0, from 1 on; 0: it is none.
+    /// For each section number up to the last stream section, its cursor's position in the slots of reader 0, counting
+    /// from 1, or 0 if it is not a stream section.
     ordinals: Vec<u8>,
-    /// How many slots each reader has.
+    /// Number of slots per reader.
     count: usize,
-    /// How often a cursor had no element at hand.
+    /// Number of times that a cursor had no decoded element available.
     refills: u64,
 }
 
-/// A cursor belongs to a pair (section of the record, target section).
+/// A cursor, which belongs to a pair of a record's section and a target section.
 #[derive(Clone, Debug, Default)]
 struct Cursor {
-    /// Elements that were decoded in one go, and the one that comes next.
+    /// Elements decoded in one batch, and the index of the next one.
     ready: Vec<u64>,
     at: usize,
-    /// Elements behind those that are gone over before the next is taken.
+    /// Number of elements to skip after the decoded ones before the next one is consumed.
     skip: u64,
     walk: Option<Box<StreamWalk>>,
 }
 
-/// Decodes the numbers of a stream one after the other.
+/// Decodes the numbers of a stream in sequence.
 #[derive(Clone, Debug)]
 struct StreamWalk {
     /// Index of the stream section.
@@ -89,7 +90,7 @@ struct StreamWalk {
     next: u64,
 }
 
-/// Elements that are decoded in one go: at first, and at most.
+/// Number of elements decoded in one batch: initial and maximum.
 const FEW: usize = 16;
 const MANY: usize = 512;
 
@@ -107,7 +108,7 @@ impl Streams {
         Self { streams: streams_here, ordinals, count: streams(format).count(), ..Self::default() }
     }
 
-    /// A new group: cursors start over, and what belongs to the old group goes.
+    /// Starts a group: resets all cursors and drops the pieces of the old group.
     pub(crate) fn start_group(&mut self) {
         self.restart();
         for stream in &mut self.streams {
@@ -117,7 +118,7 @@ impl Streams {
         }
     }
 
-    /// Cursors start over, the pieces stay (version 0).
+    /// Resets all cursors but keeps the pieces (version 0).
     pub(crate) fn restart(&mut self) {
         for cursor in &mut self.cursors {
             cursor.ready.clear();
@@ -125,12 +126,14 @@ impl Streams {
         }
     }
 
-    /// Changes whenever an element is taken, or asked for: tells salvage whether a part strides at all.
+    /// Returns a number that changes whenever an element is consumed or requested. Salvage uses it to detect whether a
+    /// part strides.
     pub(crate) fn taken(&self) -> u64 {
         self.cursors.iter().fold(self.refills, |taken, cursor| taken.wrapping_add(cursor.index()))
     }
 
-    /// The element at the cursor in a slot, which moves on by one, where it was decoded already.
+    /// Returns the element at the cursor in a slot and advances the cursor by one, if the element has already been
+    /// decoded.
     #[inline(always)]
     pub(crate) fn ready(&mut self, slot: u64) -> Option<u64> {
         let cursor = self.cursors.get_mut(usize::try_from(slot).ok()?)?;
@@ -139,8 +142,8 @@ impl Streams {
         Some(value)
     }
 
-    /// Takes back that an element of a slot was taken, which was [`ready`](Self::ready) when nothing else was taken from there
-    /// since.
+    /// Returns an element to a slot. It must have been consumed by [`ready`](Self::ready), with nothing else consumed
+    /// from the slot since.
     #[cold]
     pub(crate) fn give_back(&mut self, slot: u64) {
         if let Some(cursor) = usize::try_from(slot).ok().and_then(|slot| self.cursors.get_mut(slot)) {
@@ -148,7 +151,8 @@ impl Streams {
         }
     }
 
-    /// Takes an element of each of these slots. False where one is not [at hand](Self::ready); then none is taken.
+    /// Consumes an element of each of these slots. If one is not [available](Self::ready), returns false and consumes
+    /// no elements.
     pub(crate) fn pass(&mut self, slots: impl Iterator<Item = u64> + Clone) -> bool {
         for (taken, slot) in slots.clone().enumerate() {
             if self.ready(slot).is_none() {
@@ -159,8 +163,8 @@ impl Streams {
         true
     }
 
-    /// The element at the cursor of a reader (see [`slot`]) in the stream section number `target`; the cursor moves by
-    /// `stride`.
+    /// Returns the element at a reader's cursor (see [`slot`]) in stream section number `target`, and advances the
+    /// cursor by `stride`.
     pub(crate) fn next(
         &mut self,
         format: &Format,
@@ -195,13 +199,13 @@ impl Streams {
 }
 
 impl Cursor {
-    /// Index of the element that comes next.
+    /// Returns the index of the next element.
     fn index(&self) -> u64 {
         let decoded = self.walk.as_ref().map_or(0, |walk| walk.next);
         decoded.wrapping_sub((self.ready.len() - self.at) as u64).saturating_add(self.skip)
     }
 
-    /// Decodes elements when none is left that was, up to the one that comes next at least. False where there is none.
+    /// Decodes elements when no decoded ones are left, including at least the next one. Returns false if there is none.
     fn fill(
         &mut self,
         format: &Format,
@@ -233,7 +237,7 @@ impl StreamWalk {
         Self { stream, state: State::new(format, stream), piece: 0, entered: false, position: 0, next: 0 }
     }
 
-    /// Decodes the elements that come next: at least one and at most `most`; false at the end of the stream.
+    /// Decodes the next elements, at least one and at most `most`. Returns false at the end of the stream.
     fn decode(
         &mut self,
         format: &Format,
@@ -278,7 +282,7 @@ impl StreamWalk {
     }
 }
 
-/// The first `count` numbers in the data, by a plan that stores bytes. All of them are there.
+/// Decodes the first `count` numbers in the data by a plan that stores bytes. The data must contain all of them.
 fn numbers(data: &[u8], plan: &Plan, order: Order, count: usize, cells: &mut [u64], numbers: &mut Vec<u64>) {
     let width = plan.width.bytes();
     let raw = |i: usize| match (eight(data, i * width), order) {
@@ -301,7 +305,7 @@ fn numbers(data: &[u8], plan: &Plan, order: Order, count: usize, cells: &mut [u6
     }
 }
 
-/// Takes over what a piece of a stream section says of the state.
+/// Applies the state settings of a stream section piece.
 pub(crate) fn enter(state: &mut State, format: &Format, piece: &Piece) {
     if piece.reset {
         state.reset(format);
@@ -314,12 +318,12 @@ pub(crate) fn enter(state: &mut State, format: &Format, piece: &Piece) {
     }
 }
 
-/// Gives the bytes behind a [`Content`].
+/// Provides the bytes of a [`Content`].
 pub(crate) trait Bytes {
     fn bytes<'c>(&'c self, content: &'c Content) -> &'c [u8];
 }
 
-/// No stream sections: there is nothing to be read.
+/// A source for formats without stream sections, where nothing is read.
 pub(crate) struct NoBytes;
 
 impl Bytes for NoBytes {
@@ -328,7 +332,7 @@ impl Bytes for NoBytes {
     }
 }
 
-/// How a position in a content is named in an error (spec 7).
+/// Returns the location of a position in a content for errors (spec 7).
 pub(crate) fn place(origin: Origin, position: usize) -> Place {
     match origin {
         Origin::Stored(offset) => Place { offset: offset + position as u64, ..Place::default() },

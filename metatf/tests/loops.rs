@@ -1,6 +1,6 @@
-//! Records by every way to read and to write them. The traces are short, and content is stored as it is, so that Miri gets through
-//! them: they pass all `unsafe` of the runtime but that of mapped files.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that goes wrong has to panic")]
+//! Tests every way to read and to write records. The traces are short and their content is uncompressed, so that Miri
+//! can run the tests. They cover all `unsafe` code in the runtime except for mapped files.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failing test must panic")]
 
 use loops::{Call, Calls, End, Guess, Guesses, Mark, Marks, Protocol, Record, Tick, Ticks, Trace, Writer};
 use metatf::container::{Codec, Filter, Reader, WriteOptions};
@@ -12,7 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 #[metatf_derive::metatf(dtd = "tests/dtds/loops.dtd")]
 mod loops {}
 
-/// Records of all kinds, most of them as the DTD says, some with values for which metadata is needed.
+/// Returns records of all kinds. Most of them fit the DTD, and some have values that require metadata.
 fn records() -> Vec<Record> {
     let call = |n: u64| {
         let address = if n == 4 { 1 << 40 } else { 1000 + n };
@@ -36,7 +36,7 @@ fn records() -> Vec<Record> {
     records
 }
 
-/// Content as it is, in chunks of a few records.
+/// Returns options for uncompressed content in chunks of a few records.
 fn options() -> WriteOptions {
     WriteOptions { codec: Codec::Stored, filter: Filter::None, chunk_size: 150, ..WriteOptions::default() }
 }
@@ -47,7 +47,7 @@ fn writer() -> Writer<Vec<u8>> {
     writer
 }
 
-/// The records one by one, with a comment among them.
+/// Writes the records one by one, with a comment among them.
 fn trace() -> Vec<u8> {
     let mut writer = writer();
     for (n, record) in records().iter().enumerate() {
@@ -70,13 +70,13 @@ fn records_are_written_one_by_one_and_at_once() {
     at_once.write_all(&records).unwrap();
     assert!(at_once.finish().unwrap() == one_by_one);
 
-    // Not in the memory that is the sink.
+    // Not in the sink's own memory.
     let mut apart = Writer::with_options(Cursor::new(Vec::new()), &options()).unwrap();
     apart.set_keep_order(true);
     apart.write_all(&records).unwrap();
     assert_eq!(Trace::from_slice(apart.finish().unwrap().get_ref()).unwrap().records().count(), records.len());
 
-    // Version 0, where it will stand and spooled.
+    // Version 0, in place and spooled.
     let version_0 = WriteOptions { version: 0, ..options() };
     let mut in_place = Writer::with_options(Vec::new(), &version_0).unwrap();
     in_place.write_all(&records).unwrap();
@@ -115,7 +115,7 @@ fn records_are_read_in_loops_that_are_left() {
     let mut trace = Trace::from_slice(&bytes).unwrap();
     let (mut seen, mut most) = (Vec::new(), 1);
     loop {
-        // A loop has no error of its own: this one has had enough.
+        // The loop itself has no error: the closure stops it.
         let left = trace.try_for_each(|record| {
             seen.push(record.to_owned());
             if seen.len() % most == 0 {

@@ -31,7 +31,7 @@ fn write(path: &Path) -> metatf::Result<()> {
 // endregion
 
 // region: read
-/// The names of the jobs in a trace.
+/// Returns the names of the jobs in a trace.
 fn read(path: &Path) -> Result<Vec<String>, Box<dyn Error>> {
     let mut trace = Trace::open(path)?;
     let mut names = Vec::new();

@@ -1,4 +1,4 @@
--- Which classes of hosts grow: how many bytes more are live at most in the second half of the events than in the first?
+-- Which classes of hosts grow? By how many bytes does the peak of the second half of the events exceed that of the first half?
 select
     class,
     count(*) as hosts,

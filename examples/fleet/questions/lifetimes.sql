@@ -1,4 +1,4 @@
--- How long do objects live on each class of hosts? Half of them live less than p50_ns, and so on: bounds are powers of two.
+-- How long do objects live on each class of hosts? Half of them live less than p50_ns, and so on; the bounds are powers of two.
 select
     class,
     max(of_class) as objects,

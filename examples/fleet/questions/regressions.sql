@@ -1,4 +1,4 @@
--- Which build has a function that allocates a fifth more than in another build of the same class? Bytes for 1,000 objects of the hosts.
+-- Which build has a function that allocates over 20% more than in another build of the same class? Bytes per 1,000 objects of the hosts.
 with builds as (
     select class, build_id, count(*) as hosts, sum(allocations) as objects, sum(allocated_bytes) as bytes
     from traces

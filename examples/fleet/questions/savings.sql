@@ -1,4 +1,4 @@
--- Whose memory would another allocator save most of? Pages at most, the sum over the hosts of a class.
+-- Which classes would save the most memory with a different allocator? Peak size of pages, summed over the hosts of a class.
 select
     class,
     allocator,

@@ -1,4 +1,4 @@
--- Which stacks allocate most bytes, over all hosts?
+-- Which stacks allocate the most bytes across all hosts?
 select
     stack_hash,
     max(own_function) as own_function,

@@ -1,5 +1,5 @@
-//! The trace that such a program writes is one as any other.
-#![allow(clippy::unwrap_used, reason = "a test that goes wrong has to panic")]
+//! Checks that the trace written by such a program is an ordinary trace.
+#![allow(clippy::unwrap_used, reason = "a failing test must panic")]
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -12,7 +12,7 @@ fn clock() -> u64 {
     NOW.fetch_add(1 << 33, Ordering::Relaxed)
 }
 
-/// The records of a trace: name, and numbers.
+/// Returns the records of a trace by name and numbers.
 fn records(bytes: &[u8]) -> Vec<(String, Vec<u64>)> {
     let mut trace = Trace::embedded(Reader::from_slice(bytes).unwrap()).unwrap();
     let schema = trace.schema().clone();
@@ -44,7 +44,7 @@ fn the_trace_has_all_events() {
     assert!(records[501].0 == "grow" && records[501].1.ends_with(&[3, 0.75_f64.to_bits()]), "{:?}", records[501]);
 }
 
-/// Chunks that could not be written count as dropped, and the trace says how many events they had.
+/// Checks that chunks that could not be written count as dropped, and that the trace contains their number of events.
 #[test]
 fn what_could_not_be_written_is_counted() {
     let (mut bytes, mut writes) = (Vec::new(), 0);
@@ -68,7 +68,7 @@ fn a_buffer_that_is_too_small_is_refused() {
     assert!(pools::Emitter::begin(&mut buffer[1..], clock, |_| true).is_none());
     assert!(pools::Emitter::begin(&mut buffer, clock, |_| false).is_none());
     let mut emitter = pools::Emitter::begin(&mut buffer, clock, |_| true).unwrap();
-    // What is off is not put, and the longest text fits.
+    // A disabled event is not stored, and the longest string fits.
     pools::create(&mut emitter, 1, 2, "off");
     assert!(emitter.flush() && emitter.dropped() == 0);
     emitter.control = u64::MAX;

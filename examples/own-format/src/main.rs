@@ -1,4 +1,4 @@
-//! A format of one's own, with a table of strings and a column that is stored apart.
+//! A custom format with a string table and a separately stored column.
 
 // region: uses
 mod requests {
@@ -35,7 +35,7 @@ fn write() -> Result<Vec<u8>> {
         class: Class::Bits32,
         order: Order::Big,
         codec: Codec::Lz4,
-        // The column of durations, section 3, is worth more effort.
+        // The column of durations, section 3, is worth more compression effort.
         section_options: BTreeMap::from([(3, (Codec::Zstd(19), Filter::Auto))]),
         ..WriteOptions::default()
     };
@@ -49,27 +49,27 @@ fn write() -> Result<Vec<u8>> {
     // region: write
     for (n, path) in ["/index.html", "/style.css", "/index.html"].into_iter().enumerate() {
         let n = n as u64;
-        // The same path twice is one entry of the table, and one offset.
+        // A repeated path is a single table entry with a single offset.
         let path = trace.paths().intern(path.as_bytes())?;
-        // `took` goes to the section `durations`: the writer sees to it.
+        // The writer stores `took` in the section `durations`.
         trace.request(&Request { time: 2000 + 10 * n, path, status: 200, took: 180 - n })?;
     }
     // endregion
     // region: set
-    // All is well from here on: a status takes no bytes.
+    // From here on, the status is normally 200, which takes no bytes.
     trace.set("log", "request", "status", Change::Interpretation(Interpretation::Default(200)))?;
     // endregion
     Ok(trace.finish()?.into_inner())
 }
 
-/// A program that has little to say, but must not lose it.
+/// Writes a trace from a program that logs rarely but must not lose any records.
 fn write_rarely() -> Result<()> {
     let path = std::env::temp_dir().join(format!("own-format-{}.mtf", std::process::id()));
     // region: flush
     let options = WriteOptions::default().flush_every(Duration::from_secs(10));
     let mut trace = Writer::with_options(BufWriter::new(File::create(&path)?), &options)?;
     trace.message(&Message { time: 100, level: 1, vfield: b"ready".as_slice() })?;
-    // Nothing happens for a while.
+    // The program may now be idle for a while.
     trace.flush()?;
     // endregion
     assert_eq!(Trace::open(&path)?.records().filter(|record| record.is_ok()).count(), 1);
@@ -112,7 +112,7 @@ fn read_events(bytes: &[u8]) -> Result<()> {
                 comments += 1;
                 assert_eq!((section, text), (1, b"section 1 begins".as_slice()));
             }
-            // Metadata records that were applied, groups that begin, and so on.
+            // Applied metadata records, the start of groups, and so on.
             _ => {}
         }
     }
@@ -124,7 +124,7 @@ fn read_events(bytes: &[u8]) -> Result<()> {
 
 fn salvage(bytes: &[u8]) -> Result<()> {
     // region: salvage
-    // Without its last bytes, the index and the footer, the trace still reads.
+    // The trace can be read even without its last bytes, the index and the footer.
     let torn = &bytes[..bytes.len() - 20];
     let mut trace = Trace::with_options(TraceOptions::new().salvage(true).from_slice(torn)?);
     assert_eq!(trace.records().count(), 4);

@@ -1,5 +1,5 @@
-//! A program with an allocator of its own, which `hatf record` cannot see from outside: `Recording` has it recorded, also where the
-//! program is statically linked.
+//! A program with its own allocator, which `hatf record` cannot see from outside. Wrapping the allocator in `Recording`
+//! makes it visible, even if the program is statically linked.
 //!
 //! ```sh
 //! cargo build -p example-recorded-allocator
@@ -16,25 +16,26 @@ use hatf_record::Recording;
 static ALLOCATOR: Recording<Bump> = Recording::new(Bump);
 // endregion
 
-/// An allocator that gives small blocks out of one piece of memory and never takes them back, and leaves large ones to the system.
+/// An allocator that carves small blocks out of a fixed memory area and never reuses them. It passes large requests on
+/// to the system.
 struct Bump;
 
-/// Bytes of the piece.
+/// Size of the memory area in bytes.
 const BYTES: usize = 1 << 20;
-/// Blocks of more bytes are the system's.
+/// Blocks larger than this many bytes come from the system.
 const LARGE: usize = 1 << 10;
 
-/// Memory that is aligned for anything.
+/// Memory with an alignment that suits any block.
 #[repr(align(64))]
 struct Memory(std::cell::UnsafeCell<[u8; BYTES]>);
 
-// SAFETY: no two callers are given the same bytes.
+// SAFETY: no two callers receive the same bytes.
 unsafe impl Sync for Memory {}
 
 static MEMORY: Memory = Memory(std::cell::UnsafeCell::new([0; BYTES]));
 static USED: AtomicUsize = AtomicUsize::new(0);
 
-// SAFETY: a block is of bytes that were never given out before, or of the system's.
+// SAFETY: a block consists of bytes that have never been handed out before, or comes from the system.
 unsafe impl GlobalAlloc for Bump {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let bytes = layout.size().next_multiple_of(64);
@@ -44,14 +45,14 @@ unsafe impl GlobalAlloc for Bump {
                 return MEMORY.0.get().cast::<u8>().wrapping_add(at);
             }
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         let ours = MEMORY.0.get() as usize..MEMORY.0.get() as usize + BYTES;
         if !ours.contains(&(block as usize)) {
-            // SAFETY: the system's block, and the caller's promise.
+            // SAFETY: the block comes from the system, and the caller guarantees the rest.
             unsafe { System.dealloc(block, layout) };
         }
     }
@@ -63,7 +64,7 @@ fn main() {
             std::thread::spawn(move || {
                 let mut words: Vec<String> = (0..1000).map(|n| format!("word {n} of {thread}")).collect();
                 words.sort_unstable();
-                // One block of a size that is met nowhere else.
+                // One block of a size that occurs nowhere else.
                 let block = vec![1_u8; 700_000 + thread];
                 words.len() + block.len()
             })

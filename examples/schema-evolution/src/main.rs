@@ -1,4 +1,4 @@
-//! Traces of one version of a DTD, read by code generated from another: names are what counts.
+//! Reads traces of one DTD version with code generated from another, matching fields by name.
 
 mod v1 {
     include!(concat!(env!("OUT_DIR"), "/v1.rs"));
@@ -25,8 +25,8 @@ fn new_reader_old_trace() -> metatf::Result<()> {
     trace.step(&v1::Step { player: 2, x: 5, y: 6 })?;
     let bytes = trace.finish()?.into_inner();
 
-    // The speed that the trace does not have is the DTD's default; the pause, which the reader does not know, is
-    // passed over.
+    // The speed, which the trace does not have, is the DTD's default. The pause, which the reader does not know, is
+    // skipped.
     let mut trace = v2::Trace::from_slice(&bytes)?;
     let records: Vec<v2::Record> = trace.records().collect::<metatf::Result<_>>()?;
     let step = |player, x, y| v2::Record::Game(v2::Game::Step(v2::Step { player, speed: 5, y, x }));
@@ -35,7 +35,7 @@ fn new_reader_old_trace() -> metatf::Result<()> {
 }
 // endregion
 
-/// What the trace has and the reader does not, and the other way.
+/// Shows the fields that only the trace has, and those that only the reader has.
 fn what_is_lost() -> metatf::Result<()> {
     let mut trace = v1::Writer::new(Cursor::new(Vec::new()))?;
     trace.pause(&v1::Pause { player: 1 })?;

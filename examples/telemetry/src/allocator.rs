@@ -1,10 +1,10 @@
-//! A toy allocator: an arena for each thread, and pools of blocks of one size in it.
+//! A toy allocator with an arena per thread, which contains pools of equally sized blocks.
 
 use crate::pools;
 
-/// Bytes of an arena.
+/// Size of an arena in bytes.
 const ARENA: usize = 1 << 20;
-/// Blocks by which a pool grows.
+/// Number of blocks by which a pool grows.
 const GROW: usize = 64;
 
 /// Blocks of one size.
@@ -22,7 +22,7 @@ pub struct Arena {
 }
 
 impl Arena {
-    /// Reserves memory, and makes pools for blocks of these sizes.
+    /// Reserves memory and creates pools for blocks of these sizes.
     pub fn new(sizes: &[(&str, u16)]) -> Self {
         pools::arena!(bytes = ARENA as u32);
         let mut arena = Self { memory: vec![0; ARENA], used: 0, pools: Vec::new() };
@@ -34,11 +34,11 @@ impl Arena {
         arena
     }
 
-    /// Gives out a block of a pool.
+    /// Allocates a block from a pool.
     pub fn alloc(&mut self, pool: u8) -> Option<usize> {
         let pool = self.pools.get_mut(usize::from(pool))?;
         if pool.free.is_empty() {
-            // The share of the arena is computed only where somebody wants to know.
+            // The fill level of the arena is computed only if the event is enabled.
             pools::grow!(pool = pool.number, used = self.used as f64 / ARENA as f64);
             let end = self.used + GROW * pool.size;
             if end > ARENA {
@@ -53,7 +53,7 @@ impl Arena {
         Some(address)
     }
 
-    /// Takes a block back.
+    /// Returns a block to its pool.
     pub fn free(&mut self, pool: u8, address: usize) {
         pools::free!(address = address as u64);
         if let Some(pool) = self.pools.get_mut(usize::from(pool)) {

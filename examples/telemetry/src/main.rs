@@ -1,7 +1,8 @@
-//! Events from a running program: a toy allocator with pools, which several threads use.
+//! Events from a running program: a toy allocator with pools, used by several threads.
 //!
-//! `cargo run -p example-telemetry` shows what it does. `cargo run -p example-telemetry -- run` is the program alone, as the environment
-//! says: `METATF_TELEMETRY_CONTROL="Arena Pool" METATF_TELEMETRY_FILENAME=pools.mtf cargo run -p example-telemetry -- run`.
+//! `cargo run -p example-telemetry` demonstrates telemetry. `cargo run -p example-telemetry -- run` runs only the
+//! program, configured by the environment: `METATF_TELEMETRY_CONTROL="Arena Pool" METATF_TELEMETRY_FILENAME=pools.mtf
+//! cargo run -p example-telemetry -- run`.
 
 mod allocator;
 
@@ -19,7 +20,7 @@ use std::path::Path;
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 // region: run
-/// What the environment asks for.
+/// Runs the program with the settings from the environment.
 fn run() -> Result<()> {
     let telemetry = pools::TELEMETRY.start()?;
     metatf_telemetry::install_panic_hook();
@@ -29,7 +30,7 @@ fn run() -> Result<()> {
 }
 // endregion
 
-/// Four threads, each with an arena of its own.
+/// Runs four threads, each with its own arena.
 fn work() {
     let threads: Vec<_> = (0..4).map(|seed| std::thread::spawn(move || one_thread(seed))).collect();
     for thread in threads {
@@ -42,7 +43,7 @@ fn one_thread(seed: u64) {
     let mut live = Vec::new();
     let mut random = seed + 1;
     for _ in 0..5000 {
-        // Xorshift: anything that goes up and down will do.
+        // Xorshift; any fluctuating sequence will do.
         random ^= random << 13;
         random ^= random >> 7;
         random ^= random << 17;
@@ -60,7 +61,7 @@ fn one_thread(seed: u64) {
     }
 }
 
-/// How many blocks a trace gives out, and takes back.
+/// Counts the blocks that a trace allocates and frees, and the dropped events.
 fn count(path: &Path) -> Result<(u64, u64, u64)> {
     let (mut given, mut back, mut dropped) = (0, 0, 0);
     Trace::open(path)?.for_each(|record| match record {
@@ -72,7 +73,7 @@ fn count(path: &Path) -> Result<(u64, u64, u64)> {
     Ok((given, back, dropped))
 }
 
-/// Shows what telemetry does, and that it is so.
+/// Demonstrates telemetry and checks the results.
 fn show() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("pools.mtf");
@@ -83,18 +84,18 @@ fn show() -> Result<()> {
         ..Settings::default()
     };
     let telemetry = pools::TELEMETRY.start_with(settings)?;
-    // Only the pools are of interest.
+    // Only pool events are enabled here.
     work();
-    // From here on everything is.
+    // From here on, all events are enabled.
     pools::TELEMETRY.set_kinds("all")?;
     work();
-    // The last events of each thread, as they are in memory.
+    // The last events of each thread, which are still in memory.
     let last = folder.path().join("last.mtf");
     println!("{} events are in memory", pools::TELEMETRY.dump(&last)?);
     telemetry.finish()?;
 
     let (given, back, dropped) = count(&path)?;
-    println!("{given} blocks were given out, {back} came back; {dropped} events were dropped");
+    println!("{given} blocks were allocated, {back} were freed; {dropped} events were dropped");
     println!("the trace has {} bytes", std::fs::metadata(&path)?.len());
     assert_eq!(dropped, 0, "threads wait for the drain");
     if cfg!(feature = "without-objects") {

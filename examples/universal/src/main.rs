@@ -1,7 +1,7 @@
-//! Reads any trace: the DTD is the one the trace carries, known only at run time.
+//! Reads any trace. The DTD is the one embedded in the trace, so it is known only at run time.
 //!
 //!     cargo run -p example-universal                  writes a small trace and reads it
-//!     cargo run -p example-universal -- TRACE         says what is in a trace, and prints its first records
+//!     cargo run -p example-universal -- TRACE         describes a trace and prints its first records
 
 // region: uses
 use metatf::container::WriteOptions;
@@ -43,7 +43,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let folder = std::env::temp_dir().join(format!("example-universal-{}", std::process::id()));
     std::fs::create_dir_all(&folder)?;
     let path = folder.join("doors.mtf");
-    let path = path.to_str().ok_or("the folder's name is not UTF-8")?;
+    let path = path.to_str().ok_or("the directory's name is not UTF-8")?;
     write(path)?;
     let counts = count(path)?;
     assert_eq!(counts, BTreeMap::from([("closed".to_owned(), 1), ("opened".to_owned(), 2)]));
@@ -69,7 +69,7 @@ fn write(path: &str) -> Result<(), Box<dyn Error>> {
 }
 
 // region: count
-/// How many records of each name a trace holds.
+/// Counts the records of each name in a trace.
 fn count(path: &str) -> Result<BTreeMap<String, u64>, Box<dyn Error>> {
     let mut trace = Trace::open(path)?;
     let schema = trace.schema().clone();
@@ -82,7 +82,7 @@ fn count(path: &str) -> Result<BTreeMap<String, u64>, Box<dyn Error>> {
 }
 // endregion
 
-/// The first entries of a trace as JSON lines.
+/// Returns the first entries of a trace as JSON lines.
 fn first(path: &str, entries: usize) -> Result<String, Box<dyn Error>> {
     let mut trace = Trace::open(path)?;
     let mut lines = Vec::new();

@@ -283,7 +283,7 @@ fn a_trace_of_another_version() {
         run.exits(0)
             .says("older.mtf: warning: the trace has heap.thread_start.parent, which the reader does not know")
             .says(
-                "older.mtf: warning: the reader has heap.thread_start.creator, which the trace lacks: 0 or nothing\n",
+                "older.mtf: warning: the reader has heap.thread_start.creator, which the trace lacks; the values are 0 or empty\n",
             );
     }
 }
@@ -441,8 +441,8 @@ fn every_reader_tells_what_is_missing() {
         &["replay", &cut, "--with", "system", "--runs", "1"],
     ];
     for run in runs {
-        let done = hatf(*run).exits(1).says("cut.mtf: the header says ");
-        assert_eq!(done.err.matches("the header says").count(), 1, "{run:?}: {}", done.err);
+        let done = hatf(*run).exits(1).says("cut.mtf: the header declares ");
+        assert_eq!(done.err.matches("the header declares").count(), 1, "{run:?}: {}", done.err);
     }
     hatf(["report", &whole]).exits(0);
 }

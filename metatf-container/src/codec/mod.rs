@@ -1,7 +1,8 @@
-//! The codecs of chunks (spec 5.2): one table with an entry for each, from which all else here and in the tools derives.
+//! The chunk codecs (spec 5.2): a single table with an entry for each, from which this module and the tools derive
+//! everything else.
 //!
-//! To add a codec: a file beside this one with its engine, a variant of [`Codec`] and an entry of [`CODECS`]; and in
-//! `Cargo.toml` a feature of its name, which `metatf` passes on.
+//! To add a codec, add a file with its engine to this directory, a variant of [`Codec`], an entry in [`CODECS`], and a
+//! feature with its name to `Cargo.toml`, which `metatf` forwards.
 
 #[cfg(feature = "lz4")]
 mod lz4;
@@ -16,70 +17,72 @@ use std::str::FromStr;
 
 use crate::{Error, ErrorKind, Result};
 
-/// How chunks are compressed (spec 5.2). A chunk that does not get shorter is stored.
+/// A chunk compression codec (spec 5.2). A chunk that compression does not shorten is stored.
 ///
-/// Its text is its name, with a level if it has one: `stored`, `zstd`, `zstd:19`, `lz4`, `zlib:9`.
+/// The string form is its name with an optional level: `stored`, `zstd`, `zstd:19`, `lz4`, `zlib:9`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Codec {
-    /// 0: as it is.
+    /// Number 0: stored without compression.
     Stored,
-    /// 1: zstd, with its level (0 means 3).
+    /// Number 1: zstd with its level (0 means 3).
     Zstd(i32),
-    /// 2: LZ4 block.
+    /// Number 2: an LZ4 block.
     Lz4,
-    /// 3: zlib, with its level (0 to 9).
+    /// Number 3: zlib with its level (0 to 9).
     Zlib(u32),
 }
 
-/// The number of what is stored as it is.
+/// The number of the codec for stored content.
 pub(crate) const STORED: u8 = 0;
 
-/// A codec, as far as all but the codec itself need to know it.
+/// The properties of a codec for all code outside its own module.
 pub(crate) struct CodecEntry {
-    /// Its name; in lower case that of its feature.
+    /// Its name, which is its feature's name when lowercased.
     name: &'static str,
     feature: &'static str,
-    /// The greatest level and the one taken where none is given; 0: it has no levels.
+    /// The highest level and the default level; 0 if it has no levels.
     levels: (i32, i32),
     with_level: fn(i32) -> Codec,
-    /// Codecs that find more in content have a greater one: what filter suits them suits others.
+    /// The compression strength. The filter that suits a stronger codec suits weaker codecs, too.
     pub(crate) strength: u8,
-    /// The most bytes that a payload of this many can hold: nothing is allocated for a length it cannot reach.
+    /// Returns the maximum content length for a payload length. No memory is allocated for a declared length that
+    /// exceeds it.
     pub(crate) most: fn(u64) -> u64,
-    /// Payloads are parsed by a library in C, which must not see them change.
+    /// Whether a C library parses the payloads, which must not change during parsing.
     pub(crate) foreign: bool,
-    /// `None` where it is not built in, or nothing is to be done.
+    /// The engine, or `None` if the codec is not built in or does nothing.
     pub(crate) engine: Option<Engine>,
 }
 
-/// Makes what compresses and decompresses chunks one after the other.
+/// Creates compressors and decompressors for a sequence of chunks.
 pub(crate) struct Engine {
-    /// `None` where it decompresses only.
+    /// Creates a compressor, or `None` if the codec can only decompress.
     pub(crate) compress: Option<fn() -> Box<dyn Compress>>,
     pub(crate) decompress: fn() -> Result<Box<dyn Decompress>, Failure>,
 }
 
 /// Compresses chunks.
 pub(crate) trait Compress: Send {
-    /// Compresses into `out`, which is empty; false where it gives up because the result would not be shorter.
+    /// Compresses into `out`, which must be empty. Returns false if it gives up because the result would not be
+    /// shorter.
     fn compress(&mut self, level: i32, raw: &[u8], out: &mut Vec<u8>) -> Result<bool>;
 }
 
 /// Decompresses chunks.
 pub(crate) trait Decompress: Send {
-    /// Fills `out` exactly.
+    /// Decompresses into `out`, filling it exactly.
     fn decompress(&mut self, payload: &[u8], out: &mut [u8]) -> Result<(), Failure>;
 }
 
-/// Why a payload is not decompressed.
+/// The reason why a payload cannot be decompressed.
 pub(crate) enum Failure {
-    /// It holds more or fewer bytes than asked for.
+    /// The payload contains more or fewer bytes than requested.
     Length,
-    /// It is not a payload of this codec.
+    /// The payload is invalid for this codec.
     Payload(&'static str),
 }
 
-/// All codecs, by their numbers. The first that is built in and compresses is the default.
+/// All codecs, indexed by their numbers. The default is the first built-in codec that can compress.
 static CODECS: [CodecEntry; 4] = [
     CodecEntry {
         name: "stored",
@@ -97,7 +100,7 @@ static CODECS: [CodecEntry; 4] = [
         levels: (22, 3),
         with_level: Codec::Zstd,
         strength: 3,
-        most: |payload| (payload / 4 + 1) * (128 << 10), // A block of at most 128 KiB takes 4 bytes at least.
+        most: |payload| (payload / 4 + 1) * (128 << 10), // A block of up to 128 KiB takes at least 4 bytes.
         foreign: true,
         #[cfg(feature = "zstd")]
         engine: Some(zstd::ENGINE),
@@ -125,7 +128,7 @@ static CODECS: [CodecEntry; 4] = [
         levels: (9, 6),
         with_level: |level| Codec::Zlib(level.unsigned_abs()),
         strength: 2,
-        most: |payload| payload * 1040 + 64, // Deflate's least: 258 bytes in 2 bits.
+        most: |payload| payload * 1040 + 64, // The best case of Deflate: 258 bytes in 2 bits.
         foreign: false,
         #[cfg(feature = "zlib")]
         engine: Some(zlib::ENGINE),
@@ -134,22 +137,22 @@ static CODECS: [CodecEntry; 4] = [
     },
 ];
 
-/// The codecs there are.
+/// Number of codecs.
 pub(crate) const COUNT: usize = CODECS.len();
 
-/// The codec with this number.
+/// Returns the codec with this number.
 pub(crate) fn entry(number: u8) -> Option<&'static CodecEntry> {
     CODECS.get(usize::from(number))
 }
 
 impl CodecEntry {
-    /// Whether chunks can be written with it.
+    /// Returns whether chunks can be written with the codec.
     fn compresses(&self) -> bool {
         self.engine.as_ref().is_some_and(|engine| engine.compress.is_some())
     }
 }
 
-/// The codec with this number, if what decompresses it is built in.
+/// Returns the codec with this number if its decompressor is built in.
 pub(crate) fn built_in(number: u8) -> Result<&'static CodecEntry, ErrorKind> {
     let entry = entry(number).ok_or(ErrorKind::Codec(number))?;
     let is_built_in = number == STORED || entry.engine.is_some();
@@ -157,7 +160,7 @@ pub(crate) fn built_in(number: u8) -> Result<&'static CodecEntry, ErrorKind> {
 }
 
 impl Codec {
-    /// Its number in a chunk header.
+    /// Returns its number in a chunk header.
     #[must_use]
     pub fn number(self) -> u8 {
         match self {
@@ -168,7 +171,7 @@ impl Codec {
         }
     }
 
-    /// Its level; 0 where it has none.
+    /// Returns its level, or 0 if it has no levels.
     pub(crate) fn level(self) -> i32 {
         match self {
             Self::Stored | Self::Lz4 => 0,
@@ -177,20 +180,20 @@ impl Codec {
         }
     }
 
-    /// The name of the codec with this number in a chunk header.
+    /// Returns the name of the codec with this number in a chunk header.
     #[must_use]
     pub fn name_of(number: u8) -> Option<&'static str> {
         entry(number).map(|entry| entry.name)
     }
 
-    /// Whether this program was built with it, so that chunks can be written. Some builds read zstd without writing it (feature
-    /// `zstd-decode`).
+    /// Returns whether this program was built with support for writing chunks with the codec. Some builds can read zstd
+    /// without being able to write it (feature `zstd-decode`).
     #[must_use]
     pub fn is_built_in(self) -> bool {
         self.check().is_ok()
     }
 
-    /// Refuses a codec that chunks cannot be written with, as it was not built in.
+    /// Returns an error if chunks cannot be written with the codec, because its compressor is not built in.
     pub(crate) fn check(self) -> Result<()> {
         let entry = built_in(self.number()).map_err(|kind| Error::at(0, kind))?;
         let writes = self.number() == STORED || entry.compresses();
@@ -203,7 +206,8 @@ impl Codec {
 }
 
 impl Default for Codec {
-    /// zstd at level 3 where it is built in, else another codec that is, else none. One that is only read is not taken.
+    /// Returns zstd at level 3 if its compressor is built in, otherwise another codec with a built-in compressor, or
+    /// `Stored` if there is none.
     fn default() -> Self {
         let built_in = CODECS.iter().find(|entry| entry.compresses());
         built_in.map_or(Self::Stored, |entry| (entry.with_level)(entry.levels.1))
@@ -227,12 +231,12 @@ impl FromStr for Codec {
         match level.map(str::parse) {
             None => Ok((entry.with_level)(default)),
             Some(Ok(level)) if (0..=most).contains(&level) => Ok((entry.with_level)(level)),
-            Some(_) => Err(format!("the level is 0 to {most}")),
+            Some(_) => Err(format!("the level must be from 0 to {most}")),
         }
     }
 }
 
-/// The texts of all codecs.
+/// Returns the string forms of all codecs.
 fn names() -> String {
     let mut names = Vec::new();
     for entry in &CODECS {
@@ -265,8 +269,8 @@ mod tests {
         assert_eq!("zstd".parse(), Ok(Codec::Zstd(3)));
         assert_eq!("zstd:19".parse(), Ok(Codec::Zstd(19)));
         assert_eq!("zlib:0".parse(), Ok(Codec::Zlib(0)));
-        assert_eq!("zlib:10".parse::<Codec>(), Err("the level is 0 to 9".to_owned()));
-        assert_eq!("zstd:x".parse::<Codec>(), Err("the level is 0 to 22".to_owned()));
+        assert_eq!("zlib:10".parse::<Codec>(), Err("the level must be from 0 to 9".to_owned()));
+        assert_eq!("zstd:x".parse::<Codec>(), Err("the level must be from 0 to 22".to_owned()));
         for wrong in ["lz4:1", "stored:0", "brotli", ""] {
             let all = "one of stored, zstd:LEVEL, zstd, lz4, zlib:LEVEL, zlib";
             assert_eq!(wrong.parse::<Codec>(), Err(all.to_owned()));

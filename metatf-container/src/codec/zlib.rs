@@ -9,7 +9,7 @@ pub(super) const ENGINE: Engine = Engine {
     decompress: || Ok(Box::new(flate2::Decompress::new(true))),
 };
 
-/// The level, and what compresses at it.
+/// The level and the compressor for this level.
 struct ZlibEncoder(Option<(i32, flate2::Compress)>);
 
 impl Compress for ZlibEncoder {
@@ -17,7 +17,7 @@ impl Compress for ZlibEncoder {
         let made = self.0.take().filter(|(now, _)| *now == level);
         let new = || (level, flate2::Compress::new(Compression::new(level.unsigned_abs().min(9)), true));
         let zlib = &mut self.0.insert(made.unwrap_or_else(new)).1;
-        memory::reserve(out, raw.len()); // More would not be used.
+        memory::reserve(out, raw.len()); // A longer result would be discarded.
         zlib.reset();
         let status = zlib.compress_vec(raw, out, FlushCompress::Finish);
         let status = status.map_err(|_| Error::at(0, ErrorKind::Limit("zlib")))?;
@@ -28,16 +28,17 @@ impl Compress for ZlibEncoder {
 impl Decompress for flate2::Decompress {
     fn decompress(&mut self, payload: &[u8], out: &mut [u8]) -> Result<(), Failure> {
         self.reset(true);
-        let damaged = Failure::Payload("the zlib stream is damaged");
+        let damaged = Failure::Payload("the zlib stream is corrupt");
         let status = flate2::Decompress::decompress(self, payload, out, FlushDecompress::Finish);
         let status = status.map_err(|_| damaged)?;
         let filled = self.total_out() == out.len() as u64;
         let mut used = self.total_in();
         if status != Status::StreamEnd {
             if !filled {
-                return Err(Failure::Payload("the zlib stream is cut short"));
+                return Err(Failure::Payload("the zlib stream is truncated"));
             }
-            // All bytes are there, and the checksum has still to be read, which one byte of capacity tells from more data.
+            // All bytes have been produced, but the checksum must still be read. A one-byte buffer distinguishes it
+            // from further data.
             let rest = usize::try_from(used).ok().and_then(|n| payload.get(n..)).unwrap_or(&[]);
             let status = flate2::Decompress::decompress(self, rest, &mut [0], FlushDecompress::Finish);
             let ended = status.is_ok_and(|status| status == Status::StreamEnd);
@@ -49,7 +50,7 @@ impl Decompress for flate2::Decompress {
             return Err(Failure::Length);
         }
         if used != payload.len() as u64 {
-            return Err(Failure::Payload("there are bytes after the zlib stream"));
+            return Err(Failure::Payload("excess bytes follow the zlib stream"));
         }
         Ok(())
     }

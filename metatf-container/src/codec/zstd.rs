@@ -1,4 +1,4 @@
-//! zstd (RFC 8878), by its library in C: a payload is one frame.
+//! zstd (RFC 8878), using the C library: a payload is one frame.
 
 use super::{Compress, Decompress, Engine, Failure};
 use crate::{Result, memory};
@@ -9,11 +9,11 @@ pub(super) const ENGINE: Engine = Engine {
     compress: Some(|| Box::new(ZstdEncoder(None))),
     decompress: || match DCtx::try_create() {
         Some(context) => Ok(Box::new(context)),
-        None => Err(Failure::Payload("there is no memory for zstd")),
+        None => Err(Failure::Payload("out of memory for zstd")),
     },
 };
 
-/// The level, and what compresses at it.
+/// The level and the compressor for this level.
 struct ZstdEncoder(Option<(i32, Compressor<'static>)>);
 
 impl Compress for ZstdEncoder {
@@ -36,19 +36,19 @@ impl Decompress for DCtx<'static> {
     fn decompress(&mut self, payload: &[u8], out: &mut [u8]) -> Result<(), Failure> {
         match zstd_safe::find_frame_compressed_size(payload) {
             Ok(n) if n == payload.len() => {}
-            Ok(_) => return Err(Failure::Payload("there are bytes after the zstd frame")),
-            Err(_) => return Err(Failure::Payload("it is not a zstd frame")),
+            Ok(_) => return Err(Failure::Payload("excess bytes follow the zstd frame")),
+            Err(_) => return Err(Failure::Payload("not a zstd frame")),
         }
         let announced = zstd_safe::get_frame_content_size(payload).ok().flatten();
         if announced.is_some_and(|n| n != out.len() as u64) {
             return Err(Failure::Length);
         }
-        // The C library returns its error codes below 0.
+        // The C library returns its error codes as negative numbers.
         const TOO_SMALL: usize = (ZSTD_ErrorCode::ZSTD_error_dstSize_tooSmall as usize).wrapping_neg();
         match DCtx::decompress(self, out, payload) {
             Ok(n) if n == out.len() => Ok(()),
             Ok(_) | Err(TOO_SMALL) => Err(Failure::Length),
-            Err(_) => Err(Failure::Payload("the zstd frame is damaged")),
+            Err(_) => Err(Failure::Payload("the zstd frame is corrupt")),
         }
     }
 }

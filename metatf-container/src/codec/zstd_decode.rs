@@ -1,15 +1,16 @@
-//! zstd (RFC 8878), decompressed in Rust: for where no C is compiled. It does not compress.
+//! zstd (RFC 8878), decompressed in Rust, for builds without a C compiler. It cannot compress.
 
 use super::{Decompress, Failure};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder, errors::FrameDecoderError};
 use std::io::Read as _;
 
-/// Windows of this many bytes are taken in any case, as RFC 8878 (3.1.1.1.2) recommends; larger ones only where the content is as long.
+/// Maximum window size accepted for any content, in bytes, as recommended by RFC 8878 (3.1.1.1.2). A larger window is
+/// accepted only if the content is at least as long.
 const WINDOW: usize = 8 << 20;
-/// Bytes decompressed before they are copied out.
+/// Number of bytes to decompress before they are copied out.
 const STEP: usize = 128 << 10;
 
-const DAMAGED: Failure = Failure::Payload("the zstd frame is damaged");
+const DAMAGED: Failure = Failure::Payload("the zstd frame is corrupt");
 
 #[cfg(not(feature = "zstd"))]
 pub(super) const ENGINE: super::Engine =
@@ -21,9 +22,9 @@ impl Decompress for FrameDecoder {
         self.set_max_window_size(out.len().max(WINDOW) as u64);
         self.init(&mut rest).map_err(|error| match error {
             FrameDecoderError::WindowSizeTooBig { .. } => {
-                Failure::Payload("the window of the zstd frame is larger than 8 MiB and than its content")
+                Failure::Payload("the window of the zstd frame exceeds both 8 MiB and its content")
             }
-            _ => Failure::Payload("it is not a zstd frame"),
+            _ => Failure::Payload("not a zstd frame"),
         })?;
         let mut filled = 0;
         while !self.is_finished() {
@@ -37,7 +38,7 @@ impl Decompress for FrameDecoder {
             }
         }
         if !rest.is_empty() {
-            return Err(Failure::Payload("there are bytes after the zstd frame"));
+            return Err(Failure::Payload("excess bytes follow the zstd frame"));
         }
         if self.get_checksum_from_data().is_some_and(|sum| self.get_calculated_checksum() != Some(sum)) {
             return Err(DAMAGED);
@@ -46,14 +47,14 @@ impl Decompress for FrameDecoder {
     }
 }
 
-/// Held to the library in C.
+/// Compares the decoder with the C library.
 #[cfg(all(test, feature = "zstd"))]
 mod tests {
     use super::*;
     use crate::codec::zstd::ENGINE as C;
     use proptest::prelude::*;
 
-    /// Some bytes: noise, or what is compressed well.
+    /// Generates contents: noise or well-compressible bytes.
     fn contents() -> impl Strategy<Value = Vec<u8>> {
         let repeated = (proptest::collection::vec(any::<u8>(), 1..40), 1..9000_usize)
             .prop_map(|(part, times)| part.iter().copied().cycle().take(part.len() * times).collect());
@@ -74,7 +75,8 @@ mod tests {
             prop_assert!(compress().compress(level, &content, &mut payload).unwrap());
             let mut decoder = FrameDecoder::new();
             prop_assert_eq!(decompressed(&mut decoder, &payload, content.len()), Some(content.clone()));
-            // Another length, a payload that is cut, one that goes on: an error, and the decoder can be used again.
+            // A wrong length, a truncated payload and one with excess bytes are errors, after which the decoder can
+            // still be used.
             prop_assert!(matches!(decoder.decompress(&payload, &mut vec![0; content.len() + more]), Err(Failure::Length)));
             if content.len() >= more {
                 prop_assert!(matches!(decoder.decompress(&payload, &mut vec![0; content.len() - more]), Err(Failure::Length)));
@@ -85,7 +87,7 @@ mod tests {
             prop_assert_eq!(decompressed(&mut decoder, &payload, content.len()), Some(content));
         }
 
-        /// Where both take a damaged frame, they give the same bytes.
+        /// Checks that both decoders produce the same bytes if both accept a corrupt frame.
         #[test]
         fn what_is_damaged(content in contents(), at in any::<prop::sample::Index>(), byte in any::<u8>()) {
             let mut payload = Vec::new();
@@ -101,7 +103,7 @@ mod tests {
         }
     }
 
-    /// Frames of golden files, which are found by how they begin. A package does not have the files.
+    /// Decodes frames in golden files, found by their first bytes. The published package does not contain these files.
     #[test]
     fn golden_files() {
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/golden/1.0");
@@ -128,11 +130,11 @@ mod tests {
 
     #[test]
     fn a_large_window_is_refused_unless_the_content_is_as_long() {
-        // A frame without content size whose window is 64 MiB, and one raw block that is empty.
+        // A frame without content size, with a 64 MiB window and one empty raw block.
         let payload = [0x28, 0xb5, 0x2f, 0xfd, 0, 16 << 3, 1, 0, 0];
         let refused = FrameDecoder::new().decompress(&payload, &mut []);
         assert!(matches!(refused, Err(Failure::Payload(why)) if why.contains("window")));
-        // With 8 MiB it is read.
+        // A window of 8 MiB is accepted.
         let payload = [0x28, 0xb5, 0x2f, 0xfd, 0, 13 << 3, 1, 0, 0];
         assert_eq!(decompressed(&mut FrameDecoder::new(), &payload, 0), Some(Vec::new()));
     }

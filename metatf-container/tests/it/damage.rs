@@ -1,5 +1,5 @@
-//! Bad input: every rule of the chunks, each byte flipped, each truncation, garbage. Nothing panics, everything ends,
-//! and salvage delivers nothing but what was written.
+//! Tests invalid input: every rule for chunks, every byte flipped, every truncation, and garbage. Nothing may panic or
+//! run forever, and salvage may deliver only data that was written.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 use metatf_container::{
@@ -8,7 +8,7 @@ use metatf_container::{
 
 const DTD: &[u8] = b"section s 1 { r: (tag, x) { tag.value = 4; x.width = 2; x.interpretation = none; } }";
 
-/// Two groups of two sections, and a shared table, in chunks of which each says in its content which it is.
+/// Writes two groups of two sections and a shared table. The content of each chunk identifies the chunk.
 fn trace(codec: Codec) -> Vec<u8> {
     let options = WriteOptions { codec, filter: Filter::Auto, class: Class::Bits32, ..WriteOptions::default() };
     let mut writer = ChunkWriter::new(Vec::new(), &options, DTD).unwrap();
@@ -23,7 +23,7 @@ fn trace(codec: Codec) -> Vec<u8> {
     writer.finish(60).unwrap()
 }
 
-/// Offsets of the chunks.
+/// Returns the offsets of the chunks.
 fn chunks(trace: &[u8]) -> Vec<usize> {
     let mut reader = Reader::from_slice(trace).unwrap();
     reader.chunks().unwrap().iter().map(|c| usize::try_from(c.offset).unwrap()).collect()
@@ -32,7 +32,7 @@ fn chunks(trace: &[u8]) -> Vec<usize> {
 /// A part: section, base, content.
 type Seen = (u8, u64, Vec<u8>);
 
-/// What is read, and whether it ended well.
+/// Reads all parts and returns them with the final result.
 fn drain(mut reader: Reader<'_>) -> (Vec<Seen>, Result<(), metatf_container::Error>) {
     let mut parts = Vec::new();
     loop {
@@ -66,7 +66,7 @@ fn each_byte_flipped() {
                     let stream = drain(Reader::from_read(&bad[..]).unwrap());
                     assert_eq!(stream, (parts.clone(), end), "offset {at}");
                     let nrecords = (24..28).contains(&at);
-                    // (A header that says version 0 makes the rest one part, and its records will not read.)
+                    // A header with version 0 turns the rest into one part, whose records cannot be read.
                     assert!(end.is_err() || nrecords || at == 7, "offset {at} is not checked");
                     assert!(at == 7 || all.starts_with(&parts), "offset {at}");
                 }
@@ -75,7 +75,7 @@ fn each_byte_flipped() {
                 let (parts, end) = drain(reader);
                 end.unwrap();
                 assert!(parts.iter().all(|part| all.contains(part)), "offset {at}");
-                // One chunk at most is damaged, and one more depends on it.
+                // At most one chunk is corrupt, and at most one more depends on it.
                 assert!(parts.len() + 2 >= all.len(), "offset {at}: {} parts", parts.len());
                 assert_eq!(drain(Reader::salvage_read(&bad[..]).unwrap()).0, parts, "offset {at}");
             }
@@ -141,7 +141,8 @@ fn version_0_flipped_and_cut() {
     }
 }
 
-/// A rule of the chunk header: the chunk, the byte, its value, and the byte the error names. The CRC is right.
+/// A violated rule of the chunk header: the chunk, the byte, its value, and the byte named by the error. The CRC is
+/// valid.
 type Rule = (usize, usize, u8, usize);
 
 #[test]
@@ -160,7 +161,7 @@ fn each_rule() {
         (3, 6, 4, 6),   // codec
         (3, 7, 2, 7),   // filter
         (3, 8, 9, 8),   // flags
-        (3, 9, 9, 9),   // width of no element
+        (3, 9, 9, 9),   // width of nonexistent elements
         (3, 10, 2, 10), // class
         (3, 10, 0, 10),
         (3, 11, 2, 11),  // byte order
@@ -169,21 +170,21 @@ fn each_rule() {
         (3, 28, 4, 28),  // sequence
         (4, 28, 3, 28),
         (3, 32, 1, 32),  // base of a section's first chunk
-        (4, 32, 39, 32), // base of a later one
+        (4, 32, 39, 32), // base of a later chunk
         (3, 43, 1, 40),  // reserved
         (1, 8, 4, 8),    // a shared table without reset
-        (1, 8, 7, 8),    // and in a group
-        (1, 24, 1, 24),  // and with a group's number
+        (1, 8, 7, 8),    // a shared table in a group
+        (1, 24, 1, 24),  // a shared table with a group number
         (2, 8, 1, 8),    // a first data chunk that does not begin a group
-        (2, 8, 2, 8),    // the first of a group without reset
-        (2, 24, 1, 24),  // a first group that is not 0
+        (2, 8, 2, 8),    // the first chunk of a group without reset
+        (2, 24, 1, 24),  // a first group other than 0
         (3, 8, 0, 8),    // a section's first chunk in a group without reset
         (3, 24, 1, 24),  // another group in the middle of one
-        (6, 24, 2, 24),  // a group skipped
-        (6, 24, 0, 24),  // a group twice
+        (6, 24, 2, 24),  // a skipped group
+        (6, 24, 0, 24),  // a repeated group
         (6, 8, 1, 24),   // a group that does not begin
-        (7, 8, 5, 8),    // a shared table that was none
-        (7, 4, 3, 8),    // a table's section that is not shared
+        (7, 8, 5, 8),    // a section that becomes a shared table
+        (7, 4, 3, 8),    // a shared table's section that is no longer shared
     ];
     for &(chunk, at, value, named) in rules {
         let mut bad = good.clone();
@@ -201,7 +202,7 @@ fn each_rule() {
         assert!(!salvage.loss_report().unwrap().is_empty(), "chunk {chunk}, byte {at} = {value}");
     }
     let mut skipped = good.clone();
-    skipped[starts[5] + 5] = 200; // An unknown kind: skipped, and the index tells that it is another.
+    skipped[starts[5] + 5] = 200; // An unknown kind is skipped, but the index reveals the difference.
     seal(&mut skipped, starts[5]);
     let (parts, end) = drain(Reader::from_slice(&skipped).unwrap());
     assert_eq!((parts.len(), end.unwrap_err().place.offset), (6, good.len() as u64 - 16 - 256 + 5 * 32 + 17));
@@ -223,12 +224,12 @@ fn codecs_that_are_not_built_in() {
             assert_eq!(refused, None);
             assert_ne!(error.kind, missing);
         } else if feature == "zstd" && cfg!(feature = "zstd-decode") {
-            // It is read, and not written.
-            assert_eq!((refused, error.kind), (Some(missing), ErrorKind::Decompress("it is not a zstd frame")));
+            // The codec can be read but not written.
+            assert_eq!((refused, error.kind), (Some(missing), ErrorKind::Decompress("not a zstd frame")));
         } else {
             assert_eq!(refused, Some(missing));
             assert_eq!((error.kind, error.place.offset), (missing, start as u64 + 6));
-            let told = format!("{feature} is needed; this program was built without the feature `{feature}`");
+            let told = format!("{feature} is required, but this program was built without the feature `{feature}`");
             assert_eq!(missing.to_string(), told);
         }
     }
@@ -255,7 +256,7 @@ fn payloads_that_do_not_decompress() {
             let error = drain(Reader::from_slice(&bad).unwrap()).1.unwrap_err();
             assert_eq!(error.place.offset, 56, "{codec:?} {raw_len}: {error}");
         }
-        // One byte more or less of payload, and every byte of it flipped.
+        // One byte more or less of payload, and every payload byte flipped.
         for cut in [len - 1, len + 1] {
             let mut bad = good[..end].to_vec();
             bad.resize(40 + 48 + cut as usize, 0);
@@ -287,7 +288,7 @@ fn cut_out_chunks() {
         (parts, reader.loss_report().unwrap().clone())
     };
     let (parts, report) = run(&without(3));
-    // The chunk after it was not reset since.
+    // The state of the following chunk has not been reset since.
     assert_eq!(parts, [(3, 0, false, false), (2, 0, false, false), (2, 1, true, false), (1, 1, false, false)]);
     assert_eq!((report.missing_chunks, report.records_lost(), report.losses.len()), (1, Some(20), 2));
     assert_eq!(report.losses[0].cause, LossCause::Missing { first: 3, chunks: 1 });
@@ -330,7 +331,7 @@ fn records_that_are_wrong() {
         }
         parts.push((part.section, part.group, part.damage_before, part.group_damaged));
     }
-    // The second chunk of section 1 goes on from the bad one; group 1 does not.
+    // The second chunk of section 1 depends on the invalid one; group 1 does not.
     assert_eq!(parts.iter().map(|part| (part.0, part.1)).collect::<Vec<_>>(), [(3, 0), (2, 0), (1, 0), (2, 1), (1, 1)]);
     assert!(parts.iter().all(|part| !part.2 && !part.3));
     let causes: Vec<_> = reader.loss_report().unwrap().losses.iter().map(|loss| loss.cause).collect();
@@ -338,7 +339,7 @@ fn records_that_are_wrong() {
     assert_eq!(reader.loss_report().unwrap().records_lost(), Some(30));
 }
 
-/// A damaged payload that holds a whole chunk: the damaged chunk's length leads past it.
+/// Salvages a file with a corrupt payload that contains a complete chunk, which the corrupt chunk's length skips.
 #[test]
 fn a_chunk_in_a_damaged_payload() {
     let inner = trace(Codec::Stored);
@@ -356,7 +357,7 @@ fn a_chunk_in_a_damaged_payload() {
     assert_eq!(parts.iter().map(|part| &part.2[..]).collect::<Vec<_>>(), [&b"first"[..], b"last"]);
 }
 
-/// Salvage of a file in which each of very many would-be chunks claims all the rest.
+/// Salvages a file in which each of many apparent chunks declares all the rest as its payload.
 #[test]
 fn would_be_chunks_without_end() {
     let good = trace(Codec::Stored);
@@ -378,7 +379,7 @@ fn would_be_chunks_without_end() {
     assert!(start.elapsed().as_secs() < 30, "{:?}", start.elapsed());
 }
 
-/// Chunks longer and shorter than a step of salvage's checksums, as a stream.
+/// Salvages a stream with chunks longer and shorter than a step of salvage's checksums.
 #[test]
 fn long_chunks() {
     let options = WriteOptions { codec: Codec::Stored, ..WriteOptions::default() };
@@ -404,7 +405,7 @@ fn long_chunks() {
         bad[start + 20] ^= 1;
         assert_eq!(lens(&bad), expected);
         let mut bad = good.clone();
-        bad[start + 15] ^= 1; // Its length leads 16 MiB on.
+        bad[start + 15] ^= 1; // The length now leads 16 MiB ahead.
         assert_eq!(lens(&bad), expected);
         assert_eq!(
             lens(&[&good[..start], &good[starts.get(damaged + 2).map_or(good.len(), |s| *s)..]].concat()),

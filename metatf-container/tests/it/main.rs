@@ -1,4 +1,4 @@
-//! The tests of files: damage, round trips, the vectors.
+//! Tests of files: corruption, round trips, and the vectors.
 
 mod damage;
 mod roundtrip;

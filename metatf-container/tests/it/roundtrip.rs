@@ -1,4 +1,4 @@
-//! What is written is read again: versions, classes, byte orders, codecs, filters, sources and sinks.
+//! Checks that written traces are read back: versions, classes, byte orders, codecs, filters, sources and sinks.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 use std::io::{Seek, Write};
@@ -32,7 +32,7 @@ fn numbers(n: u32) -> Vec<u8> {
     (0..n).flat_map(|i| (i * 3).to_le_bytes()).collect()
 }
 
-/// Bytes that no codec makes shorter.
+/// Returns bytes that no codec can shorten.
 fn noise(n: usize) -> Vec<u8> {
     let mut x = 1_u64;
     let step = |_| {
@@ -42,7 +42,7 @@ fn noise(n: usize) -> Vec<u8> {
     (0..n).map(step).collect()
 }
 
-/// Two groups, a shared table, an empty chunk, noise.
+/// Two groups, a shared table, an empty chunk, and noise.
 fn specs() -> Vec<(ChunkSpec, Vec<u8>)> {
     let spec = ChunkSpec { reset: true, ..ChunkSpec::default() };
     vec![
@@ -60,7 +60,7 @@ fn specs() -> Vec<(ChunkSpec, Vec<u8>)> {
 fn write(options: &WriteOptions) -> Vec<u8> {
     let mut writer = ChunkWriter::new(Vec::new(), options, DTD).unwrap();
     for (i, (spec, raw)) in specs().iter().enumerate() {
-        // The chunk of elements of 3 bytes has records of three of them.
+        // The chunk with 3-byte elements has records of three elements.
         let ends: Vec<u32> =
             if spec.element == 3 { (1..).map(|n| n * 9).take_while(|&n| n < 2100).collect() } else { Vec::new() };
         let ends = if ends.is_empty() { ends } else { [ends, vec![2100]].concat() };
@@ -148,7 +148,8 @@ fn files_are_mapped_and_stored_chunks_not_copied() {
     assert_eq!(reader.input().map(<[u8]>::len), Some(write(&options).len()));
 }
 
-/// A file that is read in pieces: in order, from any place, cut into groups, and salvaged; and one that ends before what was there.
+/// Reads a file in pieces: in order, from any position, split into groups, and salvaging; also a file that ends before
+/// its original end.
 #[test]
 fn files_are_read_in_pieces() {
     let folder = tempfile::tempdir().unwrap();
@@ -171,7 +172,7 @@ fn files_are_read_in_pieces() {
         let (pieces, memory) = (Reader::read(&path).unwrap(), Reader::from_slice(&trace).unwrap());
         let (split, expected) = (pieces.split().unwrap(), memory.split().unwrap());
         assert_eq!((split.groups(), split.groups_in(&(0..u64::MAX))), (2, 0..2));
-        // Each group is in the range that has its first byte.
+        // Each group belongs to the range that contains its first byte.
         let second = chunks[split.chunks_of(1).start].offset;
         assert_eq!((split.groups_in(&(0..second)), split.groups_in(&(second..second + 1))), (0..1, 1..2));
         assert!(split.groups_in(&(second + 1..u64::MAX)).is_empty());
@@ -183,7 +184,7 @@ fn files_are_read_in_pieces() {
             }
             assert!(reader.next_part().unwrap().is_none());
         }
-        // A file that became shorter is an error for every group, even for one whose bytes are still there.
+        // A file that became shorter is an error for every group, even one whose bytes still exist.
         for length in [second, second - 1, 100, 0] {
             std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(length).unwrap();
             let mut first = split.reader(0);
@@ -199,7 +200,7 @@ fn random_access() {
     for (options, cut) in [(WriteOptions::default(), 0), (WriteOptions::default(), 16)] {
         let options = WriteOptions { dtd_url: "format.dtd".into(), ..options };
         let mut trace = write(&options);
-        trace.truncate(trace.len() - cut); // Without a footer the headers are walked.
+        trace.truncate(trace.len() - cut); // Without a footer, the headers are followed.
         let mut reader = Reader::from_slice(&trace).unwrap();
         assert_eq!(reader.scan_user_metadata().unwrap(), [b"{\"a\":1}".to_vec(), b"{}".to_vec()]);
         let chunks = reader.chunks().unwrap().to_vec();
@@ -273,7 +274,7 @@ fn sinks() {
     assert_eq!(nrecords(seeks.0.get_ref()), 5);
     assert_eq!(ChunkWriter::new(Vec::new(), &options, DTD).unwrap().finish(5).unwrap(), *seeks.0.get_ref());
 
-    // A trace that begins later in a file, and one whose count class 1 cannot hold.
+    // A trace that starts later in a file, and one whose count does not fit in class 1.
     let mut file = tempfile::tempfile().unwrap();
     file.write_all(b"before").unwrap();
     let options = WriteOptions { class: Class::Bits32, ..options };

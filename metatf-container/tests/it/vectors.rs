@@ -1,5 +1,5 @@
-//! The vectors, as far as the container tells: what is right is read to its end, what is wrong is found at the place
-//! the vector names, whether the bytes come from memory or as a stream.
+//! Tests the container with the vectors: valid traces are read to their end, and errors in invalid ones are found at
+//! the offset named in the vector. Both apply whether the bytes come from memory or from a stream.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ fn name(case: &Path) -> &str {
     case.file_name().unwrap().to_str().unwrap()
 }
 
-/// What the DTD says of tags: their width, and that of `section` records, if it is not 2.
+/// The DTD's tag properties: the tag width, and the tag of `section` records if it is not 2.
 #[derive(Clone, Copy)]
 struct Tags {
     width: u8,
@@ -68,7 +68,7 @@ fn drain(reader: Result<Reader<'_>, Error>, tags: Tags) -> (Vec<Seen>, Vec<Warni
     (parts, reader.warnings().to_vec(), error)
 }
 
-/// From memory and as a stream that comes in drips.
+/// Reads from memory and from a stream that delivers a few bytes at a time.
 fn both(trace: &[u8], tags: Tags) -> (Vec<Seen>, Vec<Warning>, Option<Error>) {
     let slice = drain(Reader::from_slice(trace), tags);
     let stream = drain(Reader::from_read(Drips(trace, 7)), tags);
@@ -132,7 +132,7 @@ fn filters_and_codecs_agree() {
     assert_eq!(read("v1-zstd-big"), big);
 }
 
-/// Errors that only someone who knows the DTD can find.
+/// Errors that can be found only with the DTD.
 const BY_RECORDS: &[&str] = &[
     "constant",
     "count-huge-free",
@@ -161,7 +161,7 @@ fn bad() {
         let Ok(trace) = std::fs::read(case.join("trace.mtf")) else { continue };
         let (parts, _, error) = both(&trace, Tags::of(&case));
         if name(&case) == "v1-nrecords" {
-            continue; // Its records tell first, and the index, which has the right number, at the end.
+            continue; // An error in its records comes first; the index, which has the right number, is checked last.
         }
         let by_records = ["md-", "x-count-", "x-md-", "x-other-", "x-predicted-", "x-width-"]
             .iter()
@@ -188,7 +188,8 @@ fn offsets(case: &Path) -> Vec<u64> {
     list.split(',').filter_map(|n| n.trim().parse().ok()).collect()
 }
 
-/// Sections of the parts that salvage delivers, whether its group is damaged, and the records known to be lost.
+/// Returns the sections of the parts that salvage delivers and whether their groups are damaged, along with the number
+/// of records known to be lost.
 fn salvage(name: &str) -> (Vec<(u8, bool)>, Option<u64>) {
     let case = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/vectors/good").join(name);
     let trace = std::fs::read(case.join("trace.mtf")).unwrap();

@@ -1,8 +1,8 @@
-//! Bytes of records on their way into a chunk. There is memory behind those in use, so that a leaf is stored with one check and
-//! no change of length.
+//! Buffers for records to be added to a chunk. Memory is reserved past the bytes in use, so storing a leaf requires a
+//! single check and no change of the length.
 //!
-//! Records are written there by two ways. [`SpareCapacity`] need not be initialized: it is for records that know at the start how
-//! much they take at most. [`Prefilled`] memory is a vector that is filled ahead, for those that do not.
+//! Records are written in one of two ways. [`SpareCapacity`] need not be initialized and is for records whose maximum
+//! size is known from the start. [`Prefilled`] memory is a vector filled in advance, for all other records.
 
 mod spare;
 
@@ -11,26 +11,26 @@ pub(crate) use spare::{RawWriter, SpareCapacity};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Bytes filled ahead at a time. Miri fills byte by byte.
+/// Number of bytes filled in advance at a time. Miri fills byte by byte.
 const AHEAD: usize = if cfg!(miri) { 64 } else { 16 << 10 };
 
 /// A buffer of encoded records.
 #[derive(Debug, Default)]
 pub(crate) struct Buffer {
-    /// Those in use, and memory behind them. Its length lags behind: records in spare capacity are counted when it is needed. Its
-    /// capacity is never made less.
+    /// The bytes in use and the memory after them. The vector's length may lag behind, because records in spare
+    /// capacity are counted only when necessary. Its capacity never shrinks.
     bytes: Vec<u8>,
-    /// Where those in use begin: not at 0 where the memory is borrowed from a sink.
+    /// Start of the bytes in use, which is not 0 if the memory is borrowed from a sink.
     start: usize,
-    /// Where they end. Never over the capacity, and all bytes before it are initialized.
+    /// End of the bytes in use. Never exceeds the capacity, and all bytes before it are initialized.
     used: usize,
-    /// Up to where records may begin, see [`open`](Self::open).
+    /// The limit for the start of records; see [`open`](Self::open).
     until: Until,
 }
 
-/// Up to where records may begin in a buffer. It is 0, or `until + RESERVE` is at most the buffer's capacity.
+/// The limit for the start of records in a buffer. It is 0, or `until + RESERVE` is at most the buffer's capacity.
 ///
-/// Only the buffer sets it. Any thread that has a clone may close it.
+/// Only the buffer sets it. Any thread with a clone may close it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Until(Arc<AtomicUsize>);
 
@@ -44,7 +44,7 @@ impl Until {
         self.0.store(until, Ordering::Relaxed);
     }
 
-    /// Lets no record begin until the buffer is opened again.
+    /// Prevents records from starting until the buffer is opened again.
     pub(crate) fn close(&self) {
         self.set(0);
     }
@@ -55,18 +55,18 @@ impl Buffer {
         self.used == self.start
     }
 
-    /// How many bytes are in use.
+    /// Returns the number of bytes in use.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.used - self.start
     }
 
-    /// Where they begin.
+    /// Returns the start of the bytes in use.
     pub(crate) fn start(&self) -> usize {
         self.start
     }
 
-    /// Where they end.
+    /// Returns the end of the bytes in use.
     #[inline]
     pub(crate) fn end(&self) -> usize {
         self.used
@@ -77,14 +77,15 @@ impl Buffer {
         self.vec().get(start..end).unwrap_or_default()
     }
 
-    /// All bytes up to the end of those in use.
+    /// Returns all bytes up to the end of those in use.
     #[inline]
     pub(crate) fn written(&mut self) -> &mut [u8] {
         let end = self.used;
         self.vec().get_mut(..end).unwrap_or_default()
     }
 
-    /// Lets records begin where fewer than `most` bytes are in use, as far as there is memory: for one there is.
+    /// Allows records to start while fewer than `most` bytes are in use, as far as there is memory. There is always
+    /// memory for one record.
     pub(crate) fn open(&mut self, most: usize) {
         if self.used >= self.limit() {
             self.vec().reserve(RESERVE + AHEAD);
@@ -92,30 +93,30 @@ impl Buffer {
         self.until.set(self.start.saturating_add(most).min(self.limit()));
     }
 
-    /// Gives the place before which a record may begin as far as memory goes.
+    /// Returns the limit for the start of a record that follows from the memory.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn limit(&self) -> usize {
         self.bytes.capacity().saturating_sub(RESERVE)
     }
 
-    /// Lets no record begin in spare capacity until the buffer is opened.
+    /// Prevents records from starting in spare capacity until the buffer is opened.
     #[inline]
     pub(crate) fn close(&mut self) {
         self.until.close();
     }
 
-    /// Gives a handle by which another thread may close the buffer.
+    /// Returns a handle with which another thread can close the buffer.
     pub(crate) fn until(&self) -> Until {
         self.until.clone()
     }
 
-    /// Gives the memory behind the bytes in use, none where the buffer is closed.
+    /// Returns the memory after the bytes in use, which accepts no record if the buffer is closed.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn spare(&mut self) -> SpareCapacity<'_> {
         SpareCapacity::new(self)
     }
 
-    /// Gives memory that is filled ahead, and where bytes in use end. The buffer is closed.
+    /// Returns memory filled in advance and the end of the bytes in use. Closes the buffer.
     #[inline]
     pub(crate) fn prefilled(&mut self) -> (Prefilled<'_>, usize) {
         self.close();
@@ -123,7 +124,7 @@ impl Buffer {
         (Prefilled(self.vec()), end)
     }
 
-    /// Sets the end of the bytes in use, as far as memory is filled.
+    /// Sets the end of the bytes in use, limited to filled memory.
     #[inline]
     pub(crate) fn keep(&mut self, end: usize) {
         self.used = end.min(self.vec().len());
@@ -138,7 +139,7 @@ impl Buffer {
         }
     }
 
-    /// The bytes up to the last one in use; the buffer is empty then.
+    /// Returns the bytes up to the last one in use, which leaves the buffer empty.
     pub(crate) fn take(&mut self) -> Vec<u8> {
         let end = self.used;
         self.vec().truncate(end);
@@ -147,13 +148,13 @@ impl Buffer {
         bytes
     }
 
-    /// Takes over a vector's memory, empty.
+    /// Uses a vector's memory, discarding its contents.
     pub(crate) fn reuse(&mut self, bytes: Vec<u8>) {
         self.close();
         (self.bytes, self.start, self.used) = (bytes, 0, 0);
     }
 
-    /// Takes over a vector's memory, behind what is in it.
+    /// Uses a vector's memory after its contents.
     pub(crate) fn continue_in(&mut self, bytes: Vec<u8>) {
         self.close();
         let start = bytes.len();
@@ -161,7 +162,7 @@ impl Buffer {
     }
 }
 
-/// A vector that is filled ahead, and made no shorter.
+/// A vector that is filled in advance and never shortened.
 pub(crate) struct Prefilled<'b>(&'b mut Vec<u8>);
 
 impl<'b> Prefilled<'b> {
@@ -169,19 +170,19 @@ impl<'b> Prefilled<'b> {
         Self(bytes)
     }
 
-    /// Borrows it once more.
+    /// Reborrows the vector.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn reborrow(&mut self) -> Prefilled<'_> {
         Prefilled(self.0)
     }
 
-    /// Gives all that is filled from `at` on.
+    /// Returns all filled bytes from `at` on.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn tail(&mut self, at: usize) -> Option<&mut [u8]> {
         self.0.get_mut(at..)
     }
 
-    /// Gives `length` bytes from `at` on, and fills them where they are not.
+    /// Returns `length` bytes from `at` on, filling them if necessary.
     #[inline]
     pub(crate) fn at(&mut self, at: usize, length: usize) -> Option<&mut [u8]> {
         if self.0.len().saturating_sub(at) < length {

@@ -1,43 +1,45 @@
-//! The spare capacity behind a buffer's bytes. A record is written there before it is known whether all of it fits, and committed
-//! when it does.
+//! The spare capacity after a buffer's bytes. A record is written there before it is known whether all of it fits, and
+//! is committed once it does.
 //!
-//! Capacity is checked once a record, for the most that its numbers can take. The memory need not be initialized: to fill it with
-//! zeros first would write every byte twice. That is why this file has `unsafe` code. It relies on the invariants of the fields of
-//! [`Buffer`], [`SpareCapacity`] and [`RawWriter`], which nothing outside `buffer/` can set, and on [`Width`].
+//! The capacity is checked once per record, for the maximum size of its numbers. The memory need not be initialized,
+//! because filling it with zeros first would write every byte twice. This requires `unsafe` code, which relies on the
+//! invariants of the fields of [`Buffer`], [`SpareCapacity`] and [`RawWriter`], which nothing outside `buffer/` can
+//! set, and on [`Width`].
 
 use super::{Buffer, Until};
 use crate::formula::Width;
 
-/// Numbers that a record writes at most behind its start or a byte array: its tag, and 255 leaves.
+/// Maximum number of numbers that a record writes after its start or after a byte array: its tag and 255 leaves.
 const MOST_NUMBERS: u32 = 256;
-/// Bytes that they take at most.
+/// Maximum size of these numbers in bytes.
 pub(super) const RESERVE: usize = 8 * MOST_NUMBERS as usize;
 
 impl Buffer {
-    /// Gives the vector, its length no less than the bytes in use.
+    /// Returns the vector, with its length at least covering the bytes in use.
     #[inline]
     pub(super) fn vec(&mut self) -> &mut Vec<u8> {
         if self.used > self.bytes.len() {
-            // SAFETY: `used` is at most the capacity, and all bytes before it are initialized (the invariant of `Buffer::used`).
+            // SAFETY: `used` is at most the capacity, and all bytes before it are initialized (the invariant of
+            // `Buffer::used`).
             unsafe { self.bytes.set_len(self.used) };
         }
         &mut self.bytes
     }
 }
 
-/// Memory behind the bytes in use of a buffer, for records one behind the other. When it is dropped, those that were committed are
-/// in use.
+/// Memory after the bytes in use of a buffer, for consecutive records. When it is dropped, the committed records become
+/// bytes in use.
 pub(crate) struct SpareCapacity<'o> {
-    /// The buffer's.
+    /// The end of the buffer's bytes in use.
     used: &'o mut usize,
-    /// The buffer's allocation. It stays where it is, and nobody else reads or writes it, as `used` borrows the buffer.
+    /// The buffer's allocation. It does not move, and nobody else accesses it, because `used` borrows the buffer.
     memory: *mut u8,
-    /// Its size.
+    /// The size of the allocation.
     capacity: usize,
-    /// The next record begins here. Never over `capacity`, and all bytes before it are initialized.
+    /// The start of the next record. Never exceeds `capacity`, and all bytes before it are initialized.
     at: usize,
-    /// Records begin before this. It is 0, or `until + RESERVE <= capacity`: the buffer, which is borrowed, does not set it
-    /// meanwhile, and others can only set it to 0.
+    /// The limit for the start of records. It is 0, or `until + RESERVE <= capacity`: the borrowed buffer does not set
+    /// it in the meantime, and others can only set it to 0.
     until: &'o Until,
 }
 
@@ -51,7 +53,7 @@ impl<'o> SpareCapacity<'o> {
         Self { memory, capacity, at: buffer.used, until, used: &mut buffer.used }
     }
 
-    /// Begins the next record; `None` where it may not fit.
+    /// Begins the next record. Returns `None` if it might not fit.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn record(&mut self) -> Option<RawWriter<'_>> {
         if self.at >= self.until.get() {
@@ -61,7 +63,7 @@ impl<'o> SpareCapacity<'o> {
         Some(RawWriter { memory, capacity, at, left: MOST_NUMBERS, committed: &mut self.at })
     }
 
-    /// Gives the place where the next record begins.
+    /// Returns the start of the next record.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn at(&self) -> usize {
         self.at
@@ -75,36 +77,37 @@ impl Drop for SpareCapacity<'_> {
     }
 }
 
-/// Writes one record. Nothing has happened until it is committed.
+/// Writes a record, which has no effect until it is committed.
 pub(crate) struct RawWriter<'r> {
     /// As in [`SpareCapacity`], which `committed` borrows.
     memory: *mut u8,
     capacity: usize,
     /// All bytes before it are initialized.
     at: usize,
-    /// How many numbers fit: `at + 8 * left <= capacity`. The compiler folds the count where no loop or branch comes between.
+    /// The number of numbers that fit: `at + 8 * left <= capacity`. The compiler folds the count unless a loop or
+    /// branch intervenes.
     left: u32,
     committed: &'r mut usize,
 }
 
 impl RawWriter<'_> {
-    /// Writes the low `width` bytes of a number. False where it does not fit.
+    /// Writes the low `width` bytes of a number. Returns false if the number does not fit.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn number(&mut self, raw: u64, width: Width) -> bool {
         if self.left == 0 {
             return false;
         }
         self.left -= 1;
-        // SAFETY: `left` was 1 at least, so `at + 8 <= capacity` by its invariant: the bytes are in the allocation. An array of
-        // bytes has no alignment. The invariants hold again below: `left` is one less, and a `Width` adds at most 8 to `at`, bytes
-        // that were just written.
+        // SAFETY: `left` was at least 1, so `at + 8 <= capacity` by its invariant, and the bytes are inside the
+        // allocation. A byte array has no alignment requirement. The invariants hold again below: `left` is one less,
+        // and a `Width` adds at most 8 to `at`, covering bytes that have just been written.
         unsafe { self.memory.add(self.at).cast::<[u8; 8]>().write(raw.to_le_bytes()) };
         self.at += width.bytes();
         true
     }
 
-    /// Does what [`number`](Self::number) does, for a width that is known when the program is compiled. It writes no more bytes than
-    /// that where one store can, so that fewer stores cross from one cache line into the next.
+    /// Writes a number like [`number`](Self::number), with a width known at compile time. It writes exactly this many
+    /// bytes if a single store can do so, which reduces the number of stores that cross a cache line.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn constant_width(&mut self, raw: u64, width: Width) -> bool {
         if !matches!(width.bytes(), 1 | 2 | 4) {
@@ -115,7 +118,7 @@ impl RawWriter<'_> {
         }
         self.left -= 1;
         let [a, b, c, d, ..] = raw.to_le_bytes();
-        // SAFETY: as in `number`: of its 8 bytes these are the first, and as many as are added to `at`.
+        // SAFETY: as in `number`. These are the first of its 8 bytes, and as many as are added to `at`.
         unsafe {
             let place = self.memory.add(self.at);
             match width.bytes() {
@@ -128,27 +131,28 @@ impl RawWriter<'_> {
         true
     }
 
-    /// Writes bytes. False where they, and numbers behind them, do not fit.
+    /// Writes bytes. Returns false if they, and numbers after them, do not fit.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn bytes(&mut self, bytes: &[u8]) -> bool {
         if self.capacity.saturating_sub(self.at).saturating_sub(bytes.len()) < RESERVE {
             return false;
         }
-        // SAFETY: `RESERVE` is over 0, so nothing saturated: `at + bytes.len() + RESERVE <= capacity`. `bytes` is not of this
-        // allocation, which nobody else reads. `RESERVE` bytes behind them are as many as `left` needs at its start.
+        // SAFETY: `RESERVE` is greater than 0, so no subtraction saturated, and `at + bytes.len() + RESERVE <=
+        // capacity`. `bytes` is not part of this allocation, which nobody else accesses. The `RESERVE` bytes after them
+        // satisfy the initial invariant of `left`.
         unsafe { self.memory.add(self.at).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
         self.at += bytes.len();
         self.left = MOST_NUMBERS;
         true
     }
 
-    /// Gives the place where the next bytes go.
+    /// Returns the position of the next bytes.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn at(&self) -> usize {
         self.at
     }
 
-    /// Commits the record: the next one begins behind it.
+    /// Commits the record. The next record begins after it.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn commit(self) {
         *self.committed = self.at;
@@ -179,7 +183,7 @@ mod tests {
             assert!(record.constant_width(0x8807_0605_0403_0201, width(bytes)));
         }
         record.commit();
-        // A record that is not committed.
+        // This record is not committed.
         assert!(spare.record().unwrap().bytes(b"gone"));
         drop(spare);
         assert_eq!(buffer.len(), 16 + 36);
@@ -207,7 +211,7 @@ mod tests {
         assert!(Buffer::default().spare().record().is_none());
     }
 
-    /// Records in spare capacity, in prefilled memory, and in spare capacity again.
+    /// Writes records to spare capacity, to prefilled memory, and to spare capacity again.
     #[test]
     fn one_after_the_other() {
         let mut buffer = Buffer::default();

@@ -3,15 +3,16 @@
 use super::RECORDS;
 use std::cell::Cell;
 
-/// Numbers. Most leaves of many formats are the same number for a long time: such a column is written once, and used again.
+/// A column of numbers. In many formats, most leaves keep the same value for a long time, so such a column is filled
+/// once and reused.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NumberColumn {
-    /// At least `len`.
+    /// The values, at least `len` of them.
     values: Vec<u64>,
     len: usize,
-    /// All `values` are this number.
+    /// The number that all `values` are equal to, if they are.
     uniform: Option<u64>,
-    /// By the DTD the leaf has this value.
+    /// The constant value that the DTD gives the leaf.
     fixed: Option<u64>,
 }
 
@@ -24,7 +25,7 @@ impl NumberColumn {
         self.fixed
     }
 
-    /// Places for all values there may be, those that are there among them.
+    /// Returns cells for the maximum number of values, including the existing ones.
     pub(crate) fn cells(&mut self) -> Option<&[Cell<u64>; RECORDS]> {
         self.uniform = None;
         if self.values.len() < RECORDS {
@@ -33,7 +34,7 @@ impl NumberColumn {
         Cell::from_mut(&mut *self.values).as_slice_of_cells().first_chunk()
     }
 
-    /// There are this many, in their [places](Self::cells).
+    /// Sets the number of values that were stored in their [cells](Self::cells).
     pub(crate) fn go_to(&mut self, len: usize) {
         self.len = len;
     }
@@ -69,7 +70,7 @@ impl NumberColumn {
         self.len = self.values.len();
     }
 
-    /// The same number several times.
+    /// Appends the same number several times.
     pub(crate) fn extend_uniform(&mut self, value: u64, count: usize) {
         let len = self.len + count;
         if self.len == 0 && self.uniform != Some(value) {
@@ -87,7 +88,7 @@ impl NumberColumn {
     }
 }
 
-/// Byte arrays.
+/// A column of byte arrays.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ArrayColumn {
     ends: NumberColumn,
@@ -116,7 +117,7 @@ impl ArrayColumn {
         self.ends.push(self.data.len() as u64);
     }
 
-    /// There are this many: others are gone, or have no bytes.
+    /// Sets the number of arrays, dropping excess arrays or appending empty ones.
     pub(crate) fn go_to(&mut self, count: usize) {
         if self.ends.len > count {
             self.truncate(count);
@@ -124,7 +125,7 @@ impl ArrayColumn {
         self.extend_empty(count - self.ends.len);
     }
 
-    /// The array of this number, all before it that are not there being empty. Gives its weight.
+    /// Stores the array with this index, filling any gap before it with empty arrays. Returns its weight.
     #[inline(never)]
     pub(crate) fn put(&mut self, at: usize, bytes: &[u8]) -> usize {
         self.go_to(at);
@@ -132,13 +133,13 @@ impl ArrayColumn {
         bytes.len() + 1
     }
 
-    /// Arrays without bytes.
+    /// Appends empty arrays.
     pub(crate) fn extend_empty(&mut self, count: usize) {
         self.ends.extend_uniform(self.data.len() as u64, count);
     }
 }
 
-/// The byte arrays of a leaf, one after the other.
+/// The byte arrays of a leaf, in order.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Arrays<'c> {
     ends: &'c [u64],
@@ -146,19 +147,19 @@ pub struct Arrays<'c> {
 }
 
 impl<'c> Arrays<'c> {
-    /// How many there are.
+    /// Returns the number of arrays.
     #[must_use]
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// There are none.
+    /// Returns whether there are no arrays.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// The bytes of one.
+    /// Returns the bytes of the array with this index.
     #[must_use]
     pub fn get(&self, index: usize) -> Option<&'c [u8]> {
         let end = *self.ends.get(index)?;
@@ -166,19 +167,19 @@ impl<'c> Arrays<'c> {
         self.data.get(usize::try_from(start).ok()?..usize::try_from(end).ok()?)
     }
 
-    /// All of them, in order.
+    /// Returns an iterator over the arrays, in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &'c [u8]> + use<'c> {
         let arrays = *self;
         (0..self.len()).map(move |index| arrays.get(index).unwrap_or_default())
     }
 
-    /// Where each ends in [`data`](Self::data): the next begins there.
+    /// Returns the end of each array in [`data`](Self::data), which is also the start of the next array.
     #[must_use]
     pub fn ends(&self) -> &'c [u64] {
         self.ends
     }
 
-    /// The bytes of all.
+    /// Returns the concatenated bytes of all arrays.
     #[must_use]
     pub fn data(&self) -> &'c [u8] {
         self.data

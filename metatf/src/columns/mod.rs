@@ -1,8 +1,8 @@
-//! Records in columns: a vector for each leaf, filled some thousand records at a time. What looks at one field of many
-//! records finds its values side by side.
+//! Records as columns, with one vector per leaf, filled with up to 4096 records at a time. Code that needs one field of
+//! many records finds its values in contiguous memory.
 //!
-//! [`Columns`] is filled by `next_columns` of a typed trace, of the universal reader and of
-//! [`RecordReader`](crate::reader::RecordReader). Generated code puts names to it: `columns.alloc().size`.
+//! `next_columns` fills [`Columns`] from a typed trace, the dynamic reader or a
+//! [`RecordReader`](crate::reader::RecordReader). Generated code adds named access, such as `columns.alloc().size`.
 
 mod column;
 mod slots;
@@ -15,31 +15,32 @@ use crate::format::{ExprOp, Floor, Format, LeafKind, METADATA, Record, SECTION, 
 use crate::record::{Visit, Walk, walk};
 use std::cell::Cell;
 
-/// How many records [`Columns`] takes at most.
+/// Maximum number of records in [`Columns`].
 pub const RECORDS: usize = 4096;
 
-/// After this many values and bytes it takes no more records: memory is bounded where items repeat, and byte arrays are long.
+/// Number of values and bytes after which no more records are added. It bounds memory if items repeat or byte arrays
+/// are long.
 const WEIGHT: usize = 1 << 22;
 
-/// Data records that stand one after the other in a trace, leaf by leaf.
+/// Consecutive data records of a trace, stored leaf by leaf.
 #[derive(Clone, Debug, Default)]
 pub struct Columns {
-    /// Of the format that its records are of.
+    /// Fingerprint of the records' format.
     fingerprint: Option<u64>,
     first: u64,
     order: Sequence,
-    /// By section, by position.
+    /// The columns by section and by position in the section.
     records: Vec<RecordColumns>,
-    /// By section: where its records begin in `records`.
+    /// For each section, the start of its records in `records`.
     sections: Vec<usize>,
-    /// Values and bytes that it holds.
+    /// Number of values and bytes stored.
     weight: usize,
 }
 
-/// For each record: where its columns are in those of all.
+/// For each record, the index of its columns in `Columns::records`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sequence {
-    /// At least `len`.
+    /// The indices, at least `len` of them.
     slots: Vec<u32>,
     len: usize,
 }
@@ -52,12 +53,12 @@ pub struct RecordColumns {
     /// Index of its first plan in the section.
     plan: usize,
     count: usize,
-    /// The layout has repetitions.
+    /// Whether the layout contains repetitions.
     repeats: bool,
-    /// There are some, or were.
+    /// Whether there are or were any records of this type.
     came: bool,
     leaves: Vec<Column>,
-    /// What the leaves had before the last record, where they repeat.
+    /// The lengths of the columns before the last record, if leaves repeat.
     marks: Vec<usize>,
 }
 
@@ -66,12 +67,13 @@ pub struct RecordColumns {
 pub(crate) enum Column {
     Numbers(NumberColumn),
     Arrays(ArrayColumn),
-    /// A tag, or the length right before its byte array: said already. Or a leaf that is not wanted.
+    /// Values that are not stored: those of a tag, of the length directly before its byte array, or of an unwanted
+    /// leaf.
     Empty,
 }
 
 impl Columns {
-    /// Columns for the records of this format.
+    /// Creates columns for the records of this format.
     #[must_use]
     pub fn of(format: &Format) -> Self {
         let mut columns = Self::default();
@@ -79,9 +81,10 @@ impl Columns {
         columns
     }
 
-    /// Columns for some leaves of the records of this format: those that are `wanted`, by the indices of a section and a record in the
-    /// format and of the leaf in the record. Others stay empty, and are decoded only where what follows depends on them. Filled from a trace
-    /// of another format, they are for all leaves again.
+    /// Creates columns for those leaves of the format for which `wanted` returns true. Its arguments are the indices of
+    /// a section and a record in the format, and of the leaf in the record. The columns of other leaves stay empty, and
+    /// these leaves are decoded only if later values depend on them. Filling the columns from a trace of another format
+    /// resets the selection to all leaves.
     #[must_use]
     pub fn of_leaves(format: &Format, wanted: impl Fn(usize, u16, u8) -> bool) -> Self {
         let mut columns = Self::of(format);
@@ -95,50 +98,51 @@ impl Columns {
         columns
     }
 
-    /// How many records there are, of all types.
+    /// Returns the number of records of all types.
     #[must_use]
     pub fn len(&self) -> usize {
         self.order.len
     }
 
-    /// There are none.
+    /// Returns whether there are no records.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.order.len == 0
     }
 
-    /// How many data records stand before these in what the trace's reader has read.
+    /// Returns the number of data records that the trace's reader read before these.
     #[must_use]
     pub fn first(&self) -> u64 {
         self.first
     }
 
-    /// For each record, in the order of the trace: its section and itself, as indices of the format.
+    /// Returns the section and record index of each record, in trace order.
     pub fn order(&self) -> impl ExactSizeIterator<Item = (usize, u16)> + '_ {
         let of = |&slot: &u32| self.records.get(slot as usize).map_or((0, 0), |r| (r.section, r.record));
         self.order.slots().iter().map(of)
     }
 
-    /// The records of one type in one section, by the indices of both in the format.
+    /// Returns the records of one type in one section, both given by their index in the format.
     #[must_use]
     pub fn record(&self, section: usize, record: u16) -> Option<&RecordColumns> {
         let first = *self.sections.get(section)?;
         self.records.get(first..)?.iter().take_while(|r| r.section == section).find(|r| r.record == record)
     }
 
-    /// As [`record`](Self::record), for generated code; none where these are the columns of another format.
+    /// Returns the same as [`record`](Self::record) for generated code, or `None` if these columns belong to another
+    /// format.
     #[doc(hidden)]
     #[must_use]
     pub fn record_of(&self, format: &Format, section: usize, record: u16) -> Option<&RecordColumns> {
         self.record(section, record).filter(|_| self.fingerprint == Some(format.fingerprint))
     }
 
-    /// The types of records of which there are some.
+    /// Returns the columns of the record types that occur.
     pub fn records(&self) -> impl Iterator<Item = &RecordColumns> {
         self.records.iter().filter(|r| r.count > 0)
     }
 
-    /// Starts over, for records of this format. Memory is used again.
+    /// Starts over for records of this format, reusing memory.
     pub(crate) fn begin(&mut self, format: &Format, first: u64) {
         if self.fingerprint != Some(format.fingerprint) {
             *self = Self { fingerprint: Some(format.fingerprint), ..Self::default() };
@@ -158,12 +162,12 @@ impl Columns {
         self.records.iter_mut().filter(|r| r.count > 0).for_each(RecordColumns::clear);
     }
 
-    /// How many more records there is room for.
+    /// Returns the number of records that can still be added.
     pub(crate) fn room(&self) -> usize {
         if self.weight < WEIGHT { RECORDS.saturating_sub(self.order.len) } else { 0 }
     }
 
-    /// Where the columns of a section's records begin, and those of all sections.
+    /// Returns the start of a section's columns, along with the columns of all sections.
     pub(crate) fn split(&mut self, section: usize) -> (usize, &mut [RecordColumns], &mut Sequence, &mut usize) {
         let first = self.sections.get(section).copied().unwrap_or(0);
         (first, &mut self.records, &mut self.order, &mut self.weight)
@@ -205,7 +209,7 @@ impl Sequence {
         self.len = self.slots.len();
     }
 
-    /// Places for as many as there may be, those that are there among them.
+    /// Returns cells for the maximum number of records, including the existing ones.
     fn cells(&mut self) -> Option<&[Cell<u32>; RECORDS]> {
         if self.slots.len() < RECORDS {
             self.slots.resize(RECORDS, 0);
@@ -241,33 +245,33 @@ impl RecordColumns {
         }
     }
 
-    /// Index of the section in the format.
+    /// Returns the section's index in the format.
     #[must_use]
     pub fn section(&self) -> usize {
         self.section
     }
 
-    /// Index of the record in the format.
+    /// Returns the record's index in the format.
     #[must_use]
     pub fn record(&self) -> u16 {
         self.record
     }
 
-    /// How many records there are.
+    /// Returns the number of records.
     #[must_use]
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// There are none.
+    /// Returns whether there are no records.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// The values of a numeric leaf: one a record, or those of a repeated leaf one after the other, of which the leaf that
-    /// counts them says how many belong to each record. None for a tag, a byte array, the length right before one, and a leaf that is
-    /// [not wanted](Columns::of_leaves).
+    /// Returns the values of a numeric leaf, one per record. The values of a repeated leaf are concatenated, and the
+    /// leaf that counts them contains the number per record. The result is empty for a tag, a byte array, the length
+    /// directly before one, and a leaf that is [not wanted](Columns::of_leaves).
     #[must_use]
     pub fn numbers(&self, leaf: u8) -> &[u64] {
         match self.leaves.get(usize::from(leaf)) {
@@ -276,19 +280,21 @@ impl RecordColumns {
         }
     }
 
-    /// As [`numbers`](Self::numbers), in two's complement (format `signed`).
+    /// Returns the same as [`numbers`](Self::numbers), reinterpreted in two's complement (format `signed`).
     #[must_use]
     pub fn signed(&self, leaf: u8) -> &[i64] {
         bytemuck::cast_slice(self.numbers(leaf))
     }
 
-    /// As [`numbers`](Self::numbers), as bits of floating-point numbers (format `f64`).
+    /// Returns the same as [`numbers`](Self::numbers), reinterpreted as the bits of floating-point numbers (format
+    /// `f64`).
     #[must_use]
     pub fn floats(&self, leaf: u8) -> &[f64] {
         bytemuck::cast_slice(self.numbers(leaf))
     }
 
-    /// The byte arrays of a leaf, as many as [`numbers`](Self::numbers) would be. None for a numeric leaf.
+    /// Returns the byte arrays of a leaf, arranged like the values of [`numbers`](Self::numbers). The result is empty
+    /// for a numeric leaf.
     #[must_use]
     pub fn arrays(&self, leaf: u8) -> Arrays<'_> {
         match self.leaves.get(usize::from(leaf)) {
@@ -312,13 +318,13 @@ impl RecordColumns {
         self.leaves.get_mut(leaf)
     }
 
-    /// There are this many records more, whose leaves were added to each column.
+    /// Counts this many more records, whose leaves have been added to each column.
     pub(crate) fn add(&mut self, records: usize) {
         self.count += records;
         self.came = true;
     }
 
-    /// Adds one record. Gives its weight. Of a record that cannot be read to its end nothing is kept.
+    /// Adds one record and returns its weight. If a record cannot be read completely, none of it is kept.
     fn push<'a, R: Walk<'a>>(&mut self, record: &Record, row: &mut R) -> Result<usize, R::Error> {
         if self.repeats {
             self.marks.clear();
@@ -342,7 +348,7 @@ impl RecordColumns {
     }
 }
 
-/// Whether a byte array, right behind this leaf, is as long as it says.
+/// Returns whether the leaf is the length of a byte array that directly follows it.
 fn is_length(record: &Record, leaf: usize) -> bool {
     let behind = |pair: &[Step]| match *pair {
         [Step::Number(length), Step::Bytes(array)] => usize::from(length) == leaf && usize::from(array) == leaf + 1,
@@ -375,7 +381,7 @@ impl Column {
     }
 }
 
-/// Columns that take the values of a record.
+/// Columns that receive the values of a record.
 struct RowOfColumns<'c> {
     leaves: &'c mut [Column],
     weight: usize,

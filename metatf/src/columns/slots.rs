@@ -1,29 +1,31 @@
-//! Where the values of a section's records go, when the program knows the records: a place for each leaf, by its plan.
+//! Destinations for the values of a section's records whose types are known at compile time: one slot per leaf, indexed
+//! by its plan.
 
 use super::{ArrayColumn, Column, Columns, RECORDS, RecordColumns};
 use std::cell::Cell;
 
-/// The columns of a section's records, by plan. A record is put in leaf by leaf, and is there when it is [done](Self::done).
+/// The columns of a section's records, by plan. A record is stored leaf by leaf and counts once it is
+/// [done](Self::done).
 pub(crate) struct Slots<'c, const PLANS: usize> {
     numbers: [Option<&'c [Cell<u64>; RECORDS]>; PLANS],
     arrays: [Option<&'c mut ArrayColumn>; PLANS],
-    /// By the first plan of a type: how many records of it there are.
+    /// For the first plan of each type, the number of its records.
     counts: [usize; PLANS],
-    /// By position: types that are taken, as there were some before.
+    /// Types accepted, by position: those of which records occurred before.
     taken: u64,
-    /// By position: types with values that by the DTD are always the same, and may not be.
+    /// Types, by position, with values that are constant in the DTD but may have been changed.
     changed: u64,
     order: &'c [Cell<u32>; RECORDS],
-    /// Where the section's types begin in `order`'s count of them.
+    /// The index at which the section's types start in `Columns::records`.
     first: u32,
-    /// What the run counts when the first record comes, and when there is no more room.
+    /// The run's record counts at the first record and when no room is left.
     start: u64,
     end: u64,
-    /// Of the byte arrays that were put in.
+    /// Number of bytes in the stored byte arrays.
     bytes: usize,
 }
 
-/// What was put in.
+/// A summary of the stored records.
 pub(crate) struct Filled<const PLANS: usize> {
     counts: [usize; PLANS],
     changed: u64,
@@ -32,7 +34,8 @@ pub(crate) struct Filled<const PLANS: usize> {
 }
 
 impl<'c, const PLANS: usize> Slots<'c, PLANS> {
-    /// Places for the records of a section, of which `count` were read before. None where it has another number of plans.
+    /// Creates slots for the records of a section, `count` of which were read before. Returns `None` if the section has
+    /// a different number of plans.
     pub(crate) fn new(columns: &'c mut Columns, section: usize, changed: u64, count: u64) -> Option<Self> {
         let (room, records) = (columns.room() as u64, columns.len() as u64);
         let first = *columns.sections.get(section)?;
@@ -55,7 +58,7 @@ impl<'c, const PLANS: usize> Slots<'c, PLANS> {
         Some(slots)
     }
 
-    /// Places for the leaves of a type.
+    /// Adds slots for the leaves of a type.
     fn add(&mut self, position: usize, records: &'c mut RecordColumns) -> Option<()> {
         self.taken |= 1 << position;
         *self.counts.get_mut(records.plan)? = records.count;
@@ -77,30 +80,30 @@ impl<'c, const PLANS: usize> Slots<'c, PLANS> {
         count < self.end
     }
 
-    /// Whether records of the type at a position are taken.
+    /// Returns whether records of the type at a position are accepted.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn takes(&self, position: u64) -> bool {
         self.taken & position != 0
     }
 
-    /// The number of the next record of the type whose first plan this is.
+    /// Returns the index of the next record of the type with this first plan.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn next(&self, first: usize) -> usize {
         self.counts.get(first).copied().unwrap_or(0)
     }
 
-    /// The value of a leaf, by its plan, of record `at` of its type.
+    /// Stores the value of a leaf, given by its plan, for record `at` of its type.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn put(&self, plan: usize, at: usize, value: u64) {
         if let Some(Some(column)) = self.numbers.get(plan) {
-            // There are never that many, which the compiler cannot know.
+            // The index is always smaller than `RECORDS`, but the compiler cannot prove it.
             if let Some(slot) = column.get(at % RECORDS) {
                 slot.set(value);
             }
         }
     }
 
-    /// Puts in the bytes of a leaf.
+    /// Stores the bytes of a leaf.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn put_bytes(&mut self, plan: usize, at: usize, bytes: &[u8]) {
         if let Some(Some(column)) = self.arrays.get_mut(plan)
@@ -113,20 +116,20 @@ impl<'c, const PLANS: usize> Slots<'c, PLANS> {
         }
     }
 
-    /// The record is there, of the type at a position, whose first plan this is, and of which it is record `at`.
+    /// Completes record `at` of the type at a position with this first plan.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn done(&mut self, position: usize, first: usize, at: usize, count: u64) {
         if let Some(count) = self.counts.get_mut(first) {
             *count = at + 1;
         }
-        #[allow(clippy::cast_possible_truncation, reason = "under 64, and under 4096")]
+        #[allow(clippy::cast_possible_truncation, reason = "less than 64, and less than 4096")]
         let (position, record) = (position as u32, count.wrapping_sub(self.start) as usize);
         if let Some(slot) = self.order.get(record % RECORDS) {
             slot.set(self.first + position);
         }
     }
 
-    /// What was put in until the run has read this many records.
+    /// Returns a summary of the records stored until the run's record count reached `count`.
     pub(crate) fn filled(self, count: u64) -> Filled<PLANS> {
         #[allow(clippy::cast_possible_truncation, reason = "at most 4096")]
         let records = count.wrapping_sub(self.start) as usize;
@@ -135,14 +138,14 @@ impl<'c, const PLANS: usize> Slots<'c, PLANS> {
 }
 
 impl Columns {
-    /// Whether records of the type at a position of a section are put into slots.
+    /// Returns whether records of the type at a position of a section are stored in slots.
     pub(crate) fn takes(&self, section: usize, position: usize) -> bool {
         let first = self.sections.get(section).copied().unwrap_or(usize::MAX);
         let records = self.records.get(first.saturating_add(position));
         position < 64 && records.is_some_and(RecordColumns::is_taken)
     }
 
-    /// Takes note of what was put in.
+    /// Updates the columns for the stored records.
     pub(crate) fn take<const PLANS: usize>(&mut self, section: usize, filled: &Filled<PLANS>) {
         self.order.len = filled.records;
         self.weight += filled.bytes;
@@ -151,19 +154,19 @@ impl Columns {
         let records = records.iter_mut().take_while(|records| records.section == section);
         for (position, records) in records.enumerate().take(64).filter(|(_, records)| records.is_taken()) {
             let count = filled.counts.get(records.plan).copied().unwrap_or(0);
-            // Where none came, too: of a record that failed an array may be there.
+            // Done even for types without records, because an array of a failed record may have been stored.
             records.go_to(count, filled.changed & 1 << position != 0);
         }
     }
 }
 
 impl RecordColumns {
-    /// There were some before, each with one value for each leaf.
+    /// Returns whether records of this type occurred before, each with one value per leaf.
     pub(crate) fn is_taken(&self) -> bool {
         self.came && !self.repeats
     }
 
-    /// There are this many now, whose values are there, except for empty arrays and, perhaps, what is always the same.
+    /// Sets the number of records. Their values are already stored, except for empty arrays and possibly constants.
     fn go_to(&mut self, count: usize, with_fixed: bool) {
         for leaf in &mut self.leaves {
             match leaf {

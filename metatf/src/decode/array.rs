@@ -1,4 +1,4 @@
-//! Decodes a byte array that is records of a section (spec 3.7).
+//! Decodes a byte array that contains records of a section (spec 3.7).
 
 use super::{ContentRow, Decoding, tag};
 use crate::format::{FormatRef, METADATA};
@@ -6,28 +6,30 @@ use crate::state::State;
 use crate::streams::{NoBytes, Streams};
 use metatf_container::{Error, ErrorKind, Order, Origin, Result};
 
-/// Reads the records of one section that byte arrays hold. Its memory is used again from array to array.
+/// Reads records of one section in byte arrays. Memory is reused from array to array.
 #[derive(Debug)]
 pub(crate) struct ArrayReader {
     format: FormatRef,
     order: Order,
     section: usize,
     state: State,
-    /// Records take no values from other sections.
+    /// Unused, because records consume no values from other sections.
     streams: Streams,
 }
 
 impl ArrayReader {
-    /// For a section, by its index in the format.
+    /// Creates a reader for a section, given by its index in the format.
     pub(crate) fn new(format: FormatRef, section: usize, order: Order) -> Self {
         let (state, streams) = (State::new(&format, section), Streams::new(&format));
         Self { format, order, section, state, streams }
     }
 
-    /// Reads the records of an array, each by its index in the format. State is that of the section's beginning.
+    /// Reads the records of an array, passing each to `each` with its index in the format. The state starts as at the
+    /// beginning of the section.
     ///
     /// # Errors
-    /// Bytes that are not a whole record, a tag that no data record has; what `each` returns. Places are those in the array.
+    /// Returns an error if the bytes are not a complete record or a tag belongs to no data record, or any error that
+    /// `each` returns. Locations are relative to the array.
     pub(crate) fn read<'d>(
         &mut self,
         bytes: &'d [u8],
@@ -66,7 +68,7 @@ impl ArrayReader {
             let read = each(record, &mut row).and_then(|()| Ok(row.finish()?));
             let end = row.position;
             read.map_err(|error| stopped.unwrap_or(error))?;
-            // An element stores a byte (spec 3.4).
+            // An element stores at least one byte (spec 3.4).
             start = end.max(start + 1);
         }
         Ok(())

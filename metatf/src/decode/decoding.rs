@@ -1,4 +1,4 @@
-//! What decoding the records of a part needs, except for where it is.
+//! The context for decoding the records of a part, without a position.
 
 use crate::format::Format;
 use crate::record::Stopped;
@@ -6,7 +6,8 @@ use crate::state::{Encoding, History};
 use crate::streams::{Bytes, Streams};
 use metatf_container::{Error, Order, Origin};
 
-/// What decoding the records of a part needs, except for where it is. Records change the history and take from streams.
+/// The context for decoding the records of a part, without a position. Decoding records changes the history and
+/// consumes values from streams.
 pub(crate) struct Decoding<'t, 'd> {
     pub(crate) format: &'t Format,
     pub(crate) data: &'d [u8],
@@ -16,12 +17,12 @@ pub(crate) struct Decoding<'t, 'd> {
     pub(crate) history: &'t mut History,
     pub(crate) streams: &'t mut Streams,
     pub(crate) source: &'t dyn Bytes,
-    /// Why the last row stopped.
+    /// The reason why the last row stopped.
     pub(crate) stopped: &'t mut Option<Error>,
 }
 
 impl<'t, 'd> Decoding<'t, 'd> {
-    /// The same for a while.
+    /// Reborrows the context.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn reborrow(&mut self) -> Decoding<'_, 'd> {
         Decoding { history: self.history, streams: self.streams, stopped: self.stopped, ..*self }

@@ -1,6 +1,6 @@
-//! Decoding one record, leaf by leaf, in the order of its bytes.
+//! Decoding a record leaf by leaf, in the order of its bytes.
 //!
-//! Longer than other files: what is decoded in line and what is decoded out of line are the two halves of one loop.
+//! This file is longer than most because the code that is inlined and the code that is not are two halves of one loop.
 
 use super::{Decoding, tag};
 use crate::format::{Interpretation, Leaf, LeafKind, Record};
@@ -12,11 +12,11 @@ use crate::state::History;
 use crate::streams::place;
 use metatf_container::{Error, ErrorKind, Origin, Result};
 
-/// Decodes a record straight from a part's content.
+/// Decodes a record directly from a part's content.
 pub struct ContentRow<'t, 'd> {
     pub(crate) decoding: Decoding<'t, 'd>,
     pub(crate) record: &'t Record,
-    /// Next byte to read.
+    /// Position of the next byte to read.
     pub(crate) position: usize,
     pub(crate) start: usize,
     /// Index of the record's first plan.
@@ -25,7 +25,8 @@ pub struct ContentRow<'t, 'd> {
 }
 
 impl<'t, 'd> Decoding<'t, 'd> {
-    /// The rest of the record that begins at `start`, from the byte at `at` on. It is given by its index and that of its first plan.
+    /// Creates a row for the record that begins at `start`, which continues with the byte at `at`. The record is given
+    /// by its index and that of its first plan.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn row(
         self,
@@ -36,7 +37,7 @@ impl<'t, 'd> Decoding<'t, 'd> {
         Some(ContentRow { decoding: self, record, position, start, first, items: 0 })
     }
 
-    /// A numeric leaf of such a record, whatever it takes: its value, and where the leaf after it begins.
+    /// Decodes a numeric leaf of such a record on the slow path. Returns its value and the start of the next leaf.
     #[cold]
     #[inline(never)]
     pub(super) fn number(
@@ -50,7 +51,7 @@ impl<'t, 'd> Decoding<'t, 'd> {
         Ok((value, row.position))
     }
 
-    /// A byte array of such a record, and where the leaf after it begins.
+    /// Decodes a byte array of such a record. Returns it with the start of the next leaf.
     #[cold]
     #[inline(never)]
     pub(super) fn bytes(
@@ -66,7 +67,7 @@ impl<'t, 'd> Decoding<'t, 'd> {
 }
 
 impl<'t, 'd> ContentRow<'t, 'd> {
-    /// An error about the byte at `position` (the first byte of `leaf`).
+    /// Returns an error at the byte at `position`, which is the first byte of `leaf`.
     #[cold]
     pub(crate) fn fail(&self, position: usize, leaf: Option<u8>, kind: ErrorKind) -> Error {
         let mut place = place(self.decoding.origin, position);
@@ -81,7 +82,8 @@ impl<'t, 'd> ContentRow<'t, 'd> {
         Error { kind, place }
     }
 
-    /// Goes on with a row of its own, so that this one, whose address nobody else takes, is kept in registers.
+    /// Continues in a copy of this row. Since nobody takes the address of the original, the compiler keeps it in
+    /// registers.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn slow<T>(&mut self, go_on: impl FnOnce(&mut ContentRow<'_, 'd>) -> T) -> T {
         let Self { record, position, start, first, items, .. } = *self;
@@ -92,7 +94,8 @@ impl<'t, 'd> ContentRow<'t, 'd> {
         result
     }
 
-    /// A numeric leaf that is not decoded in line: the formula is not all, or fewer than 8 bytes are left.
+    /// Decodes a numeric leaf outside the inlined code, because the formula is not sufficient or fewer than 8 bytes are
+    /// left.
     #[inline(never)]
     fn number_slow(&mut self, leaf: u8) -> Result<u64, Stopped> {
         let value = self.number_of(leaf);
@@ -109,7 +112,7 @@ impl<'t, 'd> ContentRow<'t, 'd> {
         }
     }
 
-    /// The value behind the code of a predicted leaf.
+    /// Returns the value represented by the code of a predicted leaf.
     fn predicted(&mut self, leaf: u8, plan: &Plan, model: u16) -> Result<u64> {
         let at = self.position;
         let Some(code) = stored(self.decoding.data, at, plan, self.decoding.order) else {
@@ -118,7 +121,7 @@ impl<'t, 'd> ContentRow<'t, 'd> {
         self.position += plan.width.bytes();
         let Decoding { format, encoding, source, order, .. } = self.decoding;
         let target = format.models.get(usize::from(model)).map_or(0, |m| m.section);
-        // A model has a cursor of its own, besides that of leaves that stride.
+        // A model has its own cursor, separate from the cursor of striding leaves.
         let reader = format.sections.len() + encoding.section;
         let streams = &mut *self.decoding.streams;
         let mut next = || streams.next(format, source, order, (reader, target), 1);
@@ -167,7 +170,7 @@ impl<'t, 'd> ContentRow<'t, 'd> {
         }
     }
 
-    /// The tag that stands where the record begins.
+    /// Returns the tag stored at the start of the record.
     fn found_tag(&self) -> u32 {
         let Decoding { data, order, format, .. } = &self.decoding;
         let found =
@@ -175,7 +178,7 @@ impl<'t, 'd> ContentRow<'t, 'd> {
         found.unwrap_or(self.record.tag)
     }
 
-    /// The tag of a catch-all record, as a value.
+    /// Returns the tag of a catch-all record as a value.
     fn tag(&mut self, plan: &Plan) -> u64 {
         let tag = self.found_tag().into();
         note(tag, plan, &mut self.decoding.history.cells);
@@ -186,7 +189,7 @@ impl<'t, 'd> ContentRow<'t, 'd> {
         matches!(self.leaf(leaf), Some(Leaf { kind: LeafKind::Computed(_), .. }))
     }
 
-    /// A count that is the result of an expression.
+    /// Computes a count from its expression.
     fn computed(&mut self, leaf: u8, plan: &Plan) -> Result<u64> {
         let value = match self.leaf(leaf).map(|l| &l.kind) {
             Some(LeafKind::Computed(program)) => evaluate(program, |l| self.last(l)),
@@ -207,7 +210,7 @@ impl<'t, 'd> ContentRow<'t, 'd> {
         }
     }
 
-    /// A byte array whose length is the result of an expression, or that ends at a byte.
+    /// Returns a byte array whose length is computed by an expression, or which ends at a terminator.
     #[inline(never)]
     fn bytes_slow(&mut self, leaf: u8) -> Result<&'d [u8], Stopped> {
         let length = match self.leaf(leaf).map(|l| &l.kind) {
@@ -219,10 +222,10 @@ impl<'t, 'd> ContentRow<'t, 'd> {
         self.take(leaf, length)
     }
 
-    /// The bytes up to the byte `end`, which is stored behind them.
+    /// Returns the bytes before the terminator `end`, which is stored after them.
     fn until(&mut self, leaf: u8, end: u8) -> Result<&'d [u8], Stopped> {
         let rest = self.decoding.data.get(self.position..).unwrap_or_default();
-        // Looked for no further, as a reader that salvages may look at every byte.
+        // The search is bounded, because a salvaging reader may start it at every byte.
         let near = rest.get(..MOST_UNTIL + 1).unwrap_or(rest);
         let Some(length) = near.iter().position(|&byte| byte == end) else {
             let kind = if near.len() < rest.len() { ErrorKind::NoEnd(end) } else { ErrorKind::Truncated("a record") };
@@ -232,7 +235,7 @@ impl<'t, 'd> ContentRow<'t, 'd> {
         Ok(rest.get(..length).unwrap_or_default())
     }
 
-    /// Stops with an error about the next byte.
+    /// Stops with an error at the next byte.
     #[cold]
     #[inline(never)]
     fn stop_at(&mut self, leaf: Option<u8>, kind: ErrorKind) -> Stopped {
@@ -256,13 +259,13 @@ impl<'t, 'd> ContentRow<'t, 'd> {
         self.record.leaves.get(usize::from(leaf))
     }
 
-    /// The last value read for a leaf of this record.
+    /// Returns the last value read for a leaf of this record.
     pub(crate) fn last(&self, leaf: u8) -> u64 {
         let plan = self.decoding.encoding.plan(self.first + usize::from(leaf));
         plan.and_then(|p| self.decoding.history.cells.get(p.last as usize)).copied().unwrap_or(0)
     }
 
-    /// The end of the record: the limit on items, now that its size is known (spec 3.3).
+    /// Ends the record and checks the limit on items, now that its size is known (spec 3.3).
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn finish(&mut self) -> Result<(), Stopped> {
         let stored = (self.position - self.start) as u64;
@@ -272,7 +275,7 @@ impl<'t, 'd> ContentRow<'t, 'd> {
         Ok(())
     }
 
-    /// Visits all leaves in order: what the universal reader, skipping and checking do.
+    /// Visits all leaves in order, as the dynamic reader, skipping and checking do.
     #[inline]
     pub(crate) fn walk(&mut self, visit: &mut impl Visit<'d>) -> Result<(), Stopped> {
         walk(self, self.record, self.record.first_value(), visit)
@@ -306,7 +309,7 @@ impl<'d> Row<'d> for ContentRow<'_, 'd> {
             }
             (Some(plan), Some(eight)) if plan.flags & PREDICTED != 0 => {
                 let (plan, code) = (*plan, cut(*eight, plan, self.decoding.order));
-                #[allow(clippy::cast_possible_truncation, reason = "the index of a model")]
+                #[allow(clippy::cast_possible_truncation, reason = "model indices fit in 16 bits")]
                 match self.decoding.history.decode_hit(&self.decoding.encoding.model_cells, plan.base as u16, code) {
                     Some(value) => {
                         self.position += plan.width.bytes();

@@ -1,6 +1,7 @@
-//! By which tier records were decoded, so that a test can tell that a fast path still runs. Nothing outside of tests.
+//! Counts the records decoded by each tier, so that a test can detect that a fast path is no longer taken. Does nothing
+//! outside tests.
 
-/// The tiers, from the one that knows most when the program is compiled.
+/// The tiers, ordered by the amount of compile-time knowledge they use, most first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DecodedBy {
     Specialized,
@@ -14,7 +15,7 @@ thread_local! {
     static COUNTS: std::cell::Cell<[u64; 4]> = const { std::cell::Cell::new([0; 4]) };
 }
 
-/// Counts a record of this thread.
+/// Counts a record decoded on this thread.
 #[cfg(test)]
 pub(crate) fn log(tier: DecodedBy) {
     COUNTS.with(|counts| {
@@ -28,7 +29,7 @@ pub(crate) fn log(tier: DecodedBy) {
 #[inline(always)]
 pub(crate) fn log(_: DecodedBy) {}
 
-/// How many records this thread has decoded by each tier since it was asked last.
+/// Returns the number of records that this thread decoded by each tier since the last call.
 #[cfg(test)]
 pub(crate) fn logged() -> [u64; 4] {
     COUNTS.with(std::cell::Cell::take)

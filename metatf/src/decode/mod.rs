@@ -1,5 +1,5 @@
-//! Decoding one record: a row for each tier, from the one that knows most when the program is compiled to the one that takes
-//! every record as it comes.
+//! Decoding a single record. Each tier has its own row type, from the one that uses most compile-time knowledge to the
+//! one that handles any record.
 
 mod array;
 mod decoding;
@@ -23,7 +23,7 @@ pub(crate) use specialized::{SpecializedRow, WINDOW};
 pub(crate) use stateful::StatefulRow;
 pub(crate) use tag::tag;
 
-/// A row that knows where the leaf after those that were read begins.
+/// A row that knows the position of the leaf after those already read.
 pub(crate) trait Placed {
     fn position(&self) -> usize;
 }

@@ -1,4 +1,4 @@
-//! Decoding a record whose shape is known when the program is compiled, except for the widths and bases of its leaves.
+//! Decodes a record whose shape is known at compile time, except for the widths and bases of its leaves.
 
 use super::Placed;
 use crate::format::Floor;
@@ -7,14 +7,14 @@ use crate::record::{Known, Row, Source, Stopped};
 use metatf_container::Error;
 use std::marker::PhantomData;
 
-/// The leaves of an `S` from a part's content, of a planned record. It stops where fewer than 8 bytes are left, without a reason:
-/// nothing has happened, and the record is decoded as a general one.
+/// Reads the leaves of an `S`, a planned record, from a part's content. It stops without an error if fewer than 8 bytes
+/// are left. Nothing has changed in this case, and the record is decoded by the general tier.
 pub(crate) struct PlannedRow<'p, 'r, S, const PLANS: usize> {
     data: &'r [u8],
     at: usize,
-    /// Of the whole section, so that which one is looked at is known when the program is compiled.
+    /// The plans of the complete section, so that the index of each plan is a compile-time constant.
     plans: &'p [Plan; PLANS],
-    /// The number read last: the length of the byte array that follows.
+    /// The most recently read number, which is the length of a byte array that follows.
     previous: u64,
     shape: PhantomData<S>,
 }
@@ -27,7 +27,7 @@ impl<'p, 'r, S: Known, const PLANS: usize> PlannedRow<'p, 'r, S, PLANS> {
 
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn take(&mut self, length: u64) -> Result<&'r [u8], Stopped> {
-        // A branch that is foreseen, not an addition that is waited for: most often there is nothing.
+        // A predictable branch is faster here than waiting for an addition, because the length is usually 0.
         if length == 0 {
             return Ok(&[]);
         }
@@ -37,8 +37,9 @@ impl<'p, 'r, S: Known, const PLANS: usize> PlannedRow<'p, 'r, S, PLANS> {
     }
 }
 
-/// The items of a trait of rows that are the same in all rows that stop without a word, as the record is then read, or written, in
-/// another way: records with repeated items among them. What [`items`](Row::items) takes and gives.
+/// The trait items shared by all rows that stop without an error, so that the record is read or written in a different
+/// way. This applies to records with repeated items, too. The arguments are the parameter and result types of
+/// [`items`](Row::items).
 macro_rules! stops_silently {
     ($taken:ty => $given:ty) => {
         type Error = Stopped;

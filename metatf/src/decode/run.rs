@@ -1,4 +1,4 @@
-//! The records of a part from its next on, and what decoding them needs.
+//! The upcoming records of a part, and the context for decoding them.
 
 use super::{ContentRow, Decoding, tag};
 use crate::format::{Format, METADATA};
@@ -6,7 +6,7 @@ use crate::state::{Listed, State};
 use crate::streams::{Bytes, Streams};
 use metatf_container::{Error, Order, Origin};
 
-/// The records of a part from its next on.
+/// The upcoming records of a part.
 pub(crate) struct Run<'r> {
     pub(crate) format: &'r Format,
     pub(crate) data: &'r [u8],
@@ -15,24 +15,24 @@ pub(crate) struct Run<'r> {
     pub(crate) streams: &'r mut Streams,
     pub(crate) source: &'r dyn Bytes,
     pub(crate) origin: Origin,
-    /// What stands before the part in its section, or in the file.
+    /// The offset of the part in its section or in the file.
     pub(crate) base: u64,
     pub(crate) order: Order,
-    /// Bytes of a metadata value that does not say how many it has.
+    /// Size of a metadata value that does not specify its own size, in bytes.
     pub(crate) word: usize,
-    /// Records read.
+    /// Number of records read.
     pub(crate) count: u64,
     pub(crate) stopped: &'r mut Option<Error>,
 }
 
 impl<'r> Run<'r> {
-    /// The data record that comes next, by its index in the format, and its first plan.
+    /// Returns the next record, if it is a data record, by its index in the format and that of its first plan.
     pub(crate) fn listed(&self) -> Option<(u16, usize)> {
         let listed = self.next_listed().filter(|listed| listed.record > METADATA)?;
         Some((listed.record, listed.first as usize))
     }
 
-    /// What decoding its records needs.
+    /// Returns the context for decoding the run's records.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn decoding(&mut self) -> Decoding<'_, 'r> {
         let Self { format, data, origin, order, source, .. } = *self;
@@ -50,20 +50,21 @@ impl<'r> Run<'r> {
         }
     }
 
-    /// The rest of the record that begins at the run's position, from the byte at `at` on; see [`Decoding::row`].
+    /// Creates a row for the record that begins at the run's position, which continues with the byte at `at`; see
+    /// [`Decoding::row`].
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn row(&mut self, record: (u16, usize), at: usize) -> Option<ContentRow<'_, 'r>> {
         let start = self.position;
         self.decoding().row(record, (start, at))
     }
 
-    /// The record that comes next, data or not.
+    /// Returns the next record, whether data or not.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn next_listed(&self) -> Option<Listed> {
         self.state.encoding.listed(tag(self.data, self.position, usize::from(self.format.tag_width), self.order)?)
     }
 
-    /// It has an error to tell.
+    /// Returns whether an error has stopped the run.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn has_stopped(&self) -> bool {
         self.stopped.is_some()

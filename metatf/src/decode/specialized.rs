@@ -1,7 +1,8 @@
-//! Decoding a record whose shape is known when the program is compiled, and how its leaves are stored, too.
+//! Decodes a record whose shape and encoding are both known at compile time.
 //!
-//! Nothing is looked up: what is left of a record is loads at places that are known from its start. There is one comparison
-//! with the end of the content for a record, as its bytes are looked at through a window that is large enough for most.
+//! There are no lookups: reading a record consists of loads at constant offsets from its start. A record requires only
+//! one comparison with the end of the content, because its bytes are accessed through a window that is large enough for
+//! most records.
 
 use super::Placed;
 use crate::decode::stops_silently;
@@ -12,25 +13,26 @@ use metatf_container::Error;
 use std::hint::cold_path;
 use std::marker::PhantomData;
 
-/// Bytes of a window: of a shape that stores more, it is moved on.
+/// Size of a window in bytes. For a record that stores more, the window is moved.
 pub(crate) const WINDOW: usize = 64;
 
-/// The leaves of an `S` from a part's content, all of them stored as [`Known::EXPECTED`] says. It stops where less than a window
-/// is left, and says nothing of why: nothing has happened, the record can be read in another way.
+/// Reads the leaves of an `S` from a part's content, if all of them are stored according to [`Known::EXPECTED`]. It
+/// stops without an error if less than a window is left. Nothing has changed in this case, and the record can be read
+/// in a different way.
 pub(crate) struct SpecializedRow<'r, S> {
     data: &'r [u8],
-    /// Where the window begins.
+    /// The start of the window.
     at: usize,
     window: Option<&'r [u8; WINDOW]>,
-    /// Where the next leaf is in the window.
+    /// The offset of the next leaf in the window.
     offset: usize,
-    /// The number read last: the length of the byte array that follows.
+    /// The most recently read number, which is the length of a byte array that follows.
     previous: u64,
     shape: PhantomData<S>,
 }
 
 impl<'r, S: Known> SpecializedRow<'r, S> {
-    /// A record that begins at a position.
+    /// Creates a row for a record that begins at a position.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn new(data: &'r [u8], position: usize) -> Self {
         let mut row = Self { data, at: position, window: None, offset: 0, previous: 0, shape: PhantomData };
@@ -76,7 +78,7 @@ impl<'r, S: Known> Row<'r> for SpecializedRow<'r, S> {
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn bytes(&mut self, leaf: u8) -> Result<&'r [u8], Stopped> {
         let length = S::FLOORS[usize::from(leaf)].length(self.previous);
-        // A branch that is foreseen, not an addition that is waited for: most often there is nothing.
+        // A predictable branch is faster here than waiting for an addition, because the length is usually 0.
         if length == 0 {
             return Ok(&[]);
         }

@@ -1,7 +1,8 @@
-//! Decoding a stateful record, whose shape is known when the program is compiled: values are noted for others, go by the value
-//! before, are predicted by a model or come from a stream section.
+//! Decodes a stateful record, whose shape is known at compile time. Its values may be saved for other leaves, depend on
+//! the previous value, be predicted by a model, or come from a stream section.
 //!
-//! It cannot begin again, since models have learnt by then. So the slow path of a leaf handles that leaf alone.
+//! Decoding cannot be restarted, because models may have learned from the record already. The slow path of a leaf
+//! therefore handles only that leaf.
 
 use super::Decoding;
 use crate::format::Floor;
@@ -10,17 +11,17 @@ use crate::record::{Known, Row, Source, Stopped};
 use metatf_container::{Error, ErrorKind};
 use std::marker::PhantomData;
 
-/// The leaves of an `S` that is stateful.
+/// Reads the leaves of an `S`, a stateful record.
 pub(crate) struct StatefulRow<'p, 't, 'r, S, const PLANS: usize> {
     pub(crate) decoding: &'p mut Decoding<'t, 'r>,
-    /// Of the whole section, beside what stores to the history may reach.
+    /// The plans of the complete section, in memory that stores to the history cannot alias.
     pub(crate) plans: &'t [Plan; PLANS],
     pub(crate) data: &'r [u8],
-    /// Where the record begins, and the next byte to read.
+    /// The start of the record, and the position of the next byte to read.
     pub(crate) place: (usize, usize),
-    /// Every default is the one that the DTD gives.
+    /// Whether every default is the one specified in the DTD.
     pub(crate) has_defaults: bool,
-    /// The number read last: the length of the byte array that follows.
+    /// The most recently read number, which is the length of a byte array that follows.
     pub(crate) previous: u64,
     pub(crate) shape: PhantomData<S>,
 }
@@ -64,7 +65,7 @@ impl<'r, S: Known, const PLANS: usize> Row<'r> for StatefulRow<'_, '_, 'r, S, PL
         } else {
             let Some(eight) = eight(self.data, self.place.1) else { return self.slow(leaf) };
             let raw = u64::from_le_bytes(eight) & plan.mask;
-            // Most leaves are nothing else.
+            // Most leaves need nothing more.
             if flags & !LAST == 0 {
                 self.place.1 += width;
                 self.previous = plain(raw, plan);
@@ -72,7 +73,7 @@ impl<'r, S: Known, const PLANS: usize> Row<'r> for StatefulRow<'_, '_, 'r, S, PL
             }
             let Decoding { encoding, history, .. } = &mut *self.decoding;
             if matches!(floor, Floor::Predicted) && flags & PREDICTED != 0 {
-                #[allow(clippy::cast_possible_truncation, reason = "the index of a model")]
+                #[allow(clippy::cast_possible_truncation, reason = "model indices fit in 16 bits")]
                 let value = history.decode_hit(&encoding.model_cells, plan.base as u16, raw);
                 let Some(value) = value else { return self.slow(leaf) };
                 value
@@ -99,7 +100,7 @@ impl<'r, S: Known, const PLANS: usize> Row<'r> for StatefulRow<'_, '_, 'r, S, PL
         let (bytes, at) = match taken(self.data, self.place.1, length) {
             Some(bytes) => (bytes, self.place.1 + bytes.len()),
             None => {
-                // The length is right before.
+                // The length is stored directly before the bytes.
                 if let Some(plan) = self.plans.get(S::FIRST + usize::from(leaf.saturating_sub(1))) {
                     note(self.previous, &Plan { flags: LAST, ..*plan }, &mut self.decoding.history.cells);
                 }

@@ -1,4 +1,4 @@
-//! Resolving offsets: what stands in a stream section where a `sectionOffset` leaf points.
+//! Resolving offsets: returns the stream section element that a `sectionOffset` leaf refers to.
 
 use super::json_print::print_members;
 use super::{OwnedRecord, Trace};
@@ -8,11 +8,11 @@ use metatf_container::{Error, ErrorKind, Result};
 use metatf_parser::schema::LeafId;
 
 impl Trace<'_> {
-    /// Prints `{"offset":5,"element":{..}}` for a leaf that is a `sectionOffset` now; false for others. Salvaging, an
-    /// element that was lost is `null` (spec 5.2).
+    /// Prints `{"offset":5,"element":{..}}` if the leaf is currently a `sectionOffset`; otherwise returns false. When
+    /// salvaging, a lost element is printed as `null` (spec 5.2).
     ///
     /// # Errors
-    /// An offset at which no element starts.
+    /// Returns an error if no element starts at the offset.
     pub fn resolve(&mut self, at: At, leaf: LeafId, offset: u64, out: &mut Vec<u8>) -> Result<bool> {
         let Some(Interpretation::SectionOffset(number)) = self.reader.interpretation(at, leaf.0) else {
             return Ok(false);
@@ -40,7 +40,7 @@ impl Trace<'_> {
         Ok(true)
     }
 
-    /// An error about a record that is read already.
+    /// Adds the position of a record that has already been read to an error.
     fn at_leaf(&self, at: At, leaf: LeafId, mut error: Error) -> Error {
         if let Some((place, _)) = self.reader.bytes_of(at) {
             error.place = place;

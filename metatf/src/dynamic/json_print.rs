@@ -1,4 +1,4 @@
-//! A trace as JSON lines (spec 8).
+//! Printing a trace as JSON lines (spec 8).
 
 use super::{Entry, Nested, OwnedRecord, Schema, Trace};
 use crate::reader::{Event, Item as Value, Metadata};
@@ -6,26 +6,26 @@ use metatf_container::Result;
 use metatf_parser::schema::{Format as Print, Item, Leaf, LeafId, Record, Repeated};
 use std::io::Write as _;
 
-/// What is printed.
+/// Options for printing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct JsonOptions {
-    /// Tags, constants, comments, metadata, offsets, elements, too.
+    /// Also prints tags, constants, comments, metadata, offsets and elements.
     pub all: bool,
-    /// Elements behind the offsets of `sectionOffset` leaves.
+    /// Prints the elements that `sectionOffset` leaves refer to.
     pub resolve: bool,
-    /// With `all`: a line `{"@reset":..}` where state is reset inside a group. Spec 8 has it; the conformance vectors
-    /// leave it out, so it is a choice of its own.
+    /// With `all`, prints a line `{"@reset":..}` for each state reset inside a group. Spec 8 defines this line, but the
+    /// conformance vectors omit it, so it has a separate option.
     pub resets: bool,
-    /// Names of values and flags in place of their numbers, and what formats like `bool` and `uuid` make of values, where there
-    /// is such a word.
+    /// Prints the names of values and flags instead of their numbers, and formatted values for formats such as `bool`
+    /// and `uuid`.
     pub names: bool,
 }
 
-/// Appends an entry as one line. Nothing where the entry appears only with `all` and `all` is not asked for. Records in byte arrays
-/// are read by `nested`, offsets resolved through `resolve`, if given (see [`Trace::resolve`]).
+/// Appends an entry as one line, or nothing if the entry is printed only with `all` and `all` is not set. `nested`
+/// reads the records in byte arrays, and `resolve`, if given, resolves offsets (see [`Trace::resolve`]).
 ///
 /// # Errors
-/// An offset that cannot be resolved.
+/// Returns an error if an offset cannot be resolved.
 pub fn print_json(
     out: &mut Vec<u8>,
     schema: &Schema,
@@ -66,7 +66,7 @@ pub fn print_json(
     Ok(())
 }
 
-/// Prints what stands at the offset that a leaf holds; false where the leaf is not an offset.
+/// Prints the element at the offset that a leaf contains. Returns false if the leaf is not an offset.
 pub type Resolve<'r> = &'r mut dyn FnMut(LeafId, u64, &mut Vec<u8>) -> Result<bool>;
 
 fn body(
@@ -106,7 +106,7 @@ fn print_metadata(out: &mut Vec<u8>, metadata: &Metadata) {
     }
 }
 
-/// Prints the members of an element's object, for a resolved offset.
+/// Prints the members of an element's object for a resolved offset.
 pub(super) fn print_members(
     out: &mut Vec<u8>,
     of: (&Schema, &Record),
@@ -117,7 +117,8 @@ pub(super) fn print_members(
     Printer::new(out, of, owned, JsonOptions::default(), (nested, resolve)).items(&of.1.items, false)
 }
 
-/// Prints the records of a byte array; false, and nothing is printed, where the bytes are not whole records.
+/// Prints the records of a byte array. Prints nothing and returns false if the bytes do not consist of complete
+/// records.
 fn print_records(
     out: &mut Vec<u8>,
     schema: &Schema,
@@ -140,7 +141,7 @@ fn print_records(
     whole
 }
 
-/// Prints a record that stands in a byte array.
+/// Prints a record inside a byte array.
 fn print_nested(
     out: &mut Vec<u8>,
     schema: &Schema,
@@ -152,21 +153,21 @@ fn print_nested(
     let Some(record) = schema.record(record) else { return Ok(()) };
     out.extend_from_slice(b"{\"@record\":");
     text(out, Some(&record.name));
-    // Offsets are those of records that stand in the trace itself.
+    // Only the offsets of records in the trace itself can be resolved.
     let (resolve, options): (Resolve<'_>, _) = (&mut |_, _, _| Ok(false), JsonOptions { resolve: false, ..options });
     Printer::new(out, (schema, record), owned, options, (nested, resolve)).items(&record.items, true)?;
     out.push(b'}');
     Ok(())
 }
 
-/// Prints the fields of one record from its owned record.
+/// Prints the fields of a record from its owned values.
 struct Printer<'p, 'r> {
     out: &'p mut Vec<u8>,
     schema: &'p Schema,
     record: &'p Record,
     owned: &'p OwnedRecord,
     next: usize,
-    /// Last number of each leaf, for counts.
+    /// The last number of each leaf, used for counts.
     last: [u64; 256],
     options: JsonOptions,
     nested: &'p mut Nested,
@@ -184,7 +185,8 @@ impl<'p, 'r> Printer<'p, 'r> {
         Self { out, schema, record, owned, next: 0, last: [0; 256], options, nested, resolve }
     }
 
-    /// Members of an object; `comma` where one stands before the first. Items nest at most 32 deep (spec 3.5).
+    /// Prints the members of an object. `comma` tells whether a comma must precede the first one. Items nest at most 32
+    /// levels deep (spec 3.5).
     fn items(&mut self, items: &[Item], mut comma: bool) -> Result<()> {
         for item in items {
             match item {
@@ -229,7 +231,7 @@ impl<'p, 'r> Printer<'p, 'r> {
         Ok(())
     }
 
-    /// An item of a repetition, or what is there or not.
+    /// Prints an item of a repetition, or an optional item.
     fn repeated(&mut self, body: &Repeated) -> Result<()> {
         match body {
             Repeated::Leaf(id) => match self.leaf(*id) {
@@ -241,7 +243,7 @@ impl<'p, 'r> Printer<'p, 'r> {
         }
     }
 
-    /// A nested record: an object; a `vfield` its data alone.
+    /// Prints a nested record as an object, or only the data if the record is a `vfield`.
     fn nested(&mut self, record: &str, items: &[Item]) -> Result<()> {
         match items {
             [Item::Leaf(length), Item::Leaf(data)] if record == "vfield" => {
@@ -275,7 +277,7 @@ impl<'p, 'r> Printer<'p, 'r> {
         self.out.extend_from_slice(b"\":");
     }
 
-    /// The leaf's value from the owned record. The tag is not in it.
+    /// Takes the leaf's next value from the owned record, which does not include the tag.
     fn take(&mut self, id: LeafId, leaf: &Leaf) -> Value<'p> {
         if leaf.is_tag() {
             return Value::Number(self.record.tag.unwrap_or(0).into());
@@ -307,7 +309,7 @@ impl<'p, 'r> Printer<'p, 'r> {
     }
 }
 
-/// A number by its name, or by the word that its format has for it.
+/// Prints the name of a number, or the word that its format defines for it.
 fn named(out: &mut Vec<u8>, value: u64, leaf: &Leaf) {
     match (leaf.names.text(value), leaf.format.word(value)) {
         (Some(name), _) => text(out, Some(&name)),
@@ -317,7 +319,7 @@ fn named(out: &mut Vec<u8>, value: u64, leaf: &Leaf) {
     }
 }
 
-/// Prints a number in the format of its leaf.
+/// Prints a number in its leaf's format.
 pub fn print_number(out: &mut Vec<u8>, value: u64, format: Print) {
     let _ = match format {
         Print::Signed => write!(out, "{}", value.cast_signed()),
@@ -329,7 +331,7 @@ pub fn print_number(out: &mut Vec<u8>, value: u64, format: Print) {
     };
 }
 
-/// Prints a byte array in the format of its leaf.
+/// Prints a byte array in its leaf's format.
 pub fn print_bytes(out: &mut Vec<u8>, bytes: &[u8], format: Print) {
     match (format, format.text_of_bytes(bytes), format.tail_of_bytes(bytes)) {
         (Print::Utf8, Some(string), _) | (Print::CString, Some(string), [0]) => text(out, Some(string)),
@@ -360,15 +362,15 @@ fn hex(out: &mut Vec<u8>, bytes: &[u8]) {
 }
 
 fn text(out: &mut Vec<u8>, text: Option<&str>) {
-    // Writing to a vector does not fail.
+    // Writing to a vector cannot fail.
     let _ = serde_json::to_writer(out, &text);
 }
 
 impl Trace<'_> {
-    /// The next entry as JSON lines, with offsets resolved where that is asked for. False at the end.
+    /// Prints the next entry as JSON lines, resolving offsets if requested. Returns false at the end.
     ///
     /// # Errors
-    /// The first thing that is wrong with the trace, an offset without an element included.
+    /// Returns the first error in the trace, including an offset that refers to no element.
     pub fn next_json(&mut self, out: &mut Vec<u8>, options: JsonOptions) -> Result<bool> {
         let Some(Entry { event, .. }) = self.next_entry()? else { return Ok(false) };
         match self.print_json(event, out, options) {
@@ -380,10 +382,10 @@ impl Trace<'_> {
         }
     }
 
-    /// The entry that was decoded last as JSON lines; on an error nothing is added to `out`.
+    /// Prints the most recently decoded entry as JSON lines. Nothing is added to `out` on an error.
     ///
     /// # Errors
-    /// An offset without an element, where offsets are to be resolved.
+    /// Returns an error if offsets are to be resolved and an offset refers to no element.
     pub fn print_json(&mut self, event: Event, out: &mut Vec<u8>, options: JsonOptions) -> Result<()> {
         if !options.resolve {
             let resolve: Resolve<'_> = &mut |_, _, _| Ok(false);

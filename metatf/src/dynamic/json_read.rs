@@ -1,4 +1,4 @@
-//! JSON lines back to values (spec 8).
+//! Reading values from JSON lines (spec 8).
 
 use super::{OwnedRecord, Schema};
 use crate::encode::ArrayWriter;
@@ -11,28 +11,29 @@ use serde_json::{Map, Value};
 use std::fmt;
 use std::sync::Arc;
 
-/// One line, understood.
+/// A parsed line.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Line {
-    /// A data record or comment: section index, record index; its values are in the owned record.
+    /// A data record or comment with its section index and record index. Its values are in the owned record.
     Record(usize, u16),
-    /// An element of a stream section: section index, whether of a shared table; its values are in the owned record.
+    /// An element of a stream section with its section index and whether it belongs to a shared table. Its values are
+    /// in the owned record.
     Element(usize, bool),
-    /// A metadata record of a section.
+    /// A metadata record of the section with this index.
     Metadata(usize, Metadata),
-    /// A `section` record; the writer makes its own.
+    /// A `section` record. The writer generates these records itself.
     Section,
-    /// A group starts.
+    /// The start of a group.
     Group,
-    /// State of a section is reset.
+    /// A reset of the section's state.
     Reset(usize),
 }
 
-/// What is wrong with a line, in words: which key, and what was expected.
+/// An error in a line: the key at fault and what was expected.
 #[derive(Clone, PartialEq, Eq)]
 pub struct LineError(pub String);
 
-/// Prints as `Display`, so that a `main` that returns the error prints a sentence.
+/// Prints like `Display`, so that a `main` that returns the error prints a readable message.
 impl fmt::Debug for LineError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
@@ -54,30 +55,31 @@ fn error<T>(message: impl Into<String>) -> Result<T> {
 }
 
 impl Schema {
-    /// Understands one JSON line; a record's values go to `owned`, which is emptied first. Counts and the lengths of
-    /// `vfield`s may be left out, and constants. The trace is little-endian.
+    /// Parses one JSON line for a little-endian trace. A record's values replace the contents of `owned`. Counts,
+    /// `vfield` lengths and constants can be omitted.
     ///
     /// # Errors
-    /// Text that is not a JSON object, a section, record or field the schema does not know, one that is missing, or a
-    /// value of another kind.
+    /// Returns an error if the text is not a JSON object, if it names an unknown section, record or field, if one of
+    /// these is missing, or if a value is of the wrong type.
     pub fn read_json(&self, line: &[u8], owned: &mut OwnedRecord) -> Result<Line> {
         self.read_json_in(Order::Little, line, owned)
     }
 
-    /// The same for a trace of this byte order, which is that of records in byte arrays (spec 3.7).
+    /// Parses one JSON line for a trace with this byte order, which records in byte arrays use, too (spec 3.7).
     ///
     /// # Errors
-    /// As [`read_json`](Self::read_json).
+    /// As for [`read_json`](Self::read_json).
     pub fn read_json_in(&self, order: Order, line: &[u8], owned: &mut OwnedRecord) -> Result<Line> {
         let value: Value = serde_json::from_slice(line).map_err(|e| LineError(not_json(&e)))?;
         let Value::Object(object) = value else { return error("not a JSON object") };
         self.read_object(order, &object, owned)
     }
 
-    /// The same for the members of a line's object, however they were made. Bytes of any format may be given as `{"hex": ..}`, too.
+    /// Parses the members of a line's object, whatever their source. Bytes of any format may also be given as `{"hex":
+    /// ..}`.
     ///
     /// # Errors
-    /// As [`read_json`](Self::read_json).
+    /// As for [`read_json`](Self::read_json).
     pub fn read_object(&self, order: Order, object: &Map<String, Value>, owned: &mut OwnedRecord) -> Result<Line> {
         owned.clear();
         if object.contains_key("@group") {
@@ -86,10 +88,10 @@ impl Schema {
         if let Some(name) = object.get("@reset") {
             return Ok(Line::Reset(self.named_section(name)?));
         }
-        let Some(section) = object.get("@section") else { return error("there is no `@section`") };
+        let Some(section) = object.get("@section") else { return error("`@section` is missing") };
         let section = self.named_section(section)?;
-        let Some(Value::String(name)) = object.get("@record") else { return error("there is no `@record` (a string)") };
-        // A stream section knows no `section` record, but one ends its extent in a version 0 file.
+        let Some(Value::String(name)) = object.get("@record") else { return error("`@record` (a string) is missing") };
+        // A stream section contains no `section` record, but in a version 0 file one ends the section's extent.
         if name == "section" {
             return Ok(Line::Section);
         }
@@ -121,18 +123,18 @@ impl Schema {
         index.ok_or_else(|| LineError(format!("the DTD has no section {name}")))
     }
 
-    /// Makes the byte array that is these records of a section.
+    /// Encodes these records of a section as a byte array.
     fn nested(&self, order: Order, number: u8, values: &[Value]) -> Result<Vec<u8>> {
         let Some(section) = self.format.section_index(number) else { return error("the DTD has no such section") };
         let mut array = ArrayWriter::new(FormatRef::Shared(Arc::clone(&self.format)), section, order);
         for value in values {
             let Value::Object(object) = value else { return error("not an array of objects") };
             let Some(Value::String(name)) = object.get("@record") else {
-                return error("there is no `@record` (a string)");
+                return error("`@record` (a string) is missing");
             };
             let (index, record) = self.named_record(section, name)?;
             if index <= METADATA && self.section(section).is_some_and(|s| s.stream.is_none()) {
-                return error(format!("no `{name}` stands in a byte array"));
+                return error(format!("a byte array cannot contain a `{name}` record"));
             }
             let mut owned = OwnedRecord::default();
             Loader::new(self, order, (index, record), &mut owned).items(&record.items, object, true)?;
@@ -150,7 +152,7 @@ impl Schema {
     }
 }
 
-/// Describes a syntax error. There is one line, whose number is the caller's to know.
+/// Describes a syntax error without the line number, which only the caller knows.
 fn not_json(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let what = text.rsplit_once(" at line ").map_or(text.as_str(), |(what, _)| what);
@@ -160,7 +162,7 @@ fn not_json(error: &serde_json::Error) -> String {
 fn metadata(object: &Map<String, Value>) -> Result<Metadata> {
     let get = |key: &str, most: u64| match object.get(key).map(|v| number(v, Print::Unset)) {
         Some(Ok(n)) if n <= most => Ok(n),
-        Some(_) => error(format!("`{key}` is not a number up to {most}")),
+        Some(_) => error(format!("`{key}` must be an integer from 0 to {most}")),
         None => error(format!("the metadata record has no `{key}`")),
     };
     #[allow(clippy::cast_possible_truncation, reason = "checked above")]
@@ -174,16 +176,17 @@ fn metadata(object: &Map<String, Value>) -> Result<Metadata> {
     Ok(Metadata { record, field, property, values, count })
 }
 
-/// Puts the members of an object on an owned record, in the order of the leaves.
+/// Adds the members of an object to an owned record in the order of the leaves.
 struct Loader<'l> {
     schema: &'l Schema,
     order: Order,
     index: u16,
     record: &'l Record,
     owned: &'l mut OwnedRecord,
-    /// Where in the owned record the last number of each leaf stands, and whether it was given or is to be derived.
+    /// For each leaf, the index of its last number in the owned record, and whether the line contains that number or it
+    /// must be derived.
     at: [Option<(usize, bool)>; 256],
-    /// The number of items that were created although the line lacks them.
+    /// The number of items created although the line omits them.
     made: u64,
 }
 
@@ -192,7 +195,7 @@ impl<'l> Loader<'l> {
         Self { schema, order, index, record, owned, at: [None; 256], made: 0 }
     }
 
-    /// Items nest at most 32 deep (spec 3.5), so this recursion is bounded.
+    /// Recursion is bounded, because items nest at most 32 levels deep (spec 3.5).
     fn items(&mut self, items: &[Item], object: &Map<String, Value>, top: bool) -> Result<()> {
         let mut known = 0;
         for item in items {
@@ -216,7 +219,7 @@ impl<'l> Loader<'l> {
                 }
                 Item::Repeat { count, key, body } => {
                     let Some(Value::Array(values)) = object.get(key) else {
-                        return error(format!("`{key}` is missing, or not an array"));
+                        return error(format!("`{key}` is missing or not an array"));
                     };
                     self.repeat(*count, key, body, values)?;
                     known += 1;
@@ -234,7 +237,7 @@ impl<'l> Loader<'l> {
     fn repeat(&mut self, count: LeafId, key: &str, body: &Repeated, values: &[Value]) -> Result<()> {
         match self.at[usize::from(count.0)] {
             Some((at, true)) if self.owned.get(at) != Some(reader::Item::Number(values.len() as u64)) => {
-                return error(format!("`{key}` has {} items, its count says otherwise", values.len()));
+                return error(format!("`{key}` has {} items, which differs from its count", values.len()));
             }
             Some((at, false)) => {
                 self.owned.set_number(at, values.len() as u64);
@@ -255,9 +258,9 @@ impl<'l> Loader<'l> {
         Ok(())
     }
 
-    /// Makes items that consist of constants, as many as their count says.
+    /// Creates items that consist only of constants, as many as their count specifies.
     fn implied(&mut self, count: LeafId, key: &str, body: &Repeated) -> Result<()> {
-        /// Items that are made at most.
+        /// The maximum number of items created.
         const MOST: u64 = 1 << 16;
         let last = |leaf: u8| match self.at[usize::from(leaf)].and_then(|(at, _)| self.owned.get(at)) {
             Some(reader::Item::Number(number)) => number,
@@ -268,10 +271,10 @@ impl<'l> Loader<'l> {
             Some(LeafKind::Computed(program)) => evaluate(program, last),
             _ => self.at[usize::from(count.0)].filter(|(_, is_given)| *is_given).map(|_| last(count.0)),
         };
-        let Some(items) = items else { return error(format!("`{key}` is missing, and its count")) };
+        let Some(items) = items else { return error(format!("`{key}` and its count are missing")) };
         self.made = self.made.saturating_add(items);
         if self.made > MOST {
-            return error(format!("`{key}` is missing, and has over {MOST} items"));
+            return error(format!("`{key}` is missing and has more than {MOST} items"));
         }
         if let Some((at, is_given)) = &mut self.at[usize::from(count.0)] {
             self.owned.set_number(*at, items);
@@ -295,7 +298,7 @@ impl<'l> Loader<'l> {
         }
     }
 
-    /// One leaf of an object; false where it was left out and could be.
+    /// Reads one leaf of an object. Returns false if it was omitted and may be omitted.
     fn leaf(&mut self, id: LeafId, object: &Map<String, Value>) -> Result<bool> {
         let Some(leaf) = self.record.leaves.get(usize::from(id.0)) else { return Ok(false) };
         let given = object.get(&leaf.key);
@@ -321,7 +324,7 @@ impl<'l> Loader<'l> {
         }
     }
 
-    /// Whether a leaf counts a repetition, so that the items give it.
+    /// Returns whether a leaf counts a repetition, so that its value follows from the items.
     fn counts(&self, id: LeafId) -> bool {
         fn within(items: &[Item], id: LeafId) -> bool {
             items.iter().any(|item| match item {
@@ -348,7 +351,7 @@ impl<'l> Loader<'l> {
                 Value::String(text) => match word(text) {
                     Some(number) => number,
                     None if !has_words(leaf) => number(value, leaf.format)?,
-                    None => return Err(format!("{text:?} is no name of a value")),
+                    None => return Err(format!("{text:?} is not the name of a value")),
                 },
                 _ => number(value, leaf.format)?,
             });
@@ -359,7 +362,7 @@ impl<'l> Loader<'l> {
         Ok(())
     }
 
-    /// The bytes of an array, which may be records of a section.
+    /// Reads the bytes of an array, which may be given as records of a section.
     fn bytes(&self, leaf: &Leaf, value: &Value) -> std::result::Result<Vec<u8>, String> {
         match (leaf.section, value) {
             (Some(number), Value::Array(values)) => self.schema.nested(self.order, number, values).map_err(|e| e.0),
@@ -369,7 +372,8 @@ impl<'l> Loader<'l> {
     }
 }
 
-/// Returns whether a line may omit the items of a repetition, because they consist of constants. A constant that is itself an item is shown.
+/// Returns whether a line may omit the items of a repetition because they consist of constants. A constant that is
+/// itself an item is printed.
 #[doc(hidden)]
 #[must_use]
 pub fn is_implied(record: &Record, body: &Repeated) -> bool {
@@ -379,7 +383,7 @@ pub fn is_implied(record: &Record, body: &Repeated) -> bool {
     }
 }
 
-/// Items nest at most 32 deep (spec 3.5), so this recursion is bounded.
+/// Recursion is bounded, because items nest at most 32 levels deep (spec 3.5).
 fn are_implied(record: &Record, items: &[Item]) -> bool {
     items.iter().all(|item| match item {
         Item::Leaf(id) => record.leaf(*id).is_some_and(Leaf::is_implied),
@@ -388,7 +392,7 @@ fn are_implied(record: &Record, items: &[Item]) -> bool {
     })
 }
 
-/// Whether values of a leaf are written as words, too.
+/// Returns whether values of the leaf can also be written as words.
 fn has_words(leaf: &Leaf) -> bool {
     !leaf.names.list().is_empty() || leaf.format.has_words()
 }
@@ -400,7 +404,8 @@ fn has_key(items: &[Item], record: &Record, wanted: &str) -> bool {
     })
 }
 
-/// A number as spec 8 prints it; an object with an `offset` for a resolved one, with a `value` for one with a label.
+/// Reads a number as printed according to spec 8: possibly inside an object with an `offset` for a resolved offset, or
+/// with a `value` for a labeled value.
 fn number(value: &Value, format: Print) -> std::result::Result<u64, String> {
     let expected = match format {
         Print::Signed => "an integer from -2^63 to 2^63-1",
@@ -422,7 +427,7 @@ fn number(value: &Value, format: Print) -> std::result::Result<u64, String> {
     number.ok_or_else(|| format!("{value} is not {expected}"))
 }
 
-/// A byte array as spec 8 prints it.
+/// Reads a byte array as printed according to spec 8.
 fn bytes(value: &Value, format: Print) -> std::result::Result<Vec<u8>, String> {
     let hex = |text: &str| {
         unhex(text)
@@ -437,14 +442,14 @@ fn bytes(value: &Value, format: Print) -> std::result::Result<Vec<u8>, String> {
         (Value::String(text), _) => hex(text),
         (Value::Object(object), format) if format != Print::CString => match object.get("hex") {
             Some(Value::String(text)) if object.len() == 1 => hex(text),
-            _ => Err("an object here has one member, \"hex\"".to_owned()),
+            _ => Err("the object must have a single member, \"hex\"".to_owned()),
         },
         (Value::Object(object), Print::CString) => {
             let text = |key| object.get(key).and_then(Value::as_str);
             match (text("hex"), text("text"), text("tail"), object.len()) {
                 (Some(digits), _, _, 1) => hex(digits),
                 (None, Some(text), Some(tail), 2) => c_string(text, &hex(tail)?),
-                _ => Err("an object here has the members \"text\" and \"tail\", or \"hex\" alone".to_owned()),
+                _ => Err("the object must have the members \"text\" and \"tail\", or only \"hex\"".to_owned()),
             }
         }
         (Value::Array(items), _) => {
@@ -457,27 +462,27 @@ fn bytes(value: &Value, format: Print) -> std::result::Result<Vec<u8>, String> {
                 (Some(_), Print::Utf8 | Print::CString) => format!("{{\"hex\":\"{digits}{more}\"}}"),
                 (Some(_), _) => format!("\"{digits}{more}\""),
             };
-            Err(format!("bytes are written in hex, two digits each: {hex} in place of an array of numbers"))
+            Err(format!("bytes must be written in hex, two digits each: use {hex} instead of an array of numbers"))
         }
         _ => Err(format!("{value} is not {}", expected_bytes(format))),
     }
 }
 
-/// Text and what stands behind it, from a 0 on.
+/// Joins a string and the tail that follows it, which starts with a 0.
 fn c_string(text: &str, tail: &[u8]) -> std::result::Result<Vec<u8>, String> {
     if text.contains('\0') {
-        return Err("the text has a character 0, with which its tail begins".to_owned());
+        return Err("the text contains a 0 character, which must start the tail".to_owned());
     }
     if tail.first().is_some_and(|&byte| byte != 0) {
-        return Err("the tail of a text begins with \"00\"".to_owned());
+        return Err("the tail must begin with \"00\"".to_owned());
     }
     Ok([text.as_bytes(), tail].concat())
 }
 
 fn expected_bytes(format: Print) -> &'static str {
     match format {
-        Print::CString => "a string, or {\"text\":\"a\",\"tail\":\"00ff\"} where more than a 0 stands behind the text",
-        Print::Utf8 => "a string, or {\"hex\":\"00ff\"} for bytes that are no text",
+        Print::CString => "a string, or {\"text\":\"a\",\"tail\":\"00ff\"} if more than a 0 follows the text",
+        Print::Utf8 => "a string, or {\"hex\":\"00ff\"} for bytes that are not text",
         _ => "a string of hex digits, two for each byte, such as \"00ff\"",
     }
 }

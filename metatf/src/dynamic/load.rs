@@ -1,4 +1,4 @@
-//! The universal writer: records from a [`OwnedRecord`], or from JSON lines.
+//! The dynamic writer, which writes records from an [`OwnedRecord`] or from JSON lines.
 
 use super::{Line, OwnedRecord, Schema};
 use crate::format::FormatRef;
@@ -8,42 +8,43 @@ use crate::writer::{Key, RecordWriter};
 use metatf_container::{Result, Sink, WriteOptions};
 use std::sync::Arc;
 
-/// Writes any trace by a [`Schema`].
+/// Writes any trace by its [`Schema`].
 pub struct Writer<S: Sink> {
     inner: RecordWriter<S>,
-    /// Lines of shared tables that are not written yet: where a group comes next they belong to it (spec 8).
+    /// Lines of shared tables that are not written yet. If a group follows, they belong to that group (spec 8).
     tables: Vec<(usize, OwnedRecord)>,
-    /// Elements that were written since these were asked for, if they are noted.
+    /// Elements written since the last [`take_elements`](Self::take_elements), if they are recorded.
     elements: Option<Vec<WrittenElement>>,
 }
 
-/// An element that a [`Writer`] wrote.
+/// An element written by a [`Writer`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WrittenElement {
     /// Index of its section.
     pub section: usize,
     /// Its offset in the section's content.
     pub offset: u64,
-    /// It is one of a shared table.
+    /// Whether it belongs to a shared table.
     pub shared: bool,
 }
 
 impl<S: Sink> Writer<S> {
-    /// Starts a trace. The order of the records is kept over sections.
+    /// Starts a trace. The order of records is preserved across sections.
     ///
     /// # Errors
-    /// The sink's.
+    /// Returns an error from the sink.
     pub fn new(sink: S, schema: &Schema, options: &WriteOptions) -> Result<Self> {
         let mut inner = RecordWriter::new(sink, FormatRef::Shared(Arc::clone(&schema.format)), options)?;
         inner.set_keep_order(true);
         Ok(Self { inner, tables: Vec::new(), elements: None })
     }
 
-    /// Writes what a line says; `owned` holds its values (see [`Schema::read_json`]). An element of a shared table is
-    /// written with what follows it, and an error about it is returned there.
+    /// Writes a line, whose values are in `owned` (see [`Schema::read_json`]). An element of a shared table is written
+    /// together with the line that follows it, and an error in the element is returned then.
     ///
     /// # Errors
-    /// Values that do not fit, metadata that spec 4.1 does not allow; the sink's.
+    /// Returns an error from the sink, or one for a value that does not fit or a metadata record that spec 4.1 does not
+    /// allow.
     pub fn write(&mut self, line: &Line, owned: &OwnedRecord) -> Result<()> {
         match line {
             Line::Element(section, true) => {
@@ -64,13 +65,14 @@ impl<S: Sink> Writer<S> {
         }
     }
 
-    /// Writes the lines of shared tables that wait: they belong to what comes next.
+    /// Writes the pending lines of shared tables, which belong to the line that follows.
     #[doc(hidden)]
     pub fn settle(&mut self) -> Result<()> {
         self.put_tables()
     }
 
-    /// Ends the group where lines of shared tables wait, and nothing comes after them: they are not of this group.
+    /// Ends the group if lines of shared tables are pending and nothing follows them, because they do not belong to
+    /// this group.
     #[doc(hidden)]
     pub fn end_before_tables(&mut self) -> Result<()> {
         if self.tables.is_empty() { Ok(()) } else { self.inner.start_group() }
@@ -83,18 +85,18 @@ impl<S: Sink> Writer<S> {
         Ok(())
     }
 
-    /// Writes a record of the section and record of these indices.
+    /// Writes a record, given by the indices of its section and record.
     ///
     /// # Errors
-    /// As [`RecordWriter::record`].
+    /// As for [`RecordWriter::record`].
     pub fn record(&mut self, section: usize, record: u16, owned: &OwnedRecord) -> Result<()> {
         self.inner.record(section, record, |row| owned.encode(row))
     }
 
-    /// Appends an element to a stream section; gives its offset.
+    /// Appends an element to a stream section and returns its offset.
     ///
     /// # Errors
-    /// As [`RecordWriter::element`].
+    /// As for [`RecordWriter::element`].
     pub fn element(&mut self, section: usize, shared: bool, owned: &OwnedRecord) -> Result<u64> {
         let offset = self.inner.element(section, shared, &mut |row| owned.encode(row))?;
         if let Some(elements) = &mut self.elements {
@@ -103,44 +105,44 @@ impl<S: Sink> Writer<S> {
         Ok(offset)
     }
 
-    /// Notes each [`element`](Self::element) from here on, for [`take_elements`](Self::take_elements).
+    /// Records each [`element`](Self::element) from here on for [`take_elements`](Self::take_elements).
     pub fn note_elements(&mut self) {
         self.elements.get_or_insert_default();
     }
 
-    /// Gives the elements that were written since the last call, in their order.
+    /// Returns the elements written since the last call, in order.
     pub fn take_elements(&mut self) -> impl Iterator<Item = WrittenElement> + '_ {
         self.elements.iter_mut().flat_map(|elements| elements.drain(..))
     }
 
-    /// Puts an element into a table, equal ones once; gives its offset.
+    /// Adds an element to a table unless the table already contains an equal one, and returns its offset.
     ///
     /// # Errors
-    /// As [`RecordWriter::element`].
+    /// As for [`RecordWriter::element`].
     pub fn intern(&mut self, section: usize, owned: &OwnedRecord) -> Result<u64> {
         self.inner.intern(section, owned, |row| owned.encode(row))
     }
 
-    /// As [`RecordWriter::next_offset`].
+    /// Returns the offset of the next new element; see [`RecordWriter::next_offset`].
     #[must_use]
     pub fn next_offset(&self, section: usize) -> u64 {
         self.inner.next_offset(section)
     }
 
-    /// As [`RecordWriter::abandon`].
+    /// Drops the writer without a message; see [`RecordWriter::abandon`].
     pub fn abandon(self) {
         self.inner.abandon();
     }
 
-    /// The writer beneath.
+    /// Returns the underlying writer.
     pub fn inner(&mut self) -> &mut RecordWriter<S> {
         &mut self.inner
     }
 
-    /// Writes what is left; gives the sink back.
+    /// Writes the remaining data and returns the sink.
     ///
     /// # Errors
-    /// As [`RecordWriter::finish`].
+    /// As for [`RecordWriter::finish`].
     pub fn finish(mut self) -> Result<S> {
         self.put_tables()?;
         self.inner.finish()
@@ -151,7 +153,7 @@ impl Key for OwnedRecord {
     fn put<P: Put<Error = Stopped>>(&self, to: &mut P) -> std::result::Result<(), Stopped> {
         self.iter().try_for_each(|item| match item {
             Item::Number(number) => to.bytes(0, b"n").and_then(|()| to.number(0, number)),
-            // The caller need not have given the right length before.
+            // The caller may not have supplied the right length before the bytes.
             Item::Bytes(bytes) => {
                 to.bytes(0, b"b")?;
                 to.number(0, bytes.len() as u64)?;

@@ -1,6 +1,7 @@
-//! The universal reader and writer: any trace, by a DTD parsed at run time (feature `dynamic`).
+//! The dynamic reader and writer, which handle any trace by a DTD parsed at run time (feature `dynamic`).
 //!
-//! Same containers, same state and rows as generated code; a record is decoded to a [`OwnedRecord`] instead of a struct.
+//! They share containers, state and rows with generated code, but decode a record to an [`OwnedRecord`] instead of a
+//! struct.
 
 mod element;
 mod json_print;
@@ -31,37 +32,37 @@ use metatf_container::{Error, Reader, Result};
 use metatf_parser::schema::{Dtd, Record};
 use std::sync::Arc;
 
-/// A parsed DTD with the tables that readers run on.
+/// A parsed DTD and the tables that readers need.
 #[derive(Clone, Debug)]
 pub struct Schema {
-    /// Names, layout, docs.
+    /// Names, layout and documentation.
     pub dtd: Arc<Dtd>,
-    /// Tables.
+    /// The tables compiled from the DTD.
     pub format: Arc<Format>,
 }
 
 impl Schema {
-    /// The schema of a DTD.
+    /// Creates the schema for a DTD.
     #[must_use]
     pub fn new(dtd: Dtd) -> Self {
         let format = Arc::new(Format::from_dtd(&dtd));
         Self { dtd: Arc::new(dtd), format }
     }
 
-    /// The DTD's record behind an index of [`Format::records`].
+    /// Returns the DTD's record with this index in [`Format::records`].
     #[must_use]
     pub fn record(&self, index: u16) -> Option<&Record> {
         self.dtd.records.get(usize::from(index))
     }
 
-    /// The DTD's section behind an index of [`Format::sections`].
+    /// Returns the DTD's section with this index in [`Format::sections`].
     #[must_use]
     pub fn section(&self, index: usize) -> Option<&metatf_parser::schema::Section> {
         self.dtd.sections.get(index)
     }
 }
 
-/// Reads any trace by a [`Schema`].
+/// Reads any trace by its [`Schema`].
 pub struct Trace<'a> {
     schema: Schema,
     reader: RecordReader<'a>,
@@ -69,12 +70,12 @@ pub struct Trace<'a> {
     nested: Nested,
 }
 
-/// One thing in a trace, with its values.
+/// An item in a trace with its values.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry<'t> {
-    /// What it is.
+    /// The kind of the item.
     pub event: Event,
-    /// The values of a record, comment or element, in the order of its leaves, without the tag; empty for others.
+    /// The values of a record, comment or element in leaf order, without the tag. It is empty for other items.
     pub record: &'t OwnedRecord,
 }
 
@@ -82,34 +83,34 @@ impl<'a> Trace<'a> {
     /// Reads the records of a container by a schema.
     ///
     /// # Errors
-    /// A section table that does not hold (version 0).
+    /// Returns an error if the section table is invalid (version 0).
     pub fn new(schema: Schema, container: Reader<'a>) -> Result<Self> {
         let reader = RecordReader::new(FormatRef::Shared(Arc::clone(&schema.format)), container)?;
         let nested = Nested::new(reader.order());
         Ok(Self { schema, reader, record: OwnedRecord::default(), nested })
     }
 
-    /// The schema it is read by.
+    /// Returns the schema that the trace is read by.
     #[must_use]
     pub fn schema(&self) -> &Schema {
         &self.schema
     }
 
-    /// The reader beneath: options, container, losses.
+    /// Returns the underlying reader, which provides access to the container and the losses.
     #[must_use]
     pub fn reader(&self) -> &RecordReader<'a> {
         &self.reader
     }
 
-    /// The reader beneath, to set options before the first record.
+    /// Returns the underlying reader, so that options can be set before the first record.
     pub fn reader_mut(&mut self) -> &mut RecordReader<'a> {
         &mut self.reader
     }
 
-    /// The next thing in the trace; `None` at the end and after an error.
+    /// Returns the next item in the trace, or `None` at the end and after an error.
     ///
     /// # Errors
-    /// The first thing that is wrong with the trace.
+    /// Returns the first error in the trace.
     #[inline]
     pub fn next_entry(&mut self) -> Result<Option<Entry<'_>>> {
         let Some(record) = self.reader.plain_record()? else { return self.next_slow() };
@@ -118,17 +119,17 @@ impl<'a> Trace<'a> {
         Ok(Some(Entry { event, record: &self.record }))
     }
 
-    /// The next data record by its values, without an owned record; see [`RecordReader::next_record`]. `None` at the end, and after an
-    /// error.
+    /// Returns the next data record as a view of its values, without copying them to an owned record; see
+    /// [`RecordReader::next_record`]. Returns `None` at the end and after an error.
     ///
     /// # Errors
-    /// The first thing that is wrong with the trace.
+    /// Returns the first error in the trace.
     #[inline(always)]
     pub fn next_record(&mut self) -> Result<Option<RecordView<'_>>> {
         self.reader.next_record()
     }
 
-    /// Gives each data record that is left to `each`: the fastest way to read records one by one.
+    /// Calls `each` with every remaining data record. This is the fastest way to read records one by one.
     ///
     /// ```
     /// # use metatf::container::WriteOptions;
@@ -143,32 +144,33 @@ impl<'a> Trace<'a> {
     /// # let file = writer.finish()?;
     /// let mut trace = Trace::from_slice(&file)?;
     /// let mut sum = 0;
-    /// // The tag is number 0, `n` number 1.
+    /// The tag is number 0, and `n` is number 1.
     /// trace.for_each(|record| sum += record.numbers()[1])?;
     /// assert_eq!(sum, 0 + 1 + 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
-    /// As [`next_record`](Self::next_record).
+    /// As for [`next_record`](Self::next_record).
     #[inline]
     pub fn for_each(&mut self, each: impl FnMut(RecordView<'_>)) -> Result<()> {
         self.reader.for_each(each)
     }
 
-    /// As [`for_each`](Self::for_each), until `each` returns an error. The records after it can still be read.
+    /// Calls `each` with every remaining data record until it returns an error. The records after that one can still be
+    /// read.
     ///
     /// # Errors
-    /// As [`next_record`](Self::next_record), and what `each` returns.
+    /// As for [`next_record`](Self::next_record), and any error that `each` returns.
     #[inline]
     pub fn try_for_each<E: From<Error>>(&mut self, each: impl FnMut(RecordView<'_>) -> Result<(), E>) -> Result<(), E> {
         self.reader.try_for_each(each)
     }
 
-    /// Gives the data records that come next to `each`, until something else comes; see [`RecordReader::try_for_run`].
+    /// Calls `each` with the upcoming data records until another item follows; see [`RecordReader::try_for_run`].
     ///
     /// # Errors
-    /// As [`next_record`](Self::next_record), and what `each` returns.
+    /// As for [`next_record`](Self::next_record), and any error that `each` returns.
     #[inline]
     pub fn try_for_run<E: From<Error>>(&mut self, each: impl FnMut(RecordView<'_>) -> Result<(), E>) -> Result<(), E> {
         self.reader.try_for_run(each)
@@ -181,19 +183,20 @@ impl<'a> Trace<'a> {
         Ok(Some(Entry { event, record: &self.record }))
     }
 
-    /// Fills columns with the data records that come next; see [`RecordReader::next_columns`]. False where none is left.
+    /// Fills columns with the next data records; see [`RecordReader::next_columns`]. Returns false if no records
+    /// remain.
     ///
     /// # Errors
-    /// The first thing that is wrong with the trace, once the records before it were given.
+    /// Returns the first error in the trace, after the records before it have been returned.
     pub fn next_columns(&mut self, columns: &mut Columns) -> Result<bool> {
         self.reader.next_columns(columns)
     }
 
-    /// Decodes what the [reader](Self::reader_mut) announced last to the owned record. An event that is not decoded is
-    /// skipped.
+    /// Decodes the most recent event of the [reader](Self::reader_mut) to the owned record. An event that is not
+    /// decoded is skipped.
     ///
     /// # Errors
-    /// What is wrong with the record.
+    /// Returns an error if the record is malformed.
     pub fn decode(&mut self, event: Event) -> Result<()> {
         if let Event::Record(_) | Event::Comment(_) | Event::Element(..) = event {
             return self.reader.decode(|row| self.record.decode(row));
@@ -202,7 +205,7 @@ impl<'a> Trace<'a> {
         Ok(())
     }
 
-    /// The values of the entry that was decoded last.
+    /// Returns the values of the most recently decoded entry.
     #[must_use]
     pub fn record(&self) -> &OwnedRecord {
         &self.record
@@ -210,7 +213,7 @@ impl<'a> Trace<'a> {
 }
 
 impl Entry<'_> {
-    /// Where the record stands, if it is one.
+    /// Returns the position of the record, if the entry is one.
     #[must_use]
     pub fn at(&self) -> Option<At> {
         match self.event {

@@ -1,4 +1,4 @@
-//! Byte arrays that are records of a section (spec 3.7).
+//! Byte arrays that contain records of a section (spec 3.7).
 
 use super::{OwnedRecord, Schema};
 use crate::decode::ArrayReader;
@@ -6,25 +6,27 @@ use crate::format::FormatRef;
 use metatf_container::{Order, Result};
 use std::sync::Arc;
 
-/// Reads the records that byte arrays of a trace hold.
+/// Reads the records in a trace's byte arrays.
 #[derive(Debug)]
 pub struct Nested {
     order: Order,
-    /// By index of the section, as far as they were used.
+    /// Readers by section index, created on first use.
     readers: Vec<Option<Box<ArrayReader>>>,
 }
 
 impl Nested {
-    /// For a trace of this byte order.
+    /// Creates a reader for a trace with this byte order.
     #[must_use]
     pub fn new(order: Order) -> Self {
         Self { order, readers: Vec::new() }
     }
 
-    /// Gives the records of an array, by number of its section, to `each`, which may read arrays in them. False where the bytes are not
-    /// whole records; those before are given. Sections nest at most 8 deep, and none in itself, so this recursion is bounded.
+    /// Calls `each`, which may read nested arrays, with every record of an array that belongs to the section with this
+    /// number. Returns false if the bytes do not consist of complete records; `each` is still called for the records
+    /// before the incomplete one. Recursion is bounded, because sections nest at most 8 levels deep and never in
+    /// themselves.
     ///
-    /// An error of `each` ends the reading, as bytes that are not a record do.
+    /// An error from `each` ends reading, as malformed bytes do.
     pub fn read(
         &mut self,
         schema: &Schema,

@@ -1,4 +1,4 @@
-//! From a DTD's text, or a trace that embeds one, to a schema.
+//! Creating a schema from a DTD's text or from a trace that embeds a DTD.
 
 use super::{Schema, Trace};
 use crate::reader::{FormatRef, recognized};
@@ -9,17 +9,17 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Why a trace cannot be read by the universal reader.
+/// The reasons why the dynamic reader cannot read a trace.
 pub enum OpenError {
-    /// The trace.
+    /// An error in the trace.
     Trace(Error),
-    /// The file of this path, or the trace in it.
+    /// An error in the file with this path or the trace in it.
     File(Box<Path>, Error),
-    /// The trace embeds no DTD; its header names this URL.
+    /// The trace embeds no DTD. Its header names this URL.
     NoDtd(String),
-    /// The trace embeds a DTD of this many bytes, more than [`MOST_EMBEDDED_BYTES`]; [`Schema::parse`] takes it.
+    /// The trace embeds a DTD of this many bytes, more than [`MOST_EMBEDDED_BYTES`]. [`Schema::parse`] accepts it.
     LargeDtd(usize),
-    /// The DTD has errors: its name, and what is wrong with it.
+    /// The DTD has errors. The values are the name of the DTD and its diagnostics.
     Dtd(String, Vec<Diagnostic>),
 }
 
@@ -29,7 +29,7 @@ impl From<Error> for OpenError {
     }
 }
 
-/// Prints as `Display`, so that a `main` that returns the error prints a sentence.
+/// Prints like `Display`, so that a `main` that returns the error prints a readable message.
 impl fmt::Debug for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
@@ -41,11 +41,13 @@ impl fmt::Display for OpenError {
         match self {
             Self::Trace(error) => error.fmt(f),
             Self::File(path, error) => write!(f, "{}: {error}", path.display()),
-            Self::NoDtd(url) => write!(f, "the trace embeds no DTD (its header names {url:?}); a DTD has to be given"),
+            Self::NoDtd(url) => {
+                write!(f, "the trace embeds no DTD (its header names {url:?}), so a DTD must be supplied")
+            }
             Self::LargeDtd(bytes) => {
                 write!(
                     f,
-                    "the trace embeds a DTD of {bytes} bytes; more than {MOST_EMBEDDED_BYTES} are read on request only"
+                    "the trace embeds a DTD of {bytes} bytes; more than {MOST_EMBEDDED_BYTES} bytes are read only on request"
                 )
             }
             Self::Dtd(name, diagnostics) => {
@@ -62,10 +64,10 @@ impl fmt::Display for OpenError {
 impl std::error::Error for OpenError {}
 
 impl Schema {
-    /// Parses a DTD; `name` is what messages call it. Warnings are dropped.
+    /// Parses a DTD, which messages refer to as `name`. Warnings are discarded.
     ///
     /// # Errors
-    /// The DTD's errors, all of them.
+    /// Returns all errors in the DTD.
     pub fn parse(name: &str, text: &[u8]) -> Result<Self, OpenError> {
         let parsed = metatf_parser::parse(name, text);
         match parsed.dtd {
@@ -74,10 +76,10 @@ impl Schema {
         }
     }
 
-    /// The schema of the DTD that a trace embeds.
+    /// Returns the schema of the DTD that a trace embeds.
     ///
     /// # Errors
-    /// None is embedded, it is longer than [`MOST_EMBEDDED_BYTES`], or it has errors.
+    /// Returns an error if the trace embeds no DTD, or if the DTD is longer than [`MOST_EMBEDDED_BYTES`] or has errors.
     pub fn embedded(container: &Reader<'_>) -> Result<Self, OpenError> {
         let url = &container.header().dtd_url;
         match container.dtd_text() {
@@ -89,20 +91,20 @@ impl Schema {
 }
 
 impl<'a> Trace<'a> {
-    /// Opens a trace that embeds its DTD; the file is mapped. If another process truncates it meanwhile, this one may end with
-    /// SIGBUS: see [`Reader::open`], and [`Trace::read`].
+    /// Opens a trace that embeds its DTD. The file is mapped, so if another process truncates it in the meantime,
+    /// SIGBUS may kill this process; see [`Reader::open`] and [`Trace::read`].
     ///
     /// # Errors
-    /// The file, its header, or its DTD.
+    /// Returns an error if the file cannot be read, or its header or DTD is invalid.
     pub fn open(path: impl AsRef<Path>) -> Result<Trace<'static>, OpenError> {
         let path = path.as_ref();
         Trace::embedded(Reader::open(path).map_err(|error| OpenError::File(path.into(), error))?)
     }
 
-    /// Reads a trace that embeds its DTD, in a file that may change meanwhile: it is not mapped.
+    /// Reads a trace that embeds its DTD from a file that may change in the meantime. The file is not mapped.
     ///
     /// # Errors
-    /// The file, its header, or its DTD.
+    /// Returns an error if the file cannot be read, or its header or DTD is invalid.
     pub fn read(path: impl AsRef<Path>) -> Result<Trace<'static>, OpenError> {
         let path = path.as_ref();
         Trace::embedded(Reader::read(path).map_err(|error| OpenError::File(path.into(), error))?)
@@ -111,7 +113,7 @@ impl<'a> Trace<'a> {
     /// Reads a trace that embeds its DTD from memory.
     ///
     /// # Errors
-    /// Its header, or its DTD.
+    /// Returns an error if the header or the DTD is invalid.
     pub fn from_slice(bytes: &'a [u8]) -> Result<Self, OpenError> {
         Self::embedded(Reader::from_slice(bytes)?)
     }
@@ -119,7 +121,7 @@ impl<'a> Trace<'a> {
     /// Reads a trace that embeds its DTD from a stream.
     ///
     /// # Errors
-    /// The stream, the trace's header, or its DTD.
+    /// Returns an error if the stream cannot be read, or the header or DTD is invalid.
     pub fn from_read(read: impl Read + Send + 'a) -> Result<Self, OpenError> {
         Self::embedded(Reader::from_read(read)?)
     }
@@ -127,16 +129,16 @@ impl<'a> Trace<'a> {
     /// Reads a container by the DTD it embeds.
     ///
     /// # Errors
-    /// None is embedded, or it has errors; a section table that does not hold.
+    /// Returns an error if the container embeds no DTD, the DTD has errors, or the section table is invalid.
     pub fn embedded(container: Reader<'a>) -> Result<Self, OpenError> {
         let schema = Schema::embedded(&container)?;
         Ok(Self::new(schema, container)?)
     }
 
-    /// Reads a file without a header that says itself how it is read, by the roles of the schema's DTD (spec 5.4), from memory.
+    /// Reads a file without a header from memory, if the roles in the schema's DTD describe how to read it (spec 5.4).
     ///
     /// # Errors
-    /// The file begins otherwise.
+    /// Returns an error if the file does not begin as the DTD requires.
     pub fn raw_from_slice(schema: Schema, bytes: &'a [u8]) -> Result<Self, OpenError> {
         let container = Reader::raw_from_slice(bytes, Class::Bits64, Order::Little, 0)?;
         let container = recognized(&FormatRef::Shared(Arc::clone(&schema.format)), container)?;

@@ -1,4 +1,4 @@
-//! A record's values, owned.
+//! The values of a record, owned.
 
 use crate::decode::ContentRow;
 use crate::encode::RowWriter;
@@ -7,52 +7,53 @@ use crate::reader::{Item, RecordView};
 use crate::record::{Put, Visit};
 use metatf_container::{Error, ErrorKind, Result};
 
-/// The values of a record in the order of its leaves, a tag that is always the same apart, those of repeated leaves as often as they
-/// occur. The counts that tell how often are values like others. Memory is used again from record to record.
+/// The values of a record in leaf order, excluding a constant tag. Repeated leaves contribute one value per occurrence,
+/// and the counts that determine the number of occurrences are included as ordinary values. Memory is reused from
+/// record to record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OwnedRecord {
     values: Vec<Value>,
     bytes: Vec<u8>,
 }
 
-/// One value.
+/// A single value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Value {
     Number(u64),
-    /// Where its bytes begin and end.
+    /// The start and end of its bytes.
     Bytes(usize, usize),
 }
 
 impl OwnedRecord {
-    /// Empties it.
+    /// Removes all values.
     #[inline]
     pub fn clear(&mut self) {
         self.values.clear();
         self.bytes.clear();
     }
 
-    /// How many values there are.
+    /// Returns the number of values.
     #[inline]
     #[must_use]
     pub fn len(&self) -> usize {
         self.values.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no values.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
 
-    /// The value at an index.
+    /// Returns the value at an index.
     #[inline]
     #[must_use]
     pub fn get(&self, index: usize) -> Option<Item<'_>> {
         self.values.get(index).map(|&value| self.item(value))
     }
 
-    /// The values, in order.
+    /// Returns the values in order.
     #[inline]
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Item<'_>> + DoubleEndedIterator {
         self.values.iter().map(|&value| self.item(value))
@@ -66,13 +67,13 @@ impl OwnedRecord {
         }
     }
 
-    /// Adds a number.
+    /// Appends a number.
     #[inline]
     pub fn push_number(&mut self, value: u64) {
         self.values.push(Value::Number(value));
     }
 
-    /// Adds a byte array.
+    /// Appends a byte array.
     #[inline]
     pub fn push_bytes(&mut self, bytes: &[u8]) {
         let start = self.bytes.len();
@@ -80,10 +81,10 @@ impl OwnedRecord {
         self.values.push(Value::Bytes(start, self.bytes.len()));
     }
 
-    /// Takes the values of a record that a reader decodes.
+    /// Replaces the values with those of a record being decoded.
     ///
     /// # Errors
-    /// What is wrong with the record.
+    /// Returns an error if the record is malformed.
     pub fn decode(&mut self, row: &mut ContentRow<'_, '_>) -> Result<()> {
         self.clear();
         Ok(row.walk(self)?)
@@ -92,33 +93,33 @@ impl OwnedRecord {
     /// Fills a row of the writer with the values.
     ///
     /// # Errors
-    /// Values that are not those of the row's record; the row's.
+    /// Returns an error if the values do not match the row's record, or an error from the row.
     pub(super) fn encode(&self, row: &mut RowWriter<'_>) -> Result<()> {
         let mut putting = Putting { row, owned: self, next: 0 };
         putting.row.record.walk(putting.row.record.first_value(), &mut putting)?;
         if putting.next != self.len() {
-            return Err(Error::at(0, ErrorKind::Usage("there are more values than the record has")));
+            return Err(Error::at(0, ErrorKind::Usage("there are too many values for the record")));
         }
         Ok(())
     }
 
-    /// Takes the values of another one.
+    /// Copies the values of another owned record.
     #[doc(hidden)]
     pub fn copy(&mut self, other: &Self) {
         self.values.clone_from(&other.values);
         self.bytes.clone_from(&other.bytes);
     }
 
-    /// Takes the values of a record.
+    /// Copies the values of a record.
     pub(crate) fn take(&mut self, record: &RecordView<'_>) {
-        // That one is skipped, and how many are not asked, makes the loop short.
+        // The loop is short because exactly one value is skipped and no length is checked.
         match record.first_value() {
             0 => self.take_all(record),
             _ => self.take_items(record.iter().skip(1)),
         }
     }
 
-    /// Takes the values of a record whose tag is one of them.
+    /// Copies the values of a record that includes its tag as a value.
     #[cold]
     #[inline(never)]
     fn take_all(&mut self, record: &RecordView<'_>) {
@@ -141,7 +142,7 @@ impl OwnedRecord {
         }));
     }
 
-    /// Sets the number at `index`, if one stands there.
+    /// Sets the number at `index`, if the value there is a number.
     #[inline]
     pub fn set_number(&mut self, index: usize, value: u64) {
         if let Some(known @ Value::Number(_)) = self.values.get_mut(index) {
@@ -163,10 +164,10 @@ impl Visit<'_> for OwnedRecord {
 }
 
 fn missing() -> Error {
-    Error::at(0, ErrorKind::Usage("the values are not those of the record"))
+    Error::at(0, ErrorKind::Usage("the values do not match the record"))
 }
 
-/// A row that is being filled from an owned record.
+/// A row being filled from an owned record.
 struct Putting<'p, 'w> {
     row: &'p mut RowWriter<'w>,
     owned: &'p OwnedRecord,

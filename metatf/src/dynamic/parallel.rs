@@ -1,4 +1,4 @@
-//! The groups of a trace, read by several threads.
+//! Reading the groups of a trace on several threads.
 
 use super::{Schema, Trace};
 use crate::dynamic::{Nested, OwnedRecord};
@@ -28,9 +28,9 @@ impl<'t> Grouped<'t> for Trace<'t> {
 }
 
 impl<'t> Trace<'t> {
-    /// The trace's groups, for several threads to read. After it the trace is read to its end.
+    /// Returns the trace's groups, to be read by several threads. Afterwards, the trace is at its end.
     ///
-    /// What `work` makes of each group goes to `take` on this thread:
+    /// The result of `work` for each group is passed to `take` on the current thread:
     ///
     /// ```
     /// # use metatf::container::WriteOptions;

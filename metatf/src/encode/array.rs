@@ -6,7 +6,7 @@ use crate::format::FormatRef;
 use crate::state::State;
 use metatf_container::{Error, ErrorKind, Order, Result};
 
-/// Makes one byte array of records of a section.
+/// Builds a byte array from records of a section.
 pub(crate) struct ArrayWriter {
     format: FormatRef,
     order: Order,
@@ -14,22 +14,23 @@ pub(crate) struct ArrayWriter {
     state: State,
     attempt: Attempt,
     streams: StreamWriters,
-    /// In use up to `used`.
+    /// The bytes, in use up to `used`.
     bytes: Vec<u8>,
     used: usize,
 }
 
 impl ArrayWriter {
-    /// For a section, by its index in the format.
+    /// Creates a writer for a section, given by its index in the format.
     pub(crate) fn new(format: FormatRef, section: usize, order: Order) -> Self {
         let (state, streams) = (State::new(&format, section), StreamWriters::new(&format, true));
         Self { format, order, section, state, attempt: Attempt::default(), streams, bytes: Vec::new(), used: 0 }
     }
 
-    /// Adds a record, by its index in the format.
+    /// Appends a record, given by its index in the format.
     ///
     /// # Errors
-    /// A record that the section does not list, a value that does not fit its field; what `put` returns.
+    /// Returns an error if the section does not list the record or a value does not fit in its field, or any error that
+    /// `put` returns.
     pub(crate) fn write(&mut self, record: u16, put: impl FnOnce(&mut RowWriter<'_>) -> Result<()>) -> Result<()> {
         let format = &*self.format;
         let none = Error::at(0, ErrorKind::Usage("the section has no such record"));
@@ -61,7 +62,7 @@ impl ArrayWriter {
         Ok(())
     }
 
-    /// Gives the bytes.
+    /// Returns the bytes.
     pub(crate) fn finish(mut self) -> Vec<u8> {
         self.bytes.truncate(self.used);
         self.bytes

@@ -1,5 +1,5 @@
-//! An attempt to encode a record: what did not fit, how to take the record back, and the values that models predict when all else
-//! fits.
+//! An attempt to encode a record: the values that did not fit, the data for rolling the record back, and the values
+//! that models predict once everything else fits.
 
 use crate::encode::StreamWriters;
 use crate::format::Format;
@@ -9,49 +9,50 @@ use crate::predict::{Cells, Context};
 use crate::state::{Encoding, History, State};
 use metatf_container::Order;
 
-/// A value that the leaf's encoding cannot hold as it is.
+/// A value that the leaf's current encoding cannot represent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Misfit {
     pub(crate) leaf: u8,
     pub(crate) value: u64,
-    /// Bytes that would hold it under the interpretation in force, 1 to 8; or [`UNPREDICTED`].
+    /// The number of bytes required to store the value under the current interpretation, 1 to 8, or [`UNPREDICTED`].
     pub(crate) needs: u8,
 }
 
-/// Marks a predicted leaf whose stream section cannot take the value that no candidate hits: it has to be stored as it is.
+/// Marks a predicted leaf whose value matches no candidate and cannot be added to the stream section, so it must be
+/// stored directly.
 pub(crate) const UNPREDICTED: u8 = 0;
 
-/// What a cell held before the record in progress.
+/// The value of a cell before the current record.
 #[derive(Clone, Copy, Debug)]
 struct CellUndo {
     cell: u32,
     value: u64,
 }
 
-/// The attempt in progress; its memory is used again from record to record.
+/// The current attempt, whose memory is reused from record to record.
 #[derive(Debug, Default)]
 pub(crate) struct Attempt {
     pub(crate) misfits: Vec<Misfit>,
     undo: Vec<CellUndo>,
-    /// Predicted leaves of the record, and the numbers that value models go by.
+    /// The predicted leaves of the record, and the numbers that value models depend on.
     predictions: Vec<Prediction>,
     numbers: Vec<u64>,
     learnt: LearntCodes,
 }
 
-/// For the record's predicted leaves whose values its models have learnt.
+/// The codes of the record's predicted leaves whose values the models have learned.
 #[derive(Debug, Default)]
 struct LearntCodes {
     codes: Vec<StoredCode>,
-    /// Their elements of stream sections.
+    /// The stream section elements of these codes.
     elements: Vec<u64>,
 }
 
-/// How a value that a model has learnt is stored.
+/// The code of a value that a model has learned.
 #[derive(Clone, Copy, Debug)]
 struct StoredCode {
     code: u64,
-    /// From where to where its elements are in [`LearntCodes::elements`].
+    /// The start and end of its elements in [`LearntCodes::elements`].
     elements: (usize, usize),
 }
 
@@ -62,28 +63,30 @@ pub(crate) struct Prediction {
     pub(crate) model: u16,
     pub(crate) value: u64,
     pub(crate) context: Context,
-    /// Where its code goes in the section's chunk, and how many bytes it has.
+    /// The position of its code in the section's chunk, and the code's width.
     pub(crate) at: usize,
     pub(crate) width: Width,
 }
 
 impl LearntCodes {
-    /// The code of the record's predicted leaf of this index, and its elements, if its model has learnt.
+    /// Returns the code of the record's predicted leaf with this index and its elements, if the model has learned the
+    /// value.
     fn get(&self, index: usize) -> Option<(u64, &[u64])> {
         let known = self.codes.get(index)?;
         Some((known.code, self.elements.get(known.elements.0..known.elements.1).unwrap_or_default()))
     }
 
-    /// Runs the model of a leaf whose value is a hit, and gives the code, of a byte at most. `None`: nothing has happened.
+    /// Runs the model of a leaf and returns the code if the value is a hit, whose code takes at most one byte. Returns
+    /// `None` and changes nothing otherwise.
     fn learn_hit(&mut self, (cells, models): (&Cells, &mut Models), prediction: &Prediction) -> Option<u64> {
         let code = models.encode_hit(cells, prediction.model, prediction.context, prediction.value)?;
         self.codes.push(StoredCode { code, elements: (0, 0) });
         Some(code)
     }
 
-    /// Runs the model of a leaf, and gives the code. `put` puts its elements into the stream section. An error, and the model has
-    /// learnt nothing, if the code needs over `most` bytes, which it gives, or else if `put` does not take the elements:
-    /// [`UNPREDICTED`].
+    /// Runs the model of a leaf and returns the code. `put` adds its elements to the stream section. If the code takes
+    /// more than `most` bytes, the error is its size; otherwise, if `put` rejects the elements, the error is
+    /// [`UNPREDICTED`]. The model learns nothing on an error.
     fn learn(
         &mut self,
         (cells, models): (&Cells, &mut Models),
@@ -113,12 +116,12 @@ impl LearntCodes {
 }
 
 impl Attempt {
-    /// Gives the predicted leaves of the record.
+    /// Returns the predicted leaves of the record.
     pub(crate) fn predictions(&self) -> &[Prediction] {
         &self.predictions
     }
 
-    /// Gives the predicted leaves of the record, each with its code, once its models have learnt them.
+    /// Returns the predicted leaves of the record with their codes, once its models have learned their values.
     #[cfg(feature = "dynamic")]
     pub(crate) fn codes(&self) -> impl Iterator<Item = (u8, u64)> + '_ {
         self.predictions.iter().zip(&self.learnt.codes).map(|(prediction, known)| (prediction.leaf, known.code))
@@ -131,18 +134,19 @@ impl Attempt {
         self.learnt.elements.clear();
     }
 
-    /// Whether models have learnt values of the record.
+    /// Returns whether models have learned values of the record.
     pub(crate) fn has_learnt(&self) -> bool {
         !self.learnt.codes.is_empty()
     }
 
-    /// Keeps the code of the record's next predicted leaf, whose value its model has learnt. It has no elements.
+    /// Stores the code of the record's next predicted leaf, whose value its model has learned. The code has no
+    /// elements.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn push_code(&mut self, code: u64) {
         self.learnt.codes.push(StoredCode { code, elements: (0, 0) });
     }
 
-    /// Sets a cell, and keeps its value from before the record.
+    /// Sets a cell and saves its value from before the record.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn set_cell(&mut self, cell: u32, value: u64, cells: &mut [u64]) {
         if let Some(before) = cells.get_mut(cell as usize) {
@@ -150,7 +154,7 @@ impl Attempt {
         }
     }
 
-    /// Adds a predicted leaf, by its plan, and the place where its code goes.
+    /// Adds a predicted leaf, given by its plan, and the position of its code.
     pub(crate) fn add_prediction(
         &mut self,
         encoding: &Encoding,
@@ -171,14 +175,14 @@ impl Attempt {
         (leaf, value): (u8, u64),
         at: usize,
     ) -> Prediction {
-        #[allow(clippy::cast_possible_truncation, reason = "the index of a model")]
+        #[allow(clippy::cast_possible_truncation, reason = "model indices fit in 16 bits")]
         let model = plan.base as u16;
         let context = encoding.model_cells.context(model, cells, &mut self.numbers);
         Prediction { leaf, model, value, context, at, width: plan.width }
     }
 
-    /// Runs the model of a predicted leaf whose value is not a hit at once, and gives the code, whose elements the stream section takes.
-    /// `None`: it does not, and the model has learnt nothing.
+    /// Runs the model of a predicted leaf whose value is not an immediate hit. Returns the code if the stream section
+    /// accepts its elements. Returns `None` otherwise, in which case the model has learned nothing.
     pub(crate) fn predict_now(
         &mut self,
         format: &Format,
@@ -198,7 +202,7 @@ impl Attempt {
             .ok()
     }
 
-    /// Starts the one attempt at a record that `stateful.rs` makes. `logged`: predicted leaves are kept.
+    /// Starts the only attempt at a record that `stateful.rs` makes. With `logged`, predicted leaves are stored.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn start_stateful(&mut self, logged: bool) {
         self.start_record();
@@ -217,13 +221,14 @@ impl Attempt {
         self.numbers.clear();
     }
 
-    /// Whether the record has predicted leaves.
+    /// Returns whether the record has predicted leaves.
     #[inline]
     pub(crate) fn predicts(&self) -> bool {
         !self.predictions.is_empty()
     }
 
-    /// Adds a predicted leaf, by the index of its plan, and notes its value. Its model runs when all else of the record fits.
+    /// Adds a predicted leaf, given by the index of its plan, and stores its value. Its model runs once the rest of the
+    /// record fits.
     #[inline(never)]
     pub(crate) fn predict_later(&mut self, state: &mut State, plan: usize, leaf: u8, value: u64, at: usize) {
         let Some(&plan) = state.encoding.plans.get(plan) else { return };
@@ -232,9 +237,10 @@ impl Attempt {
         note(value, &plan, &mut state.history.cells);
     }
 
-    /// Runs the models of the record's predicted leaves, and stores their codes. There are misfits afterwards in two cases. A code
-    /// does not fit its width: then the models do not learn again in the record's next attempt. Or the stream section cannot take a
-    /// value that no candidate hits, or a strict writer may not widen: then the models have learnt nothing.
+    /// Runs the models of the record's predicted leaves and stores their codes. This can produce misfits in two cases.
+    /// If a code does not fit in its width, the models do not learn again in the next attempt at the record. If the
+    /// stream section does not accept a value that matches no candidate, or a strict writer would have to widen a leaf,
+    /// the models have learned nothing.
     pub(crate) fn predict(
         &mut self,
         format: &Format,
@@ -246,7 +252,8 @@ impl Attempt {
         let State { encoding: Encoding { section, model_cells, .. }, history: History { models, .. } } = state;
         let reader = format.sections.len() + *section;
         let target = |model: u16| format.models.get(usize::from(model)).map_or(0, |m| m.section);
-        // One leaf alone is looked at before it is learnt. Of several, all but the first may fail when others are learnt.
+        // A single leaf is checked before its model learns. With several leaves, any but the first may fail after
+        // others have been learned.
         let may_fail =
             |p: &Prediction| (strict && p.width.is_zero()) || streams.may_refuse(format, reader, target(p.model));
         let risky = !self.has_learnt() && self.predictions.len() > 1 && self.predictions.iter().any(may_fail);
@@ -254,14 +261,15 @@ impl Attempt {
         for (i, prediction) in self.predictions.iter().enumerate() {
             let mut put = |elements: &[u64]| streams.put_of_model(format, *section, prediction.model, elements);
             let learnt = match self.learnt.get(i) {
-                // Taking the record back took its elements back, too. The stream section took them before, so it does again.
+                // Rolling the record back also removed its elements. The stream section accepted them before, so it
+                // accepts them again.
                 Some((code, elements)) => {
                     let put = put(elements);
-                    debug_assert!(put, "elements that were put before");
+                    debug_assert!(put, "elements that the stream accepted before");
                     Ok(code)
                 }
                 None => {
-                    // A code of more bytes than it has would be an error of a strict writer.
+                    // In a strict writer, a code that exceeds its width is an error.
                     let most = if strict { prediction.width.get() } else { u8::MAX };
                     let hit = (most > 0).then(|| self.learnt.learn_hit((model_cells, models), prediction)).flatten();
                     hit.map_or_else(
@@ -289,7 +297,7 @@ impl Attempt {
         }
     }
 
-    /// Saves the cells that a leaf's value is about to overwrite, where later records may look at them.
+    /// Saves the cells that a leaf's value is about to overwrite, if later records may access them.
     #[inline]
     pub(crate) fn save_cells(&mut self, plan: &Plan, cells: &[u64]) {
         let mut save = |cell: u32| {
@@ -303,7 +311,7 @@ impl Attempt {
         }
     }
 
-    /// Puts the cells back as they were at [`start_attempt`](Self::start_attempt).
+    /// Restores the cells to their values at [`start_attempt`](Self::start_attempt).
     pub(crate) fn roll_back(&mut self, cells: &mut [u64]) {
         while let Some(undo) = self.undo.pop() {
             if let Some(cell) = cells.get_mut(undo.cell as usize) {

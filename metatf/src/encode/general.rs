@@ -1,5 +1,5 @@
-//! Encodes a record leaf by leaf, whatever the state of its section: the mirror of `decode/general.rs`. The stored integer is `value -
-//! base - (previous & history)`; it fits if decoding it gives the value again.
+//! Encodes a record leaf by leaf, whatever the state of its section, mirroring `decode/general.rs`. The stored integer
+//! is `value - base - (previous & history)`. It fits if decoding it yields the original value.
 
 use crate::buffer::Prefilled;
 use crate::encode::{Attempt, Misfit, StreamWriters};
@@ -18,10 +18,10 @@ pub struct RowWriter<'t> {
     pub(crate) state: &'t mut State,
     /// Index of the record's first plan.
     pub(crate) first: usize,
-    /// Bytes up to `at` are in use, those behind are scratch.
+    /// The output. Bytes up to `at` are in use; later bytes are scratch space.
     pub(crate) out: Prefilled<'t>,
     pub(crate) at: usize,
-    /// Where the record begins in `out`.
+    /// Start of the record in `out`.
     pub(crate) start: usize,
     pub(crate) order: Order,
     pub(crate) attempt: &'t mut Attempt,
@@ -30,7 +30,8 @@ pub struct RowWriter<'t> {
 }
 
 impl<'t> RowWriter<'t> {
-    /// Starts an attempt at a record, given with the index of its first plan, that begins at a place in the bytes.
+    /// Starts an attempt at a record, which is given with the index of its first plan and begins at an offset in the
+    /// bytes.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn begin(
         format: &'t Format,
@@ -47,7 +48,7 @@ impl<'t> RowWriter<'t> {
 }
 
 impl<'t> RowWriter<'t> {
-    /// The record that is encoded.
+    /// Returns the record being encoded.
     #[doc(hidden)]
     #[must_use]
     #[inline]
@@ -57,7 +58,8 @@ impl<'t> RowWriter<'t> {
 }
 
 impl RowWriter<'_> {
-    /// Continues in a copy of this row: nobody takes the address of this one, so the compiler keeps it in registers.
+    /// Continues in a copy of this row. Since nobody takes the address of the original, the compiler keeps it in
+    /// registers.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn slow<T>(&mut self, work: impl FnOnce(&mut RowWriter<'_>) -> T) -> T {
         let mut row = RowWriter {
@@ -79,7 +81,8 @@ impl RowWriter<'_> {
         result
     }
 
-    /// Encodes a numeric leaf that is not encoded in line: the formula is not all, or the value does not fit.
+    /// Encodes a numeric leaf outside the inlined code, because the formula is not sufficient or the value does not
+    /// fit.
     #[inline(never)]
     fn number_slow(&mut self, leaf: u8, value: u64) -> Result<()> {
         let plan = match self.state.encoding.plan(self.first + usize::from(leaf)).copied() {
@@ -122,7 +125,7 @@ impl RowWriter<'_> {
 
     #[cold]
     fn misfit(&mut self, leaf: u8, value: u64, raw: u64) {
-        // Leaves that store nothing will store the value as it is.
+        // Leaves that currently store nothing will store the value directly.
         let stores = self.state.encoding.interpretation(self.first + usize::from(leaf)).stores();
         let needs = if stores { bytes_for(raw, self.signed(leaf)) } else { bytes_for(value, false) };
         self.attempt.misfits.push(Misfit { leaf, value, needs });
@@ -133,7 +136,8 @@ impl RowWriter<'_> {
         !matches!(interpretation, Interpretation::None | Interpretation::SectionOffset(_))
     }
 
-    /// Checks a constant or what is computed, or puts a stride's value into its stream section, or a tag to its place. True where nothing is stored here.
+    /// Checks a constant or a computed value, adds a stride's value to its stream section, or stores a catch-all tag.
+    /// Returns true if nothing else is stored here.
     fn special(&mut self, leaf: u8, value: u64) -> Result<bool> {
         if leaf == 0 && self.record.is_catch_all() {
             return self.any_tag(value).map(|()| true);
@@ -159,7 +163,7 @@ impl RowWriter<'_> {
         Ok(true)
     }
 
-    /// Stores the tag of a catch-all record in place of the one that stands there.
+    /// Replaces the stored tag with the tag of a catch-all record.
     fn any_tag(&mut self, value: u64) -> Result<()> {
         let width = usize::from(self.format.tag_width);
         let tag = u32::try_from(value).ok().filter(|tag| usize::from(bytes_for((*tag).into(), false)) <= width);
@@ -177,7 +181,8 @@ impl RowWriter<'_> {
         Ok(())
     }
 
-    /// Computes the length of a byte array that is the result of an expression. `None`: it ends at a byte, and is stored.
+    /// Returns the length of a byte array computed by an expression. Returns `None` for an array that ends at a
+    /// terminator, which is stored here.
     #[inline(never)]
     fn length_slow(&mut self, leaf: u8, bytes: &[u8]) -> Result<Option<u64>> {
         let length = match self.record.leaves.get(usize::from(leaf)).map(|l| &l.kind) {
@@ -188,7 +193,7 @@ impl RowWriter<'_> {
         length.map(Some).ok_or_else(|| self.fail(Some(leaf), ErrorKind::Expression))
     }
 
-    /// Stores bytes and the byte that ends them.
+    /// Stores bytes followed by their terminator.
     fn until(&mut self, leaf: u8, bytes: &[u8], end: u8) -> Result<()> {
         if bytes.len() > MOST_UNTIL || bytes.contains(&end) {
             return Err(self.fail(Some(leaf), ErrorKind::NoEnd(end)));
@@ -241,7 +246,7 @@ impl Put for RowWriter<'_> {
                 let raw =
                     if plan.flags == 0 { plain } else { plain.wrapping_sub(history(plan, &self.state.history.cells)) };
                 if fits(raw, plan) {
-                    // All eight bytes; the next leaf overwrites those that this one does not store.
+                    // All eight bytes are stored; the next leaf overwrites the excess bytes.
                     *place = bytes_of(raw, plan, self.order);
                     self.at += plan.width.bytes();
                     if plan.flags != 0 {
@@ -276,7 +281,7 @@ impl Put for RowWriter<'_> {
             },
         };
         if length != bytes.len() as u64 {
-            let what = ErrorKind::Usage("the byte array is not as long as its width says");
+            let what = ErrorKind::Usage("the length of the byte array differs from its width");
             return self.slow(|row| Err(row.fail(Some(leaf), what)));
         }
         if !bytes.is_empty()

@@ -1,5 +1,6 @@
-//! Encodes one record: the mirror of `decode`. [`put_specialized`] and [`put`] take a record whose plans are all there is to
-//! know, [`StatefulEncoder`] one that depends on streams, models and previous values, [`RowWriter`] every record.
+//! Encodes a single record, mirroring `decode`. [`put_specialized`] and [`put`] handle records that depend only on
+//! their plans, [`StatefulEncoder`] those that also depend on streams, models and previous values, and [`RowWriter`]
+//! all records.
 
 mod array;
 mod attempt;

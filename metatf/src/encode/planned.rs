@@ -1,7 +1,7 @@
-//! Encodes a record whose shape is known when the program is compiled: the mirror of `decode/specialized.rs` and `decode/planned.rs`.
+//! Encodes a record whose shape is known at compile time, mirroring `decode/specialized.rs` and `decode/planned.rs`.
 //!
-//! Every leaf is computed and stored, whether it fits or not. One comparison at the end says whether all of them did; until then
-//! nothing is committed.
+//! Every leaf is computed and stored, whether it fits or not. A single comparison at the end detects whether all of
+//! them fit. Nothing is committed before that.
 
 use crate::buffer::{RawWriter, SpareCapacity};
 use crate::decode::stops_silently;
@@ -11,7 +11,7 @@ use crate::record::{Known, Put, Stopped, WriteFields};
 use metatf_container::{Error, Result};
 use std::marker::PhantomData;
 
-/// Encodes a record whose tier is planned. `None` where it does not fit; then nothing has happened.
+/// Encodes a record in the planned tier. Returns `None` and changes nothing if the record does not fit.
 #[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn put<S: Known, T: WriteFields, const PLANS: usize>(
     spare: &mut SpareCapacity<'_>,
@@ -23,7 +23,7 @@ pub(crate) fn put<S: Known, T: WriteFields, const PLANS: usize>(
     row.commit()
 }
 
-/// Encodes a record of a specialized section. `None` where it does not fit; then nothing has happened.
+/// Encodes a record of a specialized section. Returns `None` and changes nothing if the record does not fit.
 #[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn put_specialized<S: Known, T: WriteFields>(spare: &mut SpareCapacity<'_>, fields: &T) -> Option<()> {
     let mut row = PlannedEncoder::<S, 256, true>::new(spare, &const { S::EXPECTED })?;
@@ -31,20 +31,21 @@ pub(crate) fn put_specialized<S: Known, T: WriteFields>(spare: &mut SpareCapacit
     row.commit()
 }
 
-/// Takes the leaves of an `S` in order. `SPECIALIZED`: the plans are [`Known::EXPECTED`], which the compiler sees.
+/// Encodes the leaves of an `S` in order. With `SPECIALIZED`, the plans are [`Known::EXPECTED`], which are compile-time
+/// constants.
 pub(crate) struct PlannedEncoder<'o, S, const PLANS: usize, const SPECIALIZED: bool> {
     out: RawWriter<'o>,
-    /// Of the whole section, or of the record alone where that is specialized.
+    /// The plans of the complete section, or only those of the record if it is specialized.
     plans: &'o [Plan; PLANS],
-    /// The number written last: the length of the byte array that follows.
+    /// The most recently written number, which is the length of a byte array that follows.
     previous: u64,
-    /// Not 0 where something does not fit.
+    /// Nonzero if any leaf does not fit.
     misfit: u64,
     shape: PhantomData<S>,
 }
 
 impl<'o, S: Known, const PLANS: usize, const SPECIALIZED: bool> PlannedEncoder<'o, S, PLANS, SPECIALIZED> {
-    /// Begins a record with its tag. `None` where the spare capacity is used up.
+    /// Begins a record with its tag. Returns `None` if the spare capacity is exhausted.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn new(spare: &'o mut SpareCapacity<'_>, plans: &'o [Plan; PLANS]) -> Option<Self> {
         let mut out = spare.record()?;
@@ -52,13 +53,13 @@ impl<'o, S: Known, const PLANS: usize, const SPECIALIZED: bool> PlannedEncoder<'
         Some(Self { out, plans, previous: 0, misfit: 0, shape: PhantomData })
     }
 
-    /// Commits the record. `None` where it does not fit.
+    /// Commits the record. Returns `None` if it does not fit.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn commit(self) -> Option<()> {
         (self.misfit == 0).then(|| self.out.commit())
     }
 
-    /// Gives the plan of a leaf.
+    /// Returns the plan of a leaf.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn plan(&self, leaf: u8) -> Result<&'o Plan, Stopped> {
         let first = if SPECIALIZED { 0 } else { S::FIRST };
@@ -73,7 +74,7 @@ impl<'o, S: Known, const PLANS: usize, const SPECIALIZED: bool> PlannedEncoder<'
         self.require(stored);
     }
 
-    /// Makes the record a misfit unless a condition holds.
+    /// Marks the record as not fitting unless a condition holds.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn require(&mut self, condition: bool) {
         if !condition {
@@ -90,14 +91,14 @@ impl<'o, S: Known, const PLANS: usize, const SPECIALIZED: bool> PlannedEncoder<'
         self.store(raw, plan);
     }
 
-    /// Takes a number that is not stored, as it has to be the default.
+    /// Checks that a number equals its default, so that it need not be stored.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn default(&mut self, value: u64, default: u64) {
         self.previous = value;
         self.misfit |= value ^ default;
     }
 
-    /// Does what [`planned`](Self::planned) does, by a plan that the compiler sees.
+    /// Stores a number like [`planned`](Self::planned), by a plan that is a compile-time constant.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn expected(&mut self, value: u64, plan: &Plan) {
         self.previous = value;
@@ -107,7 +108,7 @@ impl<'o, S: Known, const PLANS: usize, const SPECIALIZED: bool> PlannedEncoder<'
         self.require(stored);
     }
 
-    /// Stores a code of a number, of a width that the compiler sees. It fits.
+    /// Stores the code of a number with a width that is a compile-time constant. The code must fit.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn code(&mut self, value: u64, code: u64, width: Width) {
         self.previous = value;
@@ -115,26 +116,26 @@ impl<'o, S: Known, const PLANS: usize, const SPECIALIZED: bool> PlannedEncoder<'
         self.require(stored);
     }
 
-    /// Stores the low bytes of what a number is made.
+    /// Stores the low bytes of the integer derived from a number.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn stored(&mut self, value: u64, raw: u64, plan: &Plan) {
         self.previous = value;
         self.store(raw, plan);
     }
 
-    /// Whether all leaves so far fit.
+    /// Returns whether all leaves so far fit.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn fits(&self) -> bool {
         self.misfit == 0
     }
 
-    /// Gives the place of the next leaf.
+    /// Returns the position of the next leaf.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn at(&self) -> usize {
         self.out.at()
     }
 
-    /// Skips a number that goes elsewhere.
+    /// Skips a number that is stored elsewhere.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn skip(&mut self, value: u64) {
         self.previous = value;
@@ -159,7 +160,7 @@ impl<S: Known, const PLANS: usize, const SPECIALIZED: bool> Put for PlannedEncod
     fn bytes(&mut self, leaf: u8, bytes: &[u8]) -> Result<(), Stopped> {
         let length = S::FLOORS[usize::from(leaf)].length(self.previous);
         self.misfit |= length ^ bytes.len() as u64;
-        // The compiler expects this branch not to be taken: most often there is nothing.
+        // The compiler expects this branch not to be taken, because the array is usually empty.
         if !bytes.is_empty() && !self.out.bytes(bytes) {
             return Err(Stopped(()));
         }

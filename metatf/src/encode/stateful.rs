@@ -1,8 +1,8 @@
-//! Encodes a stateful record, whose shape is known when the program is compiled: values go to stream sections, are predicted by a
-//! model, go by the value before or are noted for others. The mirror of `decode/stateful.rs`.
+//! Encodes a stateful record, whose shape is known at compile time, mirroring `decode/stateful.rs`. Its values may go
+//! to stream sections, be predicted by a model, depend on the previous value, or be saved for other leaves.
 //!
-//! The leaves are gone through once. What a model learns cannot be taken back, so it runs only if all leaves before it fit. Where
-//! a later leaf does not fit, the record is encoded by `general.rs`, with the codes that the models gave.
+//! The leaves are encoded in a single pass. Since learning cannot be undone, a model runs only if all earlier leaves
+//! fit. If a later leaf does not fit, `general.rs` encodes the record with the codes that the models returned.
 
 use crate::buffer::SpareCapacity;
 use crate::decode::stops_silently;
@@ -13,32 +13,33 @@ use crate::record::{Known, Put, Stopped};
 use crate::state::{CODE, Encoding, History, bit};
 use metatf_container::{Error, Result};
 
-/// What a record changes besides its bytes.
+/// The state that a record changes besides its bytes.
 pub(crate) struct Effects<'o> {
     pub(crate) format: &'o FormatRef,
     pub(crate) history: &'o mut History,
     pub(crate) streams: &'o mut StreamWriters,
     pub(crate) attempt: &'o mut Attempt,
-    /// Predicted leaves are kept in the attempt, for the live-set carry-over.
+    /// Whether predicted leaves are stored in the attempt for the live-set carry-over.
     pub(crate) logged: bool,
-    /// Models may run: a value that does not fit makes metadata, not an error.
+    /// Whether models may run, because a value that does not fit causes metadata, not an error.
     pub(crate) may_learn: bool,
 }
 
-/// Takes the leaves of an `S` whose tier is stateful. It stops where one cannot be encoded here; what has happened by then is in
-/// the attempt and in the stream sections. `EXPECTED`: except for defaults, the plans are those that the compiler sees.
+/// Encodes the leaves of an `S`, a stateful record. It stops if a leaf cannot be encoded here; the changes up to that
+/// point are recorded in the attempt and in the stream sections. With `EXPECTED`, all plans except for defaults are
+/// compile-time constants.
 ///
-/// Nothing takes the address of this, so the compiler keeps it in registers.
+/// Nothing takes the address of this encoder, so the compiler keeps it in registers.
 pub(crate) struct StatefulEncoder<'o, S, const PLANS: usize, const EXPECTED: bool> {
     row: PlannedEncoder<'o, S, PLANS, false>,
     encoding: &'o Encoding,
     effects: Effects<'o>,
-    /// Every default is the one that the DTD gives.
+    /// Whether every default is the one specified in the DTD.
     has_defaults: bool,
 }
 
 impl<'o, S: Known, const PLANS: usize, const EXPECTED: bool> StatefulEncoder<'o, S, PLANS, EXPECTED> {
-    /// Begins a record. `None` where the spare capacity is used up.
+    /// Begins a record. Returns `None` if the spare capacity is exhausted.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn new(
         spare: &'o mut SpareCapacity<'_>,
@@ -48,14 +49,14 @@ impl<'o, S: Known, const PLANS: usize, const EXPECTED: bool> StatefulEncoder<'o,
         effects.attempt.start_stateful(effects.logged);
         effects.streams.start_record();
         let row = PlannedEncoder::new(spare, encoding.plans.first_chunk::<PLANS>()?)?;
-        // Should one model have learnt, stream sections have to take what the next one does not predict.
+        // After one model has learned, the stream sections must accept any value that the next model does not predict.
         effects.may_learn &=
             const { predicted_leaves(&S::FLOORS) < 2 } || models_can_put(effects.streams, effects.format, encoding);
         let has_defaults = encoding.tiers.changed_defaults() & const { bit(S::POSITION) } == 0;
         Some(Self { row, encoding, effects, has_defaults })
     }
 
-    /// Commits the record. `None` where it does not fit.
+    /// Commits the record. Returns `None` if it does not fit.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn commit(self) -> Option<()> {
         self.row.commit()
@@ -64,7 +65,8 @@ impl<'o, S: Known, const PLANS: usize, const EXPECTED: bool> StatefulEncoder<'o,
     /// Stores the code of a value.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn predicted(&mut self, leaf: u8, value: u64, plan: &Plan) -> Result<(), Stopped> {
-        // Any code fits one byte. A byte array too long for a chunk would be an error after the model has learnt.
+        // Any code fits in one byte. A byte array too long for a chunk would cause an error after the model has
+        // learned.
         let may_learn = self.effects.may_learn && const { !has_arrays(&S::FLOORS) };
         if !may_learn || !EXPECTED && plan.width.is_zero() || !self.row.fits() {
             return Err(Stopped(()));
@@ -73,10 +75,10 @@ impl<'o, S: Known, const PLANS: usize, const EXPECTED: bool> StatefulEncoder<'o,
         if *logged {
             attempt.add_prediction(self.encoding, &history.cells, plan, (leaf, value), self.row.at());
         }
-        #[allow(clippy::cast_possible_truncation, reason = "the index of a model")]
+        #[allow(clippy::cast_possible_truncation, reason = "model indices fit in 16 bits")]
         let code = match history.encode_hit(&self.encoding.model_cells, plan.base as u16, value) {
             Some(code) => {
-                // Behind the last leaf, nothing can take the record back.
+                // After the last leaf, the record can no longer be rolled back.
                 if usize::from(leaf) + 1 < S::LEAVES {
                     attempt.push_code(code);
                 }
@@ -93,12 +95,12 @@ impl<'o, S: Known, const PLANS: usize, const EXPECTED: bool> StatefulEncoder<'o,
     }
 }
 
-/// Whether stream sections take whatever the section's models put there.
+/// Returns whether stream sections accept every value that the section's models add.
 fn models_can_put(streams: &StreamWriters, format: &Format, encoding: &Encoding) -> bool {
     streams.models_can_put(format, format.sections.len() + encoding.section)
 }
 
-/// The code of a value that its model does not predict, or that the model's usual way does not give.
+/// Returns the code of a value that its model does not predict, or that the model's fast path does not handle.
 #[cold]
 #[inline(never)]
 fn miss(
@@ -170,7 +172,7 @@ impl<S: Known, const PLANS: usize, const EXPECTED: bool> Put for StatefulEncoder
     }
 }
 
-/// How many leaves a model may predict.
+/// Returns the number of leaves that a model may predict.
 const fn predicted_leaves(floors: &[Floor; 256]) -> usize {
     let (mut leaf, mut count) = (0, 0);
     while leaf < floors.len() {
@@ -182,7 +184,7 @@ const fn predicted_leaves(floors: &[Floor; 256]) -> usize {
     count
 }
 
-/// Whether a record has byte arrays.
+/// Returns whether a record has byte arrays.
 const fn has_arrays(floors: &[Floor; 256]) -> bool {
     let mut leaf = 0;
     while leaf < floors.len() {

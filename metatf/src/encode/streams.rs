@@ -1,25 +1,25 @@
-//! Stream sections while a group is written: values that leaves put there by `sectionStride`, elements that the caller gives, and
-//! tables that grow over the whole trace.
+//! Stream sections of a group being written: values added by leaves with `sectionStride`, elements supplied by the
+//! caller, and tables that grow over the whole trace.
 
 use crate::format::{Format, Interpretation, LeafKind, Model, ModelKind, slot};
 use crate::formula::bytes_for;
 use std::collections::BTreeMap;
 
-/// Elements of one stream section that the caller gave. A reset separates them from those given before.
+/// Elements of a stream section supplied by the caller. A reset separates them from earlier elements.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct GivenElements {
-    /// Values, for a section of one numeric leaf.
+    /// Values, for a section of single numbers.
     pub(crate) values: Vec<u64>,
-    /// Encoded elements, for others.
+    /// Encoded elements, for any other section.
     pub(crate) raw: Vec<u8>,
     pub(crate) count: u32,
 }
 
-/// Numbers by index of element, some of which strides over 1 may have skipped.
+/// Numbers by element index, some of which may have been skipped by strides greater than 1.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Numbers {
     values: Vec<u64>,
-    /// A bit for each, as far as any were skipped.
+    /// A bit set of skipped numbers, up to the last skipped one.
     skipped: Vec<u64>,
 }
 
@@ -28,13 +28,13 @@ impl Numbers {
         self.values.is_empty()
     }
 
-    /// Gives the value at an index; `None` where it was skipped.
+    /// Returns the value at an index, or `None` if it was skipped.
     fn get(&self, index: usize) -> Option<u64> {
         let skipped = self.skipped.get(index / 64).is_some_and(|word| word >> (index % 64) & 1 != 0);
         self.values.get(index).copied().filter(|_| !skipped)
     }
 
-    /// Puts a value at an index, and skips those between.
+    /// Sets the value at an index and skips any indices before it that have no value.
     fn set(&mut self, index: usize, value: u64) {
         let length = self.values.len();
         if index >= length {
@@ -66,18 +66,18 @@ impl Numbers {
         }
     }
 
-    /// Starts over in the memory of a vector.
+    /// Starts over, reusing the memory of a vector.
     pub(crate) fn reuse(&mut self, mut values: Vec<u64>) {
         values.clear();
         *self = Self { values, skipped: Vec::new() };
     }
 
-    /// Gives what was put, by index.
+    /// Returns the values by index.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Option<u64>> + '_ {
         (0..self.values.len()).map(|index| self.get(index))
     }
 
-    /// Gives all values; one that was skipped has the value before it.
+    /// Returns all values. A skipped value repeats the value before it.
     pub(crate) fn into_values(mut self) -> Vec<u64> {
         if !self.skipped.is_empty() {
             let mut before = 0;
@@ -91,57 +91,57 @@ impl Numbers {
     }
 }
 
-/// One stream section of the group in progress.
+/// A stream section of the current group.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StreamWriter {
-    /// Values that strides and models put there.
+    /// Values added by strides and models.
     pub(crate) put: Numbers,
-    /// Elements that the caller gave. They take precedence, and must agree with `put`.
+    /// Elements supplied by the caller. They take precedence and must agree with `put`.
     pub(crate) given: Vec<GivenElements>,
     /// Encoded elements of the shared table that are not in the file yet.
     pub(crate) table: Vec<u8>,
     pub(crate) table_count: u32,
-    /// Logical length of the shared table, `table` included.
+    /// Logical length of the shared table, including `table`.
     pub(crate) table_length: u64,
-    /// Bytes of group-local content in groups that are done.
+    /// Number of content bytes in finished groups, excluding shared tables.
     pub(crate) local_length: u64,
 }
 
 impl StreamWriter {
-    /// Gives the offset of the next element that the caller gives, where numbers are `width` bytes wide.
+    /// Returns the offset of the next element supplied by the caller, if numbers are `width` bytes wide.
     pub(crate) fn next_local(&self, width: u8) -> u64 {
         let length = |s: &GivenElements| s.raw.len() as u64 + s.values.len() as u64 * u64::from(width);
         self.local_length + self.given.iter().map(length).sum::<u64>()
     }
 }
 
-/// All stream sections, and the cursors that stride through them.
+/// All stream sections and the cursors that stride through them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StreamWriters {
     pub(crate) streams: Vec<StreamWriter>,
     cursors: Vec<PutCursor>,
-    /// By [`slot`], as far as there are cursors: which one, from 1 on.
+    /// Cursors by [`slot`], up to the last cursor in use, counting from 1.
     slots: Vec<u32>,
-    /// PutCursor and element as they were before the record in progress.
+    /// The cursors and elements before the current record.
     undo: Vec<StreamUndo>,
-    /// Bytes held for the group, estimated.
+    /// Estimated number of bytes buffered for the group.
     pub(crate) held: usize,
-    /// Version 0: no chunk can change the width of a section of one number.
+    /// Whether the version is 0, in which no chunk can change the width of a section of single numbers.
     pub(crate) fixed: bool,
 }
 
-/// The place in a stream section where a reader's next value goes, see [`slot`].
+/// The position of a reader's next value in a stream section; see [`slot`].
 #[derive(Clone, Copy, Debug)]
 struct PutCursor {
     reader: usize,
-    /// The stream section's number, and its index.
+    /// The number and the index of the stream section.
     target: u8,
     stream: usize,
-    /// Of the next element.
+    /// The index of the next element.
     index: u64,
 }
 
-/// A cursor's place before a value, and what the value changed.
+/// A cursor's position before a value, and the change that the value made.
 #[derive(Clone, Copy, Debug)]
 struct StreamUndo {
     cursor: usize,
@@ -151,18 +151,18 @@ struct StreamUndo {
 
 #[derive(Clone, Copy, Debug)]
 enum Placement {
-    /// The element had this value already.
+    /// The element already had this value.
     Kept,
-    /// The stream had this length before.
+    /// The stream grew from this length.
     Grown(usize),
-    /// An element that was skipped before has its value now.
+    /// A previously skipped element received its value.
     Filled(usize),
 }
 
-/// Bytes that a number of a stream section counts for while it is held.
+/// Estimated size of a buffered stream section number in bytes.
 pub(crate) const HELD_A_NUMBER: usize = 4;
 
-/// Elements a stride may skip in one step; padding is written for them.
+/// Maximum number of elements that a stride may skip in one step, because padding is written for them.
 const LARGEST_GAP: u64 = 1 << 20;
 
 impl StreamWriters {
@@ -170,8 +170,8 @@ impl StreamWriters {
         Self { streams: vec![StreamWriter::default(); format.sections.len()], fixed, ..Self::default() }
     }
 
-    /// Appends a value to a stream section, for the cursor in the slot. False where the cursor is not at the end, or not known: then
-    /// nothing has happened.
+    /// Appends a value to a stream section for the cursor in the slot. Returns false and changes nothing if the cursor
+    /// is unknown or not at the end.
     #[inline(always)]
     pub(crate) fn append(&mut self, slot: u64, value: u64) -> bool {
         let at = usize::try_from(slot).ok().and_then(|slot| self.slots.get(slot)).copied().unwrap_or(0) as usize;
@@ -190,8 +190,8 @@ impl StreamWriters {
         true
     }
 
-    /// Puts a value at a reader's cursor in the stream section number `target`. False where the element has another value already, or
-    /// lies too far behind the end.
+    /// Sets the value at a reader's cursor in stream section number `target`. Returns false if the element already has
+    /// a different value or is too far past the end.
     pub(crate) fn put(&mut self, format: &Format, (reader, target): (usize, u8), stride: u64, value: u64) -> bool {
         let fixed = self.fixed;
         let Some(at) = self.cursor(format, reader, target) else { return false };
@@ -216,7 +216,7 @@ impl StreamWriters {
         true
     }
 
-    /// Finds or makes the cursor of a reader in a stream section.
+    /// Finds or creates a reader's cursor in a stream section.
     fn cursor(&mut self, format: &Format, reader: usize, target: u8) -> Option<usize> {
         if let Some(at) = self.cursors.iter().position(|c| c.reader == reader && c.target == target) {
             return Some(at);
@@ -230,15 +230,15 @@ impl StreamWriters {
         Some(self.cursors.len() - 1)
     }
 
-    /// Puts the elements of a model of a section, one after the other. False where one of them cannot be put: then the record in
-    /// progress has to be taken back.
+    /// Appends the elements of a section's model. Returns false if one of them cannot be added, in which case the
+    /// current record must be rolled back.
     pub(crate) fn put_of_model(&mut self, format: &Format, section: usize, model: u16, elements: &[u64]) -> bool {
         let target = format.models.get(usize::from(model)).map_or(0, |model| model.section);
         elements.iter().all(|&element| self.put(format, (format.sections.len() + section, target), 1, element))
     }
 
-    /// Replaces the elements that the model of `reader` put into stream sections. False where others put values into one of them, or
-    /// the caller gave other elements; then nothing has changed.
+    /// Replaces the elements that the model of `reader` added to stream sections. Returns false and changes nothing if
+    /// other readers added values to one of them, or if the caller supplied different elements.
     pub(crate) fn replace(&mut self, format: &Format, reader: usize, elements: &BTreeMap<u8, Vec<u64>>) -> bool {
         let values = |target: u8| {
             let takes = |m: &Model| m.section == target && matches!(m.kind, ModelKind::Values(_));
@@ -263,7 +263,7 @@ impl StreamWriters {
         true
     }
 
-    /// Whether [`put_of_model`](Self::put_of_model) may fail.
+    /// Returns whether [`put_of_model`](Self::put_of_model) may fail.
     pub(crate) fn may_refuse(&self, format: &Format, reader: usize, target: u8) -> bool {
         let width = || {
             let stream = format.sections.get(format.section_index(target)?)?;
@@ -273,19 +273,20 @@ impl StreamWriters {
         shared || (self.fixed && width() != Some(8))
     }
 
-    /// Whether the models of `reader` can put any value: nobody else puts values into their stream sections.
+    /// Returns whether the models of `reader` can add any value, because no other reader adds values to their stream
+    /// sections.
     pub(crate) fn models_can_put(&self, format: &Format, reader: usize) -> bool {
         let models = |target: u8| format.models.iter().any(|model| model.section == target);
         !self.fixed && self.cursors.iter().all(|c| c.reader == reader || !models(c.target))
     }
 
-    /// Starts a record, which [`roll_back`](Self::roll_back) takes back.
+    /// Starts a record that [`roll_back`](Self::roll_back) can undo.
     #[inline]
     pub(crate) fn start_record(&mut self) {
         self.undo.clear();
     }
 
-    /// Takes back all that was put since [`start_record`](Self::start_record).
+    /// Undoes all changes since [`start_record`](Self::start_record).
     pub(crate) fn roll_back(&mut self) {
         while let Some(undo) = self.undo.pop() {
             let Some(cursor) = self.cursors.get_mut(undo.cursor) else { continue };
@@ -303,7 +304,7 @@ impl StreamWriters {
         }
     }
 
-    /// Starts a group: cursors start over.
+    /// Starts a group, in which all cursors start over.
     pub(crate) fn start_group(&mut self) {
         self.cursors.clear();
         self.slots.clear();
@@ -315,8 +316,8 @@ impl StreamWriters {
     }
 }
 
-/// Whether a value fits the DTD's width at `index` of a section of one number, and the element behind it still does.
-/// Elements that were skipped have the value before them.
+/// Returns whether a value fits in the DTD's width at `index` of a section of single numbers, and whether the next
+/// element still fits. Skipped elements have the value before them.
 fn fits_dtd(format: &Format, stream: usize, put: &Numbers, index: usize, value: u64) -> bool {
     let record = format.sections.get(stream).and_then(|s| s.records.first());
     let leaf = record.and_then(|&r| format.records.get(usize::from(r))?.single_number());

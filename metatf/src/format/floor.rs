@@ -1,26 +1,26 @@
-//! What a leaf can be at best, by the DTD.
+//! The best tier that a leaf can have according to the DTD.
 
 use super::{ExprOp, Interpretation, LeafKind, Record, Step, borrowed};
 
-/// What a leaf of a record can be at best, by the DTD.
+/// The best tier that a leaf of a record can have according to the DTD.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Floor {
-    /// Its tier goes by its plan.
+    /// The tier depends on the leaf's plan.
     Stored,
-    /// Its tier goes by its plan; the only kind that a model may predict.
+    /// The tier depends on the leaf's plan. A model may predict only leaves of this kind.
     Predicted,
     /// `default` with this value.
     Fixed(u64),
     /// A byte array of this length.
     Array(u32),
-    /// A byte array as long as the number right before it says.
+    /// A byte array whose length is the number directly before it.
     Counted,
-    /// Always general.
+    /// The leaf is always in the general tier.
     General,
 }
 
 impl Floor {
-    /// Bytes of a byte array: as many as the DTD says, or as the number right before it.
+    /// Returns the length of a byte array in bytes, as specified by the DTD or by the number directly before it.
     #[inline(always)]
     pub(crate) fn length(self, previous: u64) -> u64 {
         match self {
@@ -30,7 +30,7 @@ impl Floor {
     }
 }
 
-/// What the leaf can be at best.
+/// Returns the best tier that the leaf can have.
 pub(crate) const fn floor(record: &Record, leaf: usize) -> Floor {
     if repeats(record) {
         return Floor::General;
@@ -41,7 +41,7 @@ pub(crate) const fn floor(record: &Record, leaf: usize) -> Floor {
     }
     match &leaves[leaf].kind {
         LeafKind::Tag => Floor::Stored,
-        // Its record is found by no tag of its own.
+        // No tag identifies a catch-all record.
         LeafKind::AnyTag | LeafKind::Computed(_) | LeafKind::Until(_) => Floor::General,
         LeafKind::Number { interpretation: Interpretation::Default(value), .. } => Floor::Fixed(*value),
         LeafKind::Number { interpretation: Interpretation::Predicted(_), .. } => Floor::Predicted,

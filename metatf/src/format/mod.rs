@@ -1,9 +1,9 @@
-//! The tables a reader or writer runs on: a DTD resolved to sections, records, leaves and layout programs.
+//! The tables that readers and writers run on: a DTD resolved to sections, records, leaves and layout programs.
 //!
-//! Generated code holds a `static Format`; the universal reader makes one from a parsed DTD (feature `dynamic`). The
-//! types can be built in constants, hence the [`Cow`]s.
+//! Generated code contains a `static Format`; the dynamic reader creates one from a parsed DTD (feature `dynamic`). The
+//! types can be built in constants, which is why they use [`Cow`].
 //!
-//! Longer than other files: these tables refer to each other, and generated code names each of them.
+//! This file is longer than most because these tables refer to each other and generated code uses all of them.
 
 mod floor;
 mod raw;
@@ -18,248 +18,250 @@ use std::borrow::Cow;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// A trace format: what a DTD means, without its syntax.
+/// A trace format: the meaning of a DTD without its syntax.
 #[derive(Clone, Debug)]
 pub struct Format {
-    /// The DTD's text, embedded in traces (spec 5.2).
+    /// The text of the DTD, which is embedded in traces (spec 5.2).
     pub dtd: Cow<'static, str>,
-    /// What the DTD means as a number (`metatf_parser::Dtd::fingerprint`).
+    /// A fingerprint of the DTD's meaning (`metatf_parser::Dtd::fingerprint`).
     pub fingerprint: u64,
-    /// Bytes of a tag: 1, 2 or 4.
+    /// Size of a tag in bytes: 1, 2 or 4.
     pub tag_width: u8,
-    /// The global section first.
+    /// The sections, starting with the global section.
     pub sections: Cow<'static, [Section]>,
-    /// `comment`, `section` and `metadata` first (indices 0 to 2), then tagged records and stream elements.
+    /// The records: `comment`, `section` and `metadata` (indices 0 to 2), then tagged records and stream elements.
     pub records: Cow<'static, [Record]>,
-    /// What predicted leaves are predicted by: one for each such leaf of a record.
+    /// The models of predicted leaves, one for each such leaf of a record.
     pub models: Cow<'static, [Model]>,
-    /// Widths that generated code is made for, where they are others than the DTD's. They change nothing but speed.
+    /// The widths that generated code is optimized for, if they differ from the DTD's. They affect only speed.
     pub expected: Cow<'static, [ExpectedWidth]>,
-    /// How files without a header begin and end; `None`: the DTD does not say it.
+    /// The start and end of files without a header, or `None` if the DTD does not specify them.
     pub raw: Option<RawFile>,
 }
 
-/// The width that most traces give a numeric leaf, where that is not the DTD's.
+/// The width that most traces use for a numeric leaf, if it differs from the DTD's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExpectedWidth {
     /// Index of the record in [`Format::records`].
     pub record: u16,
-    /// The leaf there.
+    /// Index of the leaf in the record.
     pub leaf: u8,
-    /// 0 to 8.
+    /// Width in bytes, 0 to 8.
     pub width: u8,
 }
 
-/// A section: which records stand in it, and which leaves share a previous value.
+/// A section: the records it may contain, and the leaves that share a previous value.
 #[derive(Clone, Debug)]
 pub struct Section {
-    /// 0 for the global section.
+    /// Section number; 0 for the global section.
     pub number: u8,
-    /// Empty for the global section.
+    /// Section name; empty for the global section.
     pub name: Cow<'static, str>,
-    /// A stream section: its only record is repeated without tags.
+    /// Whether this is a stream section, whose only record is repeated without tags.
     pub stream: bool,
-    /// Indices in [`Format::records`].
+    /// Indices of its records in [`Format::records`].
     pub records: Cow<'static, [u16]>,
-    /// The cell of the previous value of every leaf, record after record in the order of `records`; none for the
-    /// leaves of `section` and `metadata`.
+    /// The cell with the previous value of every leaf, record by record in the order of `records`. The leaves of
+    /// `section` and `metadata` have no cells.
     pub cells: Cow<'static, [u32]>,
     /// Initial value of each cell.
     pub initials: Cow<'static, [u64]>,
 }
 
-/// A tagged record or the element of a stream section.
+/// A tagged record, or the element of a stream section.
 #[derive(Clone, Debug)]
 pub struct Record {
     /// Name in the DTD.
     pub name: Cow<'static, str>,
-    /// Names that it had in earlier versions of the DTD.
+    /// Names in earlier versions of the DTD.
     pub was: Cow<'static, [Cow<'static, str>]>,
-    /// Tag value; 0 for a stream element. Of a catch-all record the least tag that no record of its sections has: metadata names it
-    /// by that.
+    /// Tag value; 0 for a stream element. For a catch-all record, the lowest tag that no record of its sections has, by
+    /// which metadata refers to it.
     pub tag: u32,
-    /// In the order of the bytes; the tag is leaf 0 of a tagged record.
+    /// The leaves in byte order. Leaf 0 of a tagged record is its tag.
     pub leaves: Cow<'static, [Leaf]>,
     /// The layout as a program.
     pub steps: Cow<'static, [Step]>,
 }
 
-/// A leaf as its DTD declares it.
+/// A leaf as declared in its DTD.
 #[derive(Clone, Debug)]
 pub struct Leaf {
-    /// Field name in the DTD: what metadata with bit 3 goes by.
+    /// Field name in the DTD, which metadata with bit 3 refers to.
     pub field: Cow<'static, str>,
-    /// Name outside the DTD, from the record down: `box.point_2.x`.
+    /// Name outside the DTD, starting from the record: `box.point_2.x`.
     pub path: Cow<'static, str>,
-    /// Paths that it had in earlier versions of the DTD.
+    /// Paths in earlier versions of the DTD.
     pub was: Cow<'static, [Cow<'static, str>]>,
-    /// Number or byte array.
+    /// The kind of number or byte array.
     pub kind: LeafKind,
-    /// The value all records must have.
+    /// The value that the leaf must have in all records.
     pub constant: Option<u64>,
 }
 
-/// What a leaf stores.
+/// The data that a leaf stores.
 #[derive(Clone, Debug)]
 pub enum LeafKind {
-    /// The tag of a tagged record: always the same.
+    /// The tag of a tagged record, which is constant.
     Tag,
-    /// The tag of a catch-all record: a number that no other record of its section has for a tag.
+    /// The tag of a catch-all record: any number that is not the tag of another record in its section.
     AnyTag,
-    /// A number of `width` bytes (0 also where the DTD gives none) read by `interpretation`.
+    /// A number of `width` bytes (0 if the DTD specifies no width) read by `interpretation`.
     Number {
-        /// 0 to 8.
+        /// Width in bytes, 0 to 8.
         width: u8,
-        /// How bytes give a value.
+        /// The rule that turns stored bytes into a value.
         interpretation: Interpretation,
     },
     /// A byte array of fixed length.
     Array(u32),
     /// A byte array whose length is the result of a postfix program.
     Variable(Cow<'static, [ExprOp]>),
-    /// A byte array up to this byte, which is stored behind it (spec 3.2).
+    /// A byte array terminated by this byte, which is stored after it (spec 3.2).
     Until(u8),
-    /// A count that is the result of a postfix program: a number that stores nothing (spec 3.3).
+    /// A count that is the result of a postfix program and is not stored (spec 3.3).
     Computed(Cow<'static, [ExprOp]>),
 }
 
-/// Spec 4. Numbers are 64-bit two's complement.
+/// An interpretation according to spec 4. Numbers are 64-bit two's complement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interpretation {
     /// The stored integer.
     None,
-    /// A base plus the stored integer.
+    /// This base plus the stored integer.
     BaseOffset(u64),
-    /// The last value of a leaf (record index, leaf) of the same section plus the stored integer.
+    /// The last value of a leaf of the same section (record index, leaf) plus the stored integer.
     BaseOffsetOf(u16, u8),
-    /// The previous value (its initial value is given) plus the stored integer.
+    /// The previous value plus the stored integer. The argument is the initial previous value.
     Delta(u64),
     /// This value.
     Default(u64),
-    /// The previous value (initial value given) plus a stride.
+    /// The previous value plus a stride. The arguments are the initial previous value and the stride.
     Stride(u64, u64),
     /// An offset into a stream section's content.
     SectionOffset(u8),
-    /// The next element of a stream section, and how far the cursor moves.
+    /// The next element of a stream section. The arguments are the section and the distance by which the cursor
+    /// advances.
     SectionStride(u8, u64),
-    /// The number of a candidate of this model ([`Format::models`]).
+    /// The number of a candidate of this model (index in [`Format::models`]).
     Predicted(u16),
 }
 
 impl Interpretation {
-    /// Whether the leaf stores bytes under this interpretation.
+    /// Returns whether the leaf stores bytes under this interpretation.
     #[must_use]
     pub const fn stores(self) -> bool {
         !matches!(self, Self::Default(_) | Self::Stride(..) | Self::SectionStride(..))
     }
 }
 
-/// What a leaf is predicted by. Every predicted leaf of every record has its own; leaves that share a previous value share
-/// what their models learn.
+/// The model of a predicted leaf. Every predicted leaf of every record has its own model, but leaves that share a
+/// previous value share what their models learn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Model {
-    /// Number of the stream section that holds the values that no candidate hits.
+    /// Number of the stream section that contains the values that match no candidate.
     pub section: u8,
-    /// Where candidates come from.
+    /// The source of the candidates.
     pub kind: ModelKind,
 }
 
-/// A leaf by the index of its record in [`Format::records`] and its own there: of the model's own record an earlier leaf.
+/// A leaf, given by the index of its record in [`Format::records`] and its own index there. If the record is the
+/// model's own, this must be an earlier leaf.
 pub type LeafRef = (u16, u8);
 
-/// Where the candidates of a [`Model`] come from.
+/// The source of a [`Model`]'s candidates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ModelKind {
     /// Predictors for any number, in the order of their candidates.
     Values(Cow<'static, [Predictor]>),
-    /// The live and the freed objects of a heap.
+    /// The live and freed objects of a heap.
     Heap {
-        /// What happens to the address.
+        /// The effect on the object at the address.
         role: HeapRole,
-        /// The leaf whose values tell models apart: one for each value.
+        /// The leaf whose values distinguish contexts, each with its own model.
         by: Option<LeafRef>,
     },
 }
 
-/// A predictor of [`ModelKind::Values`].
+/// A predictor in [`ModelKind::Values`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Predictor {
-    /// What it goes on.
+    /// The basis of the prediction.
     pub kind: PredictorKind,
     /// The leaf whose last value is part of its context.
     pub by: Option<LeafRef>,
 }
 
-/// What a [`Predictor`] goes on.
+/// The basis of a [`Predictor`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PredictorKind {
-    /// The last 1 to 16 values: a candidate each.
+    /// The last 1 to 16 values, with one candidate each.
     LastValue(u8),
-    /// The last value plus the last difference: one candidate.
+    /// The last value plus the last difference, with one candidate.
     Stride,
-    /// What followed the last 1 to 3 values before: two candidates.
+    /// The values that followed the last 1 to 3 values before, with two candidates.
     Fcm(u8),
-    /// The same with differences in place of values: two candidates.
+    /// Like `Fcm`, with differences instead of values, with two candidates.
     Dfcm(u8),
 }
 
-/// What happens to an address of a heap.
+/// The effect on the object at a heap address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeapRole {
-    /// An object begins there.
+    /// An object begins at the address.
     Allocated {
-        /// The leaf with its size.
+        /// The leaf that contains the object's size.
         size: LeafRef,
     },
-    /// The object there ends.
+    /// The object at the address ends.
     Freed,
-    /// The object there is used and stays.
+    /// The object at the address is used and stays live.
     Used,
 }
 
-/// One step of an expression.
+/// A step of an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExprOp {
-    /// Push a number.
+    /// Pushes a number.
     Push(u64),
-    /// Push the value of an earlier leaf.
+    /// Pushes the value of an earlier leaf.
     Leaf(u8),
-    /// Add the two on top.
+    /// Adds the two top values.
     Add,
-    /// Subtract the top from the one below.
+    /// Subtracts the top value from the value below it.
     Sub,
-    /// Multiply the two on top.
+    /// Multiplies the two top values.
     Mul,
-    /// Divide the one below by the top, rounded down.
+    /// Divides the value below the top by the top value, rounding down.
     Div,
-    /// The remainder of that.
+    /// Computes the remainder of this division.
     Rem,
-    /// This bit of the one on top.
+    /// Extracts this bit of the top value.
     Bit(u8),
-    /// 1 where the one below is the top, else 0.
+    /// Pushes 1 if the value below the top equals the top value, otherwise 0.
     Eq,
-    /// 1 where it is not, else 0.
+    /// Pushes 1 if the value below the top differs from the top value, otherwise 0.
     Ne,
-    /// 1 where the one below is less than the top, else 0.
+    /// Pushes 1 if the value below the top is less than the top value, otherwise 0.
     Lt,
-    /// 1 where it is not greater, else 0.
+    /// Pushes 1 if the value below the top is less than or equal to the top value, otherwise 0.
     Le,
-    /// 1 where it is greater, else 0.
+    /// Pushes 1 if the value below the top is greater than the top value, otherwise 0.
     Gt,
-    /// 1 where it is not less, else 0.
+    /// Pushes 1 if the value below the top is greater than or equal to the top value, otherwise 0.
     Ge,
 }
 
-/// One step of a record's layout, in the order of the bytes.
+/// A step of a record's layout, in byte order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// A numeric leaf (or the tag).
     Number(u8),
     /// A byte array.
     Bytes(u8),
-    /// The steps up to (not with) `end` are repeated as often as the leaf `count` says.
+    /// Repeats the steps before `end` as often as the value of the leaf `count`.
     Repeat {
-        /// Leaf that counts.
+        /// The leaf that contains the count.
         count: u8,
         /// Index of the first step after the repetition.
         end: u16,
@@ -274,44 +276,44 @@ pub const SECTION: u16 = 1;
 pub const METADATA: u16 = 2;
 
 impl Format {
-    /// The tag of a record, by its index in [`Format::records`]; 0 of a stream element.
+    /// Returns the tag of a record, given by its index in [`Format::records`], or 0 for a stream element.
     #[must_use]
     pub fn tag(&self, record: u16) -> u32 {
         self.records.get(usize::from(record)).map_or(0, |record| record.tag)
     }
 
-    /// Position in [`Format::sections`] of the section with this number.
+    /// Returns the index in [`Format::sections`] of the section with this number.
     #[must_use]
     pub fn section_index(&self, number: u8) -> Option<usize> {
         self.sections.iter().position(|s| s.number == number)
     }
 
-    /// Position in [`Format::sections`] of the section with this name.
+    /// Returns the index in [`Format::sections`] of the section with this name.
     #[must_use]
     pub fn section_named(&self, name: &str) -> Option<usize> {
         self.sections.iter().position(|s| s.number != 0 && s.name == name)
     }
 }
 
-/// The place of the cursor of a reader (the index of a section; behind them, in the same order, of the sections' models) in a
-/// stream section, given by its number.
+/// Returns the slot of a reader's cursor in a stream section, given by its number. Readers are numbered by section
+/// index; the sections' models follow in the same order.
 pub(crate) fn slot(format: &Format, reader: usize, target: u8) -> Option<usize> {
     let numbers = streams(format);
     let (count, ordinal) = (numbers.clone().count(), numbers.clone().position(|n| n == target)?);
     Some(reader * count + ordinal)
 }
 
-/// The numbers of the stream sections.
+/// Returns the numbers of the stream sections.
 pub(crate) fn streams(format: &Format) -> impl Iterator<Item = u8> + Clone + '_ {
     format.sections.iter().filter(|s| s.stream).map(|s| s.number)
 }
 
-/// A format that lives as long as the program (generated code), or as long as its users (parsed at run time).
+/// A format with static lifetime (generated code) or shared by its users (parsed at run time).
 #[derive(Clone, Debug)]
 pub enum FormatRef {
-    /// Generated.
+    /// A generated format.
     Static(&'static Format),
-    /// Parsed.
+    /// A parsed format.
     Shared(Arc<Format>),
 }
 
@@ -328,7 +330,7 @@ impl Deref for FormatRef {
 }
 
 impl Leaf {
-    /// Width the DTD gives a numeric leaf; 0 for others.
+    /// Returns the DTD's width for a numeric leaf, or 0 for any other leaf.
     #[must_use]
     pub fn width(&self) -> u8 {
         match self.kind {
@@ -337,16 +339,16 @@ impl Leaf {
         }
     }
 
-    /// Whether metadata may change this leaf (spec 4.1).
+    /// Returns whether metadata may change this leaf (spec 4.1).
     #[must_use]
     pub fn is_settable(&self) -> bool {
         matches!(self.kind, LeafKind::Number { .. }) && self.constant.is_none()
     }
 }
 
-/// What a table holds, in constants, too, where `Cow` does not deref.
+/// Returns the contents of a table. Also works in constants, where `Cow` cannot be dereferenced.
 #[must_use]
-#[allow(clippy::ptr_arg, reason = "this is the deref")]
+#[allow(clippy::ptr_arg, reason = "this function replaces the dereference")]
 pub(crate) const fn borrowed<'c, T: Clone>(cow: &'c Cow<'static, [T]>) -> &'c [T] {
     match cow {
         Cow::Borrowed(slice) => slice,
@@ -355,7 +357,7 @@ pub(crate) const fn borrowed<'c, T: Clone>(cow: &'c Cow<'static, [T]>) -> &'c [T
 }
 
 impl Record {
-    /// Whether no leaf's value depends on records before it.
+    /// Returns whether no leaf's value depends on earlier records.
     #[must_use]
     pub fn is_stateless(&self) -> bool {
         self.leaves.iter().all(|leaf| match leaf.kind {
@@ -370,20 +372,21 @@ impl Record {
         })
     }
 
-    /// Whether it is the record of all tags that no other record of its section has (spec 3.2).
+    /// Returns whether this is the catch-all record, which has all tags that no other record of its section has (spec
+    /// 3.2).
     #[must_use]
     pub const fn is_catch_all(&self) -> bool {
         matches!(borrowed(&self.leaves), [Leaf { kind: LeafKind::AnyTag, .. }, ..])
     }
 
-    /// The step of the layout that its values begin with: a tag that is always the same is none of them.
+    /// Returns the index of the first step that belongs to a value, which skips a constant tag.
     #[inline]
     #[must_use]
     pub fn first_value(&self) -> usize {
         usize::from(matches!(*self.leaves, [Leaf { kind: LeafKind::Tag, .. }, ..]))
     }
 
-    /// The leaf of a stream section of one numeric leaf that is not repeated (spec 3.5, 5.2).
+    /// Returns the leaf of a stream section element that consists of a single, unrepeated number (spec 3.5, 5.2).
     #[must_use]
     pub fn single_number(&self) -> Option<&Leaf> {
         match (&*self.steps, &*self.leaves) {
@@ -402,7 +405,7 @@ mod from_dtd {
     use metatf_parser::schema;
 
     impl Format {
-        /// The tables of a parsed DTD.
+        /// Creates the tables for a parsed DTD.
         #[must_use]
         pub fn from_dtd(dtd: &schema::Dtd) -> Self {
             Self {
@@ -448,7 +451,7 @@ mod from_dtd {
         }
     }
 
-    /// The parser bounds the number of records far below 2^16.
+    /// The parser limits the number of records to far less than 2^16.
     fn index(id: u32) -> u16 {
         u16::try_from(id).unwrap_or(u16::MAX)
     }
@@ -563,7 +566,7 @@ mod from_dtd {
         }
     }
 
-    /// Items nest at most 32 deep (spec 3.5), so this recursion is bounded.
+    /// Recursion is bounded, because items nest at most 32 levels deep (spec 3.5).
     fn layout(items: &[schema::Item], leaves: &[schema::Leaf], steps: &mut Vec<Step>) {
         use schema::{Item, Repeated};
         let one = |id: schema::LeafId| match leaves.get(usize::from(id.0)) {

@@ -1,43 +1,43 @@
-//! Files without a header (spec 5.4): what they begin with, and where their content is.
+//! Files without a header (spec 5.4): their first records and the location of their content.
 
 use super::{Format, LeafKind, borrowed};
 use std::borrow::Cow;
 
-/// What a DTD says of files without a header.
+/// The DTD's description of files without a header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RawFile {
-    /// What a file may begin with: the first that fits counts.
+    /// The possible starts of a file, of which the first match is used.
     pub starts: Cow<'static, [RawStart]>,
-    /// Number of the section that has the records.
+    /// Number of the section that contains the records.
     pub records: u8,
-    /// Number of the stream section of what stands behind the records.
+    /// Number of the stream section for the data after the records.
     pub trailer: Option<u8>,
 }
 
-/// A record that a file may begin with: the element of a stream section (a prologue), or the first of the records.
+/// A possible first record of a file: either the element of a stream section (a prologue), or the first of the records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RawStart {
     /// Number of its section.
     pub section: u8,
     /// Its index in [`Format::records`].
     pub record: u16,
-    /// The leaves that tell the file.
+    /// The leaves that identify the file.
     pub magic: Cow<'static, [Magic]>,
-    /// The leaf that has how many bytes of records follow; `None`: all that there are.
+    /// The leaf with the number of bytes of records that follow, or `None` if the records extend to the end.
     pub records_size: Option<u8>,
 }
 
-/// A leaf whose value tells a file.
+/// A leaf whose value identifies a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Magic {
     /// Its index in the record.
     pub leaf: u8,
-    /// The values that it may have.
+    /// The allowed values.
     pub values: Cow<'static, [u64]>,
 }
 
 impl Format {
-    /// Whether a section holds what stands before the records of a file without a header, or behind them.
+    /// Returns whether a section contains the data before or after the records of a file without a header.
     #[must_use]
     pub fn is_around_records(&self, number: u8) -> bool {
         self.raw.as_ref().is_some_and(|raw| {
@@ -46,7 +46,7 @@ impl Format {
         })
     }
 
-    /// Bytes other than 0 that a file of this start has in its magic: the fewest that its values allow.
+    /// Returns the minimum number of nonzero bytes in the magic of a file with this start, over all allowed values.
     pub(crate) fn magic_bytes(&self, start: &RawStart) -> u32 {
         let record = self.records.get(usize::from(start.record));
         let bytes = |magic: &Magic| {

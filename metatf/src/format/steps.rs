@@ -1,44 +1,44 @@
-//! Going through the layout of a record.
+//! Traversal of a record's layout.
 
 use crate::format::{Record, Step};
 
-/// What is done at the steps of a record's layout.
+/// A visitor for the steps of a record's layout.
 pub trait Steps {
-    /// Why it is left.
+    /// The error that ends the traversal.
     type Error;
 
-    /// A numeric leaf, or the tag.
+    /// Visits a numeric leaf or the tag.
     ///
     /// # Errors
-    /// What ends the walk.
+    /// Returns an error to end the traversal.
     fn number(&mut self, leaf: u8) -> Result<(), Self::Error>;
 
-    /// A byte array.
+    /// Visits a byte array.
     ///
     /// # Errors
-    /// What ends the walk.
+    /// Returns an error to end the traversal.
     fn bytes(&mut self, leaf: u8) -> Result<(), Self::Error>;
 
-    /// How often the steps that come next are gone through; the leaf `count` has been met.
+    /// Returns the number of repetitions of the following steps. The leaf `count` has already been visited.
     ///
     /// # Errors
-    /// What ends the walk.
+    /// Returns an error to end the traversal.
     fn items(&mut self, count: u8) -> Result<u64, Self::Error>;
 }
 
 impl Record {
-    /// Goes through the layout in the order of the bytes, from a step on: 1 where the tag is not part of it.
+    /// Traverses the layout in byte order, starting with step `first`, which is 1 to skip the tag.
     ///
     /// # Errors
-    /// The first of `steps`, which ends the walk.
+    /// Returns the first error from `steps`, which ends the traversal.
     #[inline]
     pub fn walk<S: Steps>(&self, first: usize, steps: &mut S) -> Result<(), S::Error> {
         walk(self.steps.get(first..).unwrap_or_default(), first, steps)
     }
 }
 
-/// Goes through steps, the first of which has the index `offset`. Repetitions nest at most 32 deep (spec 3.5), so this recursion is
-/// bounded.
+/// Traverses steps, the first of which has index `offset`. Recursion is bounded, because repetitions nest at most 32
+/// levels deep (spec 3.5).
 #[inline]
 fn walk<S: Steps>(layout: &[Step], offset: usize, steps: &mut S) -> Result<(), S::Error> {
     let mut at = 0;

@@ -1,8 +1,9 @@
-//! Expressions of widths and counts (spec 3.2).
+//! Expressions for widths and counts (spec 3.2).
 
 use crate::format::ExprOp;
 
-/// Evaluates an expression; `leaf` gives the last value of a leaf. `None` where a step leaves 0 to 2^64-1, or divides by 0.
+/// Evaluates an expression, where `leaf` returns the last value of a leaf. Returns `None` if a result is outside 0 to
+/// 2^64-1, or for a division by 0.
 pub fn evaluate(program: &[ExprOp], mut leaf: impl FnMut(u8) -> u64) -> Option<u64> {
     let mut stack: Vec<u64> = Vec::new();
     if let [ExprOp::Leaf(only)] = program {

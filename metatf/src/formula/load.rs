@@ -3,16 +3,16 @@
 use super::Plan;
 use metatf_container::Order;
 
-/// The eight bytes at a place.
+/// Returns the eight bytes at an offset.
 #[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn eight(data: &[u8], at: usize) -> Option<[u8; 8]> {
     window(data, at).copied()
 }
 
-/// Returns `N` bytes at a place, one at least.
+/// Returns `N` bytes at an offset, where `N` is at least 1.
 #[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn window<const N: usize>(data: &[u8], at: usize) -> Option<&[u8; N]> {
-    // One comparison, as the right side does not change in the loop.
+    // This is a single comparison, because the right-hand side does not change in the loop.
     if at >= data.len().saturating_sub(N - 1) {
         return None;
     }
@@ -20,14 +20,14 @@ pub(crate) fn window<const N: usize>(data: &[u8], at: usize) -> Option<&[u8; N]>
     Some(unsafe { &*data.as_ptr().add(at).cast::<[u8; N]>() })
 }
 
-/// Returns that many bytes from a place on.
+/// Returns `length` bytes at an offset.
 #[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn taken(data: &[u8], at: usize, length: u64) -> Option<&[u8]> {
     let rest = data.get(at..).unwrap_or_default();
     usize::try_from(length).ok().and_then(|length| rest.get(..length))
 }
 
-/// The stored integer in the first bytes of `eight` under a plan, in the given byte order.
+/// Returns the stored integer in the first bytes of `eight` under a plan, in the given byte order.
 #[inline]
 pub(crate) fn cut(eight: [u8; 8], plan: &Plan, order: Order) -> u64 {
     match order {
@@ -37,7 +37,8 @@ pub(crate) fn cut(eight: [u8; 8], plan: &Plan, order: Order) -> u64 {
     }
 }
 
-/// The stored integer at `position` under a plan, in the given byte order; `None` where the data ends before it does.
+/// Returns the stored integer at `position` under a plan, in the given byte order, or `None` if the data ends before it
+/// does.
 #[inline]
 pub(crate) fn stored(data: &[u8], position: usize, plan: &Plan, order: Order) -> Option<u64> {
     let mut eight = [0; 8];

@@ -1,11 +1,11 @@
-//! The one formula that decodes every inline interpretation (spec 4), and its mirror for writing.
+//! The formula that decodes every inline interpretation (spec 4), and its inverse for writing.
 //!
 //! ```text
 //! raw   = stored bytes & mask
 //! value = ((raw ^ sign) - sign) + base + (cells[read] & history)      all wrapping
 //! ```
 //!
-//! Pure functions over a [`Plan`], bytes and cells: they know no section, record or stream.
+//! These are pure functions of a [`Plan`], bytes and cells. They do not depend on sections, records or streams.
 
 mod expression;
 mod fit;
@@ -21,19 +21,19 @@ pub(crate) use plan::Plan;
 pub(crate) use plan::{BYTES, HISTORY, LAST, PREDICTED, PREVIOUS, REFERENCED, SPECIAL, STRIDED};
 pub(crate) use width::Width;
 
-/// The value of a stored integer (the one formula), noted as the leaf's previous and last value.
+/// Returns the value of a stored integer by the complete formula and saves it as the leaf's previous and last value.
 #[inline]
 pub(crate) fn value(raw: u64, plan: &Plan, cells: &mut [u64]) -> u64 {
     with_cells(plain(raw, plan), plan, cells)
 }
 
-/// The formula without history.
+/// Returns a value by the formula without history.
 #[inline]
 pub(crate) fn plain(raw: u64, plan: &Plan) -> u64 {
     (raw ^ plan.sign).wrapping_sub(plan.sign).wrapping_add(plan.base)
 }
 
-/// Completes the formula with history, and notes the value.
+/// Adds history to complete the formula and saves the value.
 #[inline]
 pub(crate) fn with_cells(plain: u64, plan: &Plan, cells: &mut [u64]) -> u64 {
     let value = plain.wrapping_add(history(plan, cells));
@@ -41,13 +41,13 @@ pub(crate) fn with_cells(plain: u64, plan: &Plan, cells: &mut [u64]) -> u64 {
     value
 }
 
-/// What the formula adds of a cell.
+/// Returns the formula's history term.
 #[inline]
 pub(crate) fn history(plan: &Plan, cells: &[u64]) -> u64 {
     cells.get(plan.read as usize).copied().unwrap_or(0) & plan.history
 }
 
-/// Notes a value where somebody looks at it.
+/// Saves a value if it is needed later.
 #[inline]
 pub(crate) fn note(value: u64, plan: &Plan, cells: &mut [u64]) {
     if plan.is(PREVIOUS)

@@ -1,47 +1,47 @@
-//! How to decode one numeric leaf now.
+//! The current decoding parameters of a numeric leaf.
 
 use super::Width;
 
-/// How to decode one numeric leaf now.
+/// The current decoding parameters of a numeric leaf.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Plan {
     pub(crate) mask: u64,
     pub(crate) sign: u64,
     pub(crate) base: u64,
     pub(crate) history: u64,
-    /// Cell that is added (masked by `history`): the leaf's previous value, or the last value of a referenced leaf.
+    /// Cell to add, masked by `history`: the leaf's previous value, or the last value of a referenced leaf.
     pub(crate) read: u32,
     /// Cell of the previous value.
     pub(crate) write: u32,
-    /// Cell of the last value: width expressions, counts and references look here.
+    /// Cell of the last value, which width expressions, counts and references read.
     pub(crate) last: u32,
-    /// Bytes stored.
+    /// Number of bytes stored.
     pub(crate) width: Width,
-    /// What the formula does not say; 0 for most leaves, which read no cell and write none.
+    /// Properties outside the formula; 0 for most leaves, which neither read nor write a cell.
     pub(crate) flags: u8,
 }
 
-/// `Plan::flags`: the value does not come from the formula alone: a constant, or from a stream section. Of a byte array:
-/// its length does not.
+/// `Plan::flags`: the value does not follow from the formula alone, because it is a constant or comes from a stream
+/// section. For a byte array, this applies to its length.
 pub(crate) const SPECIAL: u8 = 1;
 /// `Plan::flags`: `history` is set.
 pub(crate) const HISTORY: u8 = 2;
-/// `Plan::flags`: somebody looks at the previous value.
+/// `Plan::flags`: the previous value is needed later.
 pub(crate) const PREVIOUS: u8 = 4;
-/// `Plan::flags`: a width or a count of the same record looks at the last value.
+/// `Plan::flags`: a width or count in the same record depends on the last value.
 pub(crate) const LAST: u8 = 8;
-/// `Plan::flags`: a reference looks at the last value, maybe from a later record.
+/// `Plan::flags`: a reference, possibly in a later record, depends on the last value.
 pub(crate) const REFERENCED: u8 = 16;
-/// `Plan::flags`: a byte array. The formula gives its length (with `raw` 0) unless it is special.
+/// `Plan::flags`: a byte array. The formula yields its length (with `raw` 0) unless it is special.
 pub(crate) const BYTES: u8 = 32;
 /// `Plan::flags`, with `SPECIAL`: a predicted leaf. `base` is the index of its model.
 pub(crate) const PREDICTED: u8 = 64;
-/// `Plan::flags`, with `SPECIAL`: the next element of a stream section, one after the other. `base` is the
-/// [`slot`] of its cursor.
+/// `Plan::flags`, with `SPECIAL`: the next element of a stream section, with a stride of 1. `base` is the [`slot`] of
+/// its cursor.
 pub(crate) const STRIDED: u8 = 128;
 
 impl Plan {
-    /// The stored integer, or with a base the offset from it.
+    /// Creates a plan for the stored integer or, with a base, for the offset from the base.
     pub(crate) const fn straight(width: Width, base: Option<u64>) -> Self {
         let mask = width.mask();
         let (sign, base) = match base {
@@ -51,7 +51,7 @@ impl Plan {
         Self { mask, sign, base, history: 0, read: 0, write: 0, last: 0, width, flags: 0 }
     }
 
-    /// Whether both plans say the same of a leaf without history.
+    /// Returns whether both plans encode a leaf without history in the same way.
     pub(crate) fn stores_as(&self, other: &Self) -> bool {
         (self.width, self.sign, self.base) == (other.width, other.sign, other.base)
     }
@@ -65,7 +65,7 @@ impl Plan {
         self.flags = if on { self.flags | flag } else { self.flags & !flag };
     }
 
-    /// `delta` or `stride`: a reference reads another cell.
+    /// Returns whether the interpretation is `delta` or `stride`. A reference reads a different cell.
     pub(crate) fn uses_previous(&self) -> bool {
         self.is(HISTORY) && self.read == self.write
     }

@@ -1,43 +1,44 @@
-//! How many bytes a leaf stores. Stores through raw pointers rely on it, so a width over 8 cannot exist.
+//! The number of bytes that a leaf stores. Stores through raw pointers rely on widths never exceeding 8.
 
-/// Counts the bytes of a stored integer: 0 to 8. No other file can make one of more.
+/// The size of a stored integer in bytes, 0 to 8. No other file can create a larger width.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Width(u8);
 
 impl Width {
     const MOST: u8 = 8;
 
-    /// Makes a width of this many bytes, 8 at most.
-    #[allow(clippy::cast_possible_truncation, reason = "8 at most")]
+    /// Creates a width of this many bytes, at most 8.
+    #[allow(clippy::cast_possible_truncation, reason = "at most 8")]
     pub(crate) const fn saturating(bytes: usize) -> Self {
         if bytes < Self::MOST as usize { Self(bytes as u8) } else { Self(Self::MOST) }
     }
 
-    /// Gives the number of bytes, 8 at most.
+    /// Returns the number of bytes, at most 8.
     #[inline(always)]
     pub(crate) const fn bytes(self) -> usize {
         self.0 as usize
     }
 
-    /// Gives the number of bytes as traces and errors state it.
+    /// Returns the number of bytes in the type used in traces and errors.
     #[inline(always)]
     pub(crate) const fn get(self) -> u8 {
         self.0
     }
 
-    /// Whether no byte is stored.
+    /// Returns whether no bytes are stored.
     #[inline(always)]
     pub(crate) const fn is_zero(self) -> bool {
         self.0 == 0
     }
 
-    /// Masks the bits of a stored integer of this width.
+    /// Returns the mask for a stored integer of this width.
     #[inline(always)]
     pub(crate) const fn mask(self) -> u64 {
         if self.0 == 0 { 0 } else { u64::MAX >> (64 - 8 * self.0 as u32) }
     }
 
-    /// Counts the bits of an integer of 8 bytes that this width leaves unused; 0 for the width 0, which stores nothing.
+    /// Returns the number of bits of an 8-byte integer that this width leaves unused, or 0 for width 0, which stores
+    /// nothing.
     #[inline(always)]
     pub(crate) const fn unused_bits(self) -> u32 {
         (64 - 8 * self.0 as u32) & 63

@@ -1,4 +1,4 @@
-//! The threads that work on groups, and the caller's, which takes what they make of them.
+//! The threads that work on groups, and the caller's thread, which takes the results.
 
 use super::{Grouped, Out};
 use crate::reader::{GroupList, GroupSummary, StatePool, Tables};
@@ -10,12 +10,14 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 
-/// Threads that work on groups; where the system has none, the caller's does.
+/// Creates threads to work on groups. Returns `None` if the system cannot start them; the caller's thread then does the
+/// work.
 pub(super) fn pool(threads: usize) -> Option<ThreadPool> {
     ThreadPoolBuilder::new().num_threads(threads).thread_name(|n| format!("metatf-group-{n}")).build().ok()
 }
 
-/// Runs work in this thread, whose values are taken at once. An error of taking comes before what the work returns.
+/// Runs work on this thread and takes its values immediately. An error from `take` has priority over the result of the
+/// work.
 pub(super) fn taking<V, E>(
     take: &mut impl FnMut(V) -> Result<(), E>,
     work: impl FnOnce(&mut Out<'_, V>) -> Result<(), E>,
@@ -31,7 +33,7 @@ pub(super) fn taking<V, E>(
     refused.map_or(worked, Err)
 }
 
-/// What the threads that work on groups share.
+/// The state that is shared by the threads working on groups.
 pub(super) struct WorkerPool<'c, 's, 't, T: Grouped<'t>, W> {
     pub(super) groups: GroupList<'s>,
     pub(super) shared: &'c T::Shared,
@@ -42,24 +44,24 @@ pub(super) struct WorkerPool<'c, 's, 't, T: Grouped<'t>, W> {
     pub(super) of: PhantomData<&'t ()>,
 }
 
-/// Groups that a thread reads one after the other, with the tables before each.
+/// Groups that a thread reads in sequence, with the tables before each group.
 struct Batch {
     first: usize,
     tables: Vec<Result<Tables>>,
 }
 
-/// What is known where nothing more comes.
+/// The summary and result at the end of a group.
 type Ending<E> = (GroupSummary, Result<(), E>);
 
-/// What a thread says of its groups.
+/// A message from a thread about its groups.
 enum Said<V, E> {
     Values(Vec<V>),
-    /// The last values; nothing more comes.
+    /// The last values; no more follow.
     End(Vec<V>, GroupSummary, Result<(), E>),
 }
 
 impl<V, E> Said<V, E> {
-    /// Values, and what is known where nothing more comes.
+    /// Returns the values, and the ending if no more follow.
     fn parts(self) -> (Vec<V>, Option<Ending<E>>) {
         match self {
             Self::Values(values) => (values, None),
@@ -96,12 +98,13 @@ impl<'t, T: Grouped<'t>, W> WorkerPool<'_, '_, 't, T, W> {
         (summary, result)
     }
 
-    /// The tables before the group behind `n`.
+    /// Returns the tables after group `n`, given those before it.
     fn tables_behind(&self, n: usize, tables: Result<Tables>) -> Result<Tables> {
         tables.and_then(|tables| self.groups.tables_behind(n, &tables))
     }
 
-    /// The groups from `next` on that a thread takes; `tables` are those before them, and then those behind them.
+    /// Returns the groups that a thread takes, starting with `next`. `tables` are those before these groups and are
+    /// updated to those after them.
     fn batch(&self, next: usize, tables: &mut Result<Tables>) -> Batch {
         let behind = |n| {
             let behind = self.tables_behind(n, tables.clone());
@@ -110,7 +113,7 @@ impl<'t, T: Grouped<'t>, W> WorkerPool<'_, '_, 't, T, W> {
         Batch { first: next, tables: self.groups.batch(next).map(behind).collect() }
     }
 
-    /// Group by group in this thread.
+    /// Reads group by group on this thread.
     pub(super) fn alone<V, E: From<Error>>(
         &self,
         take: &mut impl FnMut(V) -> Result<(), E>,
@@ -136,7 +139,7 @@ impl<'t, T: Grouped<'t>, W> WorkerPool<'_, '_, 't, T, W> {
 }
 
 impl<'t, T: Grouped<'t>, W: Sync> WorkerPool<'_, '_, 't, T, W> {
-    /// Several threads, values in order.
+    /// Reads on several threads, taking values in order.
     pub(super) fn ordered<V: Send, E: From<Error> + Send>(
         &self,
         take: &mut impl FnMut(V) -> Result<(), E>,
@@ -154,7 +157,8 @@ impl<'t, T: Grouped<'t>, W: Sync> WorkerPool<'_, '_, 't, T, W> {
                 while next < end && open.len() < most {
                     let batch = self.batch(next, &mut tables);
                     next += batch.tables.len();
-                    // Values of several groups are collected and sent at once, as each waking of a thread takes as long as a group.
+                    // Values of several groups are collected and sent together, because waking a thread takes as long
+                    // as processing a group.
                     let (together, waiting) = match batch.tables.len() {
                         1 => (1, self.ahead),
                         groups => (groups.max(self.ahead.div_ceil(2)), 1),
@@ -164,7 +168,8 @@ impl<'t, T: Grouped<'t>, W: Sync> WorkerPool<'_, '_, 't, T, W> {
                     open.push_back(receiver);
                 }
                 let Some(first) = open.pop_front() else { return Ok(()) };
-                // A thread that panics ends its group so; the panic goes on when all threads have ended.
+                // A panicking thread drops its sender, which ends its group. The panic continues once all threads have
+                // ended.
                 for said in first {
                     let (values, end) = said.parts();
                     let mut result = values.into_iter().try_for_each(&mut *take);
@@ -182,7 +187,7 @@ impl<'t, T: Grouped<'t>, W: Sync> WorkerPool<'_, '_, 't, T, W> {
         (all, result)
     }
 
-    /// Several threads, values as they come.
+    /// Reads on several threads, taking values as they arrive.
     pub(super) fn unordered<V: Send, E: From<Error> + Send>(
         &self,
         take: &mut impl FnMut(V) -> Result<(), E>,
@@ -230,7 +235,7 @@ impl<'t, T: Grouped<'t>, W: Sync> WorkerPool<'_, '_, 't, T, W> {
         (all, result)
     }
 
-    /// Runs the caller's part beside the pool; it gets the number of groups that may be open.
+    /// Runs the caller's part alongside the pool. `part` receives the maximum number of open groups.
     fn in_pool<'scope, E>(&'scope self, part: impl FnOnce(&Scope<'scope>, usize) -> Result<(), E>) -> Result<(), E> {
         match self.pool {
             Some(pool) => pool.in_place_scope(|scope| part(scope, pool.current_num_threads() + 1)),
@@ -238,8 +243,8 @@ impl<'t, T: Grouped<'t>, W: Sync> WorkerPool<'_, '_, 't, T, W> {
         }
     }
 
-    /// A thread works on groups, and says what it makes of them, this many values `together`; `say` is false where nobody listens
-    /// any more.
+    /// Spawns work on groups. It sends the results, this many values `together`. `say` returns false once the receiver
+    /// is gone.
     fn spawn<'scope, V: Send, E: From<Error> + Send>(
         &'scope self,
         scope: &Scope<'scope>,
@@ -279,7 +284,7 @@ impl<'t, T: Grouped<'t>, W: Sync> WorkerPool<'_, '_, 't, T, W> {
     }
 }
 
-/// Says that a group has ended even where its thread panics, so that nobody waits for it.
+/// Announces the end of a group even if its thread panics, so that the receiver does not wait forever.
 struct Ended<V, E> {
     n: usize,
     sender: Sender<(usize, Said<V, E>)>,

@@ -1,4 +1,4 @@
-//! The models of one section: the cells that each goes by, and what each has learnt.
+//! The models of one section: the cells they depend on, and what they have learned.
 
 use super::heap::{Guess, Heap, Live};
 use super::values::{ValueModel, most_lines};
@@ -6,26 +6,26 @@ use super::{CodedValue, NONE};
 use crate::format::{Format, HeapRole, LeafRef, Model, ModelKind, Predictor};
 use metatf_container::{ErrorKind, Result, SizeRule};
 
-/// The cells that one model of the format goes by.
+/// The cells that a model of the format depends on.
 #[derive(Clone, Debug)]
 enum Inputs {
-    /// The section has no leaf of this model.
+    /// The section has no leaf with this model.
     Absent,
     Heap {
         role: Role,
-        /// The cells of the number that distinguishes contexts, and of the size; [`NONE`]: there is none.
+        /// The cell of the number that distinguishes contexts and the cell of the size, or [`NONE`].
         by: u32,
         size: u32,
     },
     Values {
-        /// For each predictor the cell of what it goes by; [`NONE`]: nothing.
+        /// For each predictor, the cell of the value it depends on, or [`NONE`].
         cells: Vec<u32>,
-        /// Which of the section's value models this is.
+        /// Index of the section's value model.
         shared: usize,
     },
 }
 
-/// What happens to an address of a heap.
+/// The effect on the object at a heap address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
     Allocated,
@@ -33,18 +33,18 @@ enum Role {
     Used,
 }
 
-/// What the models of a section go by.
+/// The cells that the models of a section depend on.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cells {
     sources: Vec<Inputs>,
-    /// For each value model the cell whose leaves share it, and its predictors.
+    /// For each value model, the cell shared by its leaves, and its predictors.
     shared: Vec<(u32, Vec<Predictor>)>,
-    /// Lines that a table of a value model has at most.
+    /// Maximum number of lines in a table of a value model.
     most_lines: usize,
 }
 
-/// The inputs of a predicted leaf's model. Of a heap: the number that distinguishes contexts, and the size. Of values: which part
-/// of a list of numbers.
+/// The inputs of a predicted leaf's model. For a heap: the number that distinguishes contexts, and the size. For
+/// values: a range in a list of numbers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Context {
     Heap { by: u64, size: u64 },
@@ -52,8 +52,8 @@ pub(crate) enum Context {
 }
 
 impl Cells {
-    /// `last` gives the cell with the last value of a leaf; `previous`, for a model, the cell of its leaf's previous
-    /// value where the section has such a leaf.
+    /// Creates the cells. `last` returns the cell with the last value of a leaf. `previous` returns, for a model, the
+    /// cell with the previous value of its leaf, if the section has such a leaf.
     pub(crate) fn new(
         format: &Format,
         last: impl Fn(LeafRef) -> Option<u32>,
@@ -91,7 +91,7 @@ impl Cells {
         }
     }
 
-    /// Whether a model's addresses are of objects that neither begin nor end.
+    /// Returns whether a model's addresses refer to objects that neither begin nor end.
     pub(crate) fn is_use(&self, model: u16) -> bool {
         self.role(model) == Role::Used
     }
@@ -104,7 +104,7 @@ impl Cells {
         }
     }
 
-    /// What a model goes by now; of values the numbers are appended to `numbers`.
+    /// Returns the current inputs of a model. For a value model, the numbers are appended to `numbers`.
     #[inline]
     pub(crate) fn context(&self, model: u16, cells: &[u64], numbers: &mut Vec<u64>) -> Context {
         let value = |cell: u32| cells.get(cell as usize).copied().unwrap_or(0);
@@ -120,33 +120,34 @@ impl Cells {
     }
 }
 
-/// What the models of a section have learnt since its state was reset.
+/// What the models of a section have learned since its state was reset.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Models {
     heap: Option<Box<Heap>>,
     spare: HeapPool,
     values: Vec<Option<ValueModel>>,
-    /// Space for what a value model goes by.
+    /// Buffer for the inputs of a value model.
     numbers: Vec<u64>,
-    /// For writers: the rule that a heap begins with.
+    /// For writers, the initial rule of a heap.
     rule: SizeRule,
-    /// For writers: the rule is not known yet.
+    /// For writers, the guess while the rule is still unknown.
     guess: Option<Box<Guess>>,
-    /// The guess came to another rule than the heap goes by.
+    /// Whether the guessed rule differs from the heap's rule.
     outdated: bool,
-    /// For writers: objects known to be live before the first record.
+    /// For writers, the objects known to be live before the first record.
     pub(crate) carried: Vec<Live>,
 }
 
-/// Heaps that are not wanted any more, for their memory: fresh from the system it takes a twentieth of the time of a group of
-/// 100,000 records, and more where several threads ask for it.
+/// Discarded heaps, kept for their memory. Fresh memory from the system takes a twentieth of the time of a group of
+/// 100,000 records, and more if several threads request memory.
 #[derive(Debug, Default)]
 struct HeapPool(Vec<Heap>);
 
-/// A writer has two at a time when it finds out whether objects are to be carried into a group.
+/// Maximum number of heaps in the pool. A writer uses two at a time when it determines whether to carry objects into a
+/// group.
 const MOST_SPARE: usize = 2;
 
-/// A copy needs no memory of others.
+/// A clone starts without spare memory.
 impl Clone for HeapPool {
     fn clone(&self) -> Self {
         Self::default()
@@ -154,7 +155,7 @@ impl Clone for HeapPool {
 }
 
 impl HeapPool {
-    /// A heap in which anything may be.
+    /// Returns a heap with arbitrary contents.
     fn take(&mut self) -> Box<Heap> {
         Box::new(self.0.pop().unwrap_or_else(|| Heap::new(SizeRule::default())))
     }
@@ -164,17 +165,17 @@ impl HeapPool {
     }
 }
 
-/// Gives the elements of a model's stream section.
+/// Returns the next element of a model's stream section.
 type NextElement<'n> = &'n mut dyn FnMut() -> Result<u64>;
 
 impl Models {
-    /// For writers: heaps begin with this rule; without one, it is guessed.
+    /// Sets, for writers, the initial rule of heaps. Without a rule, it is guessed.
     pub(crate) fn set_rule(&mut self, rule: Option<SizeRule>) {
         self.rule = rule.unwrap_or_default();
         self.guess = rule.is_none().then(|| Box::new(Guess::new()));
     }
 
-    /// Whether a heap goes by a rule that turned out to be the wrong one: it should be reset.
+    /// Returns whether a heap uses a rule that turned out to be wrong, so it should be reset.
     #[inline]
     pub(crate) fn is_outdated(&self) -> bool {
         self.outdated
@@ -191,7 +192,7 @@ impl Models {
         }
     }
 
-    /// Forgets everything but the rule.
+    /// Discards everything except the rule.
     pub(crate) fn reset(&mut self) {
         self.outdated = false;
         self.spare.put(self.heap.take());
@@ -199,7 +200,7 @@ impl Models {
         self.carried.clear();
     }
 
-    /// Gives a value model.
+    /// Returns a value model.
     fn values(&mut self, sources: &Cells, model: u16) -> Option<&mut ValueModel> {
         let Some(&Inputs::Values { shared, .. }) = sources.sources.get(usize::from(model)) else { return None };
         if shared >= self.values.len() {
@@ -209,8 +210,8 @@ impl Models {
         Some(self.values.get_mut(shared)?.get_or_insert_with(|| ValueModel::new(predictors, sources.most_lines)))
     }
 
-    /// The value behind a code, learnt, where that needs no element of the stream section and goes the usual way of a
-    /// heap. `None`: nothing has happened, and [`decode`](Self::decode) is to be asked.
+    /// Decodes a code and learns its value if this requires no stream section element and is handled by the fast path
+    /// of a heap. Returns `None` and changes nothing otherwise; call [`decode`](Self::decode) then.
     #[inline]
     pub(crate) fn decode_hit(&mut self, sources: &Cells, model: u16, cells: &[u64], code: u64) -> Option<u64> {
         let Some(&Inputs::Heap { role, by, size }) = sources.sources.get(usize::from(model)) else { return None };
@@ -223,10 +224,10 @@ impl Models {
         }
     }
 
-    /// The value behind a code, learnt.
+    /// Decodes a code and learns its value.
     ///
     /// # Errors
-    /// What `next` returns. The inner error: a code that names no candidate, and the like.
+    /// Returns any error from `next`. The inner error describes an invalid code, such as one without a candidate.
     pub(crate) fn decode(
         &mut self,
         sources: &Cells,
@@ -274,15 +275,15 @@ impl Models {
         Ok(Ok(address))
     }
 
-    /// The code of a heap's address, learnt, where that needs no element of the stream section. `None`: nothing has
-    /// happened, and [`find`](Self::find) is to be asked.
+    /// Returns the code of a heap address and learns the address if this requires no stream section element. Returns
+    /// `None` and changes nothing otherwise; call [`find`](Self::find) then.
     #[inline]
     pub(crate) fn encode_hit(&mut self, sources: &Cells, model: u16, context: Context, value: u64) -> Option<u64> {
         let Context::Heap { by, size } = context else { return None };
         self.encode_hit_of(sources.role(model), by, size, value)
     }
 
-    /// As [`encode_hit`](Self::encode_hit), by the cells.
+    /// Returns the code like [`encode_hit`](Self::encode_hit), with the inputs taken from the cells.
     #[inline(always)]
     pub(crate) fn encode_hit_from_cells(
         &mut self,
@@ -323,8 +324,8 @@ impl Models {
         }
     }
 
-    /// How a value is coded; nothing is learnt. `numbers`: what value models go by. What a heap's stream section begins
-    /// with goes to `opening`.
+    /// Returns the coding of a value without learning it. `numbers` are the inputs of value models. The first elements
+    /// of a heap's stream section are written to `opening`.
     #[inline]
     pub(crate) fn find(
         &mut self,
@@ -358,7 +359,8 @@ impl Models {
         }
     }
 
-    /// Drops a model that [`find`](Self::find) made and that has learnt nothing yet: a reader will not know of it.
+    /// Drops a model that [`find`](Self::find) created and that has not learned anything yet, so a reader will not
+    /// create it.
     pub(crate) fn drop_new(&mut self, sources: &Cells, model: u16) {
         match sources.sources.get(usize::from(model)) {
             Some(Inputs::Heap { .. }) => self.spare.put(self.heap.take()),
@@ -371,7 +373,7 @@ impl Models {
         }
     }
 
-    /// Whether a model has been made since the state was reset.
+    /// Returns whether a model has been created since the state was reset.
     pub(crate) fn is_known(&self, sources: &Cells, model: u16) -> bool {
         match sources.sources.get(usize::from(model)) {
             Some(Inputs::Heap { .. }) => self.heap.is_some(),
@@ -380,13 +382,13 @@ impl Models {
         }
     }
 
-    /// Makes models that have learnt nothing but that these objects are live.
+    /// Creates models that have learned only that these objects are live.
     pub(crate) fn with_live(&mut self, carried: Vec<Live>) -> Self {
         let spare = std::mem::take(&mut self.spare);
         Self { rule: self.rule, carried, spare, ..Self::default() }
     }
 
-    /// Puts others in place of these, and keeps the memory.
+    /// Replaces these models with others, keeping their memory.
     pub(crate) fn replace(&mut self, mut others: Self) {
         others.spare.put(self.heap.take());
         *self = others;
@@ -423,7 +425,7 @@ impl Models {
         }
     }
 
-    /// The live objects, for the next group to begin with.
+    /// Returns the live objects, with which the next group can start.
     pub(crate) fn live(&self) -> Vec<Live> {
         self.heap.as_ref().map_or_else(Vec::new, |heap| heap.live())
     }

@@ -1,9 +1,9 @@
-//! The interpretation `predicted`: a leaf stores which of a model's candidates is right; what no candidate hits goes to a
-//! stream section.
+//! The interpretation `predicted`: a leaf stores which of a model's candidates is correct, and values that match no
+//! candidate go to a stream section.
 //!
-//! Reader and writer run the same model over the same values. [`values`] holds the models for any number, after
-//! Burtscher's VPC and TCgen; [`heap`] the one for addresses of a heap. What a model finds is worked out before it
-//! learns anything, so that a writer can still choose another encoding.
+//! The reader and the writer run the same model on the same values. [`values`] contains the models for any number,
+//! after Burtscher's VPC and TCgen; [`heap`] contains the model for heap addresses. A model determines its result
+//! before it learns anything, so a writer can still choose a different encoding.
 
 mod cells;
 pub(crate) mod heap;
@@ -13,13 +13,13 @@ mod values;
 pub(crate) use cells::{Cells, Context, Models};
 pub(crate) use heap::Live;
 
-/// How a value is stored: a code, and what goes to the stream section.
+/// The stored form of a value: a code, and the elements for the stream section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CodedValue {
     pub(crate) code: u64,
     misses: [u64; 2],
     count: u8,
-    /// Where the value stands in the model, so that it need not be looked up again.
+    /// The position of the value in the model, which saves a second lookup.
     pub(crate) hint: u32,
 }
 
@@ -39,18 +39,18 @@ impl CodedValue {
         Self { code, misses: elements, count: 2, hint }
     }
 
-    /// The elements for the stream section, in order.
+    /// Returns the elements for the stream section, in order.
     pub(crate) fn elements(&self) -> &[u64] {
         self.misses.get(..usize::from(self.count)).unwrap_or_default()
     }
 }
 
-/// A signed difference as a number that is small where the difference is.
+/// Maps a signed difference to an unsigned number that is small if the difference is small.
 fn fold(difference: u64) -> u64 {
     (difference << 1) ^ if difference >> 63 == 1 { u64::MAX } else { 0 }
 }
 
-/// The inverse of [`fold`].
+/// Returns the inverse of [`fold`].
 fn unfold(folded: u64) -> u64 {
     (folded >> 1) ^ 0_u64.wrapping_sub(folded & 1)
 }

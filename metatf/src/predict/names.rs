@@ -1,11 +1,11 @@
-//! Descriptions of the codes of predicted leaves: for annotated dumps and for counting.
+//! Descriptions of the codes of predicted leaves, for annotated dumps and for statistics.
 
 use super::heap::describe;
 use crate::format::{HeapRole, Model, ModelKind, Predictor, PredictorKind};
 
 impl Model {
-    /// Describes a code (specification, 4.2): `newest freed of its class`. Whether there is such a candidate depends on what the
-    /// model has learnt.
+    /// Describes a code (specification, 4.2), as in `newest freed of its class`. Whether such a candidate exists
+    /// depends on what the model has learned.
     #[must_use]
     pub fn code_in_words(&self, code: u64) -> String {
         match &self.kind {
@@ -15,7 +15,7 @@ impl Model {
         }
     }
 
-    /// Whether elements of the model's stream section complete the code.
+    /// Returns whether elements of the model's stream section complete the code.
     #[must_use]
     pub fn takes_elements(&self, code: u64) -> bool {
         match &self.kind {
@@ -47,5 +47,5 @@ fn candidate(predictors: &[Predictor], code: u64) -> String {
         }
         rest -= candidates(predictor);
     }
-    if rest == 0 { "not predicted: the next element".to_owned() } else { "no such candidate".to_owned() }
+    if rest == 0 { "not predicted, the next element".to_owned() } else { "no such candidate".to_owned() }
 }

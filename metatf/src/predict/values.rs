@@ -1,34 +1,35 @@
-//! Predictors for any number: last values, strides, and what followed the same values (or differences) before, after
-//! Burtscher's VPC algorithms (IEEE Trans. Computers, 2005) and the specifications of TCgen (2006).
+//! Predictors for any number: last values, strides, and the values that followed the same values (or differences)
+//! before. They are based on Burtscher's VPC algorithms (IEEE Trans. Computers, 2005) and the specifications of TCgen
+//! (2006).
 //!
-//! A predictor keeps lines of a few values. Which line counts depends on the last values and, where the DTD names one, on
-//! another leaf. Tables begin small and double as values come, so that they take no more memory than what was read
-//! warrants; a doubled table begins with both halves alike.
+//! A predictor stores lines of a few values. The line is selected by the last values and, if the DTD specifies one, by
+//! another leaf. Tables start small and double as values arrive, so their memory stays proportional to the data read. A
+//! doubled table starts with two identical halves.
 
 use super::{CodedValue, NONE};
 use crate::format::{Predictor, PredictorKind};
 
-/// Values that a history goes back.
+/// Length of a history in values.
 const HISTORY: usize = 3;
-/// Lines of a table with a context, at first and at most.
+/// Number of lines in a table with a context: initial and maximum.
 const FIRST_LINES: usize = 1 << 6;
 const MOST_LINES: usize = 1 << 16;
-/// Numbers that all tables of a section hold at most, those of one line apart.
+/// Maximum total of numbers in a section's tables, excluding those with a single line.
 const MOST_NUMBERS: usize = 1 << 22;
-/// Candidates of a finite context.
+/// Number of candidates of a finite context.
 const FOLLOWERS: usize = 2;
 
-/// The predictors of one leaf, or of several that share a previous value.
+/// The predictors of one leaf, or of several leaves that share a previous value.
 #[derive(Clone, Debug)]
 pub(crate) struct ValueModel {
     predictors: Vec<PredictorTable>,
-    /// Lines that a table has at most.
+    /// Maximum number of lines in a table.
     most_lines: usize,
-    /// The last values, the latest first.
+    /// The last values, most recent first.
     values: [u64; HISTORY],
     /// The differences between them.
     steps: [u64; HISTORY],
-    /// Values seen.
+    /// Number of values so far.
     seen: usize,
 }
 
@@ -36,22 +37,22 @@ pub(crate) struct ValueModel {
 #[derive(Clone, Debug)]
 struct PredictorTable {
     kind: PredictorKind,
-    /// Whether it has one line alone.
+    /// Whether the table always has a single line.
     single: bool,
-    /// Values in a line.
+    /// Number of values in a line.
     width: usize,
     cells: Vec<u64>,
 }
 
 impl ValueModel {
-    /// `most_lines`: of each table of the [section](most_lines).
+    /// Creates a model. `most_lines` is the limit for each table of the [section](most_lines).
     pub(crate) fn new(predictors: &[Predictor], most_lines: usize) -> Self {
         let first_lines = FIRST_LINES.min(most_lines);
         let predictors = predictors.iter().map(|predictor| PredictorTable::new(predictor, first_lines)).collect();
         Self { predictors, most_lines, values: [0; HISTORY], steps: [0; HISTORY], seen: 0 }
     }
 
-    /// How a value is coded. `contexts`: for every predictor, the value of the leaf it goes by.
+    /// Returns the coding of a value. `contexts` contains, for every predictor, the value of its context leaf.
     pub(crate) fn find(&self, contexts: &[u64], value: u64) -> CodedValue {
         let mut code = 0;
         for (table, &context) in self.predictors.iter().zip(contexts) {
@@ -66,10 +67,10 @@ impl ValueModel {
         CodedValue::miss(code, value)
     }
 
-    /// The value of a code; `None` for a code over that of a miss.
+    /// Returns the value of a code, or `None` for a code greater than that of a miss.
     ///
     /// # Errors
-    /// What `next` returns: it gives the elements of the stream section.
+    /// Returns any error from `next`, which returns the elements of the stream section.
     pub(crate) fn value<E>(
         &self,
         contexts: &[u64],
@@ -117,7 +118,7 @@ impl ValueModel {
         self.steps[0] = step;
     }
 
-    /// Where a table's line begins now.
+    /// Returns the start of a table's current line.
     fn line(&self, table: &PredictorTable, context: u64) -> usize {
         if table.single {
             return 0;
@@ -129,7 +130,7 @@ impl ValueModel {
         };
         let start = mix(0, context);
         let hash = history.iter().take(order).fold(start, |hash, &value| mix(hash, value));
-        // The lines are a power of two.
+        // The number of lines is a power of two.
         let lines = table.cells.len() / table.width.max(1);
         (usize::try_from(hash >> 32).unwrap_or(0) & lines.wrapping_sub(1)) * table.width
     }
@@ -158,7 +159,7 @@ impl PredictorTable {
         }
     }
 
-    /// Doubles the table when as many values were seen as it has lines.
+    /// Doubles the table once the number of values reaches its number of lines.
     fn grow(&mut self, seen: usize, most_lines: usize) {
         let lines = self.cells.len() / self.width.max(1);
         if !self.single && seen >= lines && lines < most_lines {
@@ -167,7 +168,7 @@ impl PredictorTable {
     }
 }
 
-/// Numbers in a line.
+/// Returns the number of values in a line.
 fn width(kind: PredictorKind) -> usize {
     match kind {
         PredictorKind::LastValue(n) => usize::from(n).max(1),
@@ -176,19 +177,20 @@ fn width(kind: PredictorKind) -> usize {
     }
 }
 
-/// Whether a table has one line for good.
+/// Returns whether a table always has a single line.
 fn is_single(predictor: &Predictor) -> bool {
     predictor.by.is_none() && matches!(predictor.kind, PredictorKind::LastValue(_) | PredictorKind::Stride)
 }
 
-/// How many lines a table of a section has at most (a power of two), given the predictors of all models of the section.
+/// Returns the maximum number of lines in a section's tables (a power of two), given the predictors of all models in
+/// the section.
 pub(crate) fn most_lines<'p>(predictors: impl Iterator<Item = &'p Predictor>) -> usize {
     let numbers: usize = predictors.filter(|p| !is_single(p)).map(|p| width(p.kind)).sum();
     let lines = (MOST_NUMBERS / numbers.max(1)).clamp(1, MOST_LINES);
     1 << lines.ilog2()
 }
 
-/// Puts a value first; what was before it moves back, or out.
+/// Moves a value to the front, inserting it in place of the last one if necessary.
 fn to_front(cells: &mut [u64], value: u64) {
     let at = cells.iter().position(|&cell| cell == value).unwrap_or(cells.len().saturating_sub(1));
     if let Some(moved) = cells.get_mut(..=at) {
@@ -199,7 +201,7 @@ fn to_front(cells: &mut [u64], value: u64) {
     }
 }
 
-/// The hash of the specification, section 4.2.1: it is part of the format.
+/// Mixes a value into the hash of section 4.2.1 of the specification. This hash is part of the format.
 fn mix(hash: u64, value: u64) -> u64 {
     let hash = (hash ^ value).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     hash ^ (hash >> 29)
@@ -214,7 +216,7 @@ mod tests {
         ValueModel::new(&predictors, most_lines(predictors.iter()))
     }
 
-    /// Codes of a sequence, after decoding it again.
+    /// Returns the codes of a sequence after checking that they decode to it.
     fn codes(kinds: &[PredictorKind], values: &[u64]) -> Vec<u64> {
         let (mut writer, mut reader) = (model(kinds), model(kinds));
         let contexts = vec![0; kinds.len()];
@@ -241,9 +243,9 @@ mod tests {
     fn strides_and_contexts() {
         use PredictorKind::{Dfcm, Fcm, Stride};
         assert_eq!(codes(&[Stride], &[3, 6, 9, 12, 13, 14]), [1, 0, 0, 0, 1, 0]);
-        // After 1 comes 2, after 2 comes 3, after 3 comes 1.
+        // 1 is followed by 2, 2 by 3, and 3 by 1.
         assert_eq!(codes(&[Fcm(1)], &[1, 2, 3, 1, 2, 3, 1])[4..], [0, 0, 0]);
-        // Steps 1, 10, 1, 10.
+        // The steps are 1, 10, 1, 10.
         assert_eq!(codes(&[Dfcm(1)], &[100, 101, 111, 112, 122, 123, 133])[4..], [0, 0, 0]);
     }
 

@@ -1,6 +1,6 @@
 //! The columns of a generated module.
 
-/// Defines `Columns`: the runtime's, with a method for each record of each section.
+/// Defines `Columns`, which wraps the runtime's type and adds a method for each record of each section.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __metatf_columns {
@@ -8,7 +8,7 @@ macro_rules! __metatf_columns {
         $of:ident $generics:tt $name:ident
         [$($section:literal $top:ident $enum:ident $variant:ident $write:ident $method:ident),*]
     )?))*) => {
-        /// Records in columns, to be filled by `next_columns`. Everything that is the same for all formats comes by
+        /// Records as columns, to be filled by `next_columns`. Methods common to all formats are available through
         /// [`Deref`](::core::ops::Deref).
         #[derive(Clone, Debug)]
         pub struct $columns($crate::columns::Columns);
@@ -21,7 +21,7 @@ macro_rules! __metatf_columns {
 
         impl $columns {
             $($($(
-                #[doc = ::core::concat!("The records [`", ::core::stringify!($of), "`].")]
+                #[doc = ::core::concat!("Returns the columns of the records [`", ::core::stringify!($of), "`].")]
                 #[must_use]
                 pub fn $method(&self) -> $name<'_> {
                     $name::of(&self.0, $section)
@@ -45,7 +45,7 @@ macro_rules! __metatf_columns {
     };
 }
 
-/// Defines a record's struct of columns.
+/// Defines the struct with a record's columns.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __metatf_record_columns {
@@ -54,10 +54,10 @@ macro_rules! __metatf_record_columns {
         $($path:literal $(($in:literal))? $kind:ident($($arg:tt)*) $(= $constant:literal)? $(~ $was:literal)*
             $(-> $leaf:literal $field:ident $type:tt)?),* $(; $($steps:tt)*)?
     }) => {
-        #[doc = ::core::concat!("Records [`", ::core::stringify!($of), "`] in columns: all values of a field side by side.")]
+        #[doc = ::core::concat!("The columns of the records [`", ::core::stringify!($of), "`]. Each field is a column of its values.")]
         #[derive(Clone, Copy, Debug, Default)]
         pub struct $name<'c> {
-            /// How many records there are.
+            /// Number of records.
             pub records: usize,
             $($(
                 #[doc = ::core::concat!("The values of `", $path, "`.")]
@@ -81,7 +81,7 @@ macro_rules! __metatf_record_columns {
     };
 }
 
-/// The values of a leaf.
+/// Returns the values of a leaf.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __metatf_column {
@@ -99,7 +99,7 @@ macro_rules! __metatf_column {
     };
 }
 
-/// The type of a leaf's values.
+/// Expands to the type of a leaf's values.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __metatf_column_type {

@@ -1,14 +1,15 @@
-//! Row `struct`: how a generated struct is read and written. The macros are repetitions, never recursive on a record's length, so a record of 255
-//! leaves stays far from the compiler's limits. All names are written in full: generated types may be called `Option`.
+//! Row `struct`: the code that reads and writes a generated struct. The macros use repetitions and never recurse over a
+//! record's length, so a record of 255 leaves stays far from the compiler's limits. All paths are absolute, because
+//! generated types may be called `Option`.
 
-/// Another type parameter in place of one that is only there to be counted.
+/// Expands to another type parameter in place of one that is present only to be counted.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __metatf_second {
     ($first:ident, $($second:tt)*) => { $($second)* };
 }
 
-/// Reads and writes a struct: its fields, then how each leaf is read and written.
+/// Implements reading and writing for a struct, given its fields and the reading and writing of each leaf.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __metatf_struct {
@@ -62,20 +63,20 @@ macro_rules! __metatf_struct {
     };
 }
 
-/// `to_owned` and `borrow`, where there are bytes.
+/// Defines `to_owned` and `borrow` for structs with bytes.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __metatf_conversions {
     ($name:ident) => {};
     ($name:ident<$b:ident>) => {
         impl<$b: ::core::convert::AsRef<[u8]>> $name<$b> {
-            /// A copy that owns its bytes.
+            /// Returns a copy that owns its bytes.
             #[must_use]
             pub fn to_owned(&self) -> $name<::std::vec::Vec<u8>> {
                 $crate::typed::Rebytes::rebytes(self, <[u8]>::to_vec)
             }
 
-            /// A copy that borrows its bytes from this one.
+            /// Returns a copy that borrows its bytes from this one.
             #[must_use]
             pub fn borrow(&self) -> $name<&[u8]> {
                 $crate::typed::Rebytes::rebytes(self, |bytes| bytes)
@@ -84,7 +85,7 @@ macro_rules! __metatf_conversions {
     };
 }
 
-/// Statements that read one piece of a layout, and bind its fields.
+/// Expands to statements that read one piece of a layout and bind its fields.
 #[doc(hidden)]
 #[macro_export]
 #[collapse_debuginfo(no)]
@@ -122,13 +123,13 @@ macro_rules! __metatf_read {
         let $field =
             $crate::typed::optional($row, $base + $count, |row| $crate::__metatf_read_item!(row $base $($item)+))?;
     };
-    // A constant, a length, a count: checked or implied, no field.
+    // A constant, a length or a count is checked or implied and is not a field.
     ($row:ident $base:ident $kind:ident $leaf:literal $what:tt) => {
         $crate::Row::number($row, $base + $leaf)?;
     };
 }
 
-/// An expression that reads an item of a repetition.
+/// Expands to an expression that reads an item of a repetition.
 #[doc(hidden)]
 #[macro_export]
 #[collapse_debuginfo(no)]
@@ -162,7 +163,7 @@ macro_rules! __metatf_read_item {
     };
 }
 
-/// Statements that write one piece of a layout.
+/// Expands to statements that write one piece of a layout.
 #[doc(hidden)]
 #[macro_export]
 #[collapse_debuginfo(no)]
@@ -210,7 +211,7 @@ macro_rules! __metatf_write {
     };
 }
 
-/// An expression that writes an item of a repetition.
+/// Expands to an expression that writes an item of a repetition.
 #[doc(hidden)]
 #[macro_export]
 #[collapse_debuginfo(no)]
@@ -243,7 +244,7 @@ macro_rules! __metatf_write_item {
     };
 }
 
-/// Statements that bind copies of a piece's fields, their bytes held by another type.
+/// Expands to statements that bind copies of a piece's fields with a different type for their bytes.
 #[doc(hidden)]
 #[macro_export]
 #[collapse_debuginfo(no)]

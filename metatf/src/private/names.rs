@@ -1,14 +1,15 @@
-//! Rows `values` and `flags`: types for numbers whose values or bits have names.
+//! Rows `values` and `flags`: types for numbers with named values or bits.
 //!
-//! They change no stored byte, and no loop knows them: a record's number becomes such a value where its field is made.
+//! They affect neither the stored bytes nor the read loops. A record's number is converted to such a type when its
+//! field is created.
 
-/// Makes of an enum and its rows, a number and a variant and a name each, what generated code promises of it.
+/// Implements the methods of a generated enum, given rows with a number, a variant and a name each.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __metatf_values {
     ($type:ident { $($value:literal $variant:ident $name:literal),* }) => {
         impl $type {
-            /// The value of a number.
+            /// Returns the value for a number.
             #[must_use]
             #[inline]
             pub const fn from_number(number: u64) -> Self {
@@ -18,7 +19,7 @@ macro_rules! __metatf_values {
                 }
             }
 
-            /// The number that is stored.
+            /// Returns the stored number.
             #[must_use]
             #[inline]
             pub const fn number(self) -> u64 {
@@ -28,7 +29,7 @@ macro_rules! __metatf_values {
                 }
             }
 
-            /// The name in the DTD, where the value has one.
+            /// Returns the name in the DTD, if the value has one.
             #[must_use]
             pub const fn name(self) -> ::core::option::Option<&'static str> {
                 match self.number() {
@@ -38,7 +39,7 @@ macro_rules! __metatf_values {
             }
         }
 
-        // `Unknown` of a number that has a name is the value of that name.
+        // `Unknown` with a named number equals the named variant.
         impl ::core::cmp::PartialEq for $type {
             fn eq(&self, other: &Self) -> bool {
                 self.number() == other.number()
@@ -84,7 +85,7 @@ macro_rules! __metatf_values {
     };
 }
 
-/// Makes of a struct of a number and its rows, a bit and a constant and a name each, what generated code promises of it.
+/// Implements the methods of a generated flags struct, given rows with a bit, a constant and a name each.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __metatf_flags {
@@ -95,21 +96,21 @@ macro_rules! __metatf_flags {
                 pub const $flag: Self = Self($crate::typed::bits($bit, &[$($last)?]));
             )*
 
-            /// The flags of a number.
+            /// Returns the flags of a number.
             #[must_use]
             #[inline]
             pub const fn from_number(number: u64) -> Self {
                 Self(number)
             }
 
-            /// The number that is stored.
+            /// Returns the stored number.
             #[must_use]
             #[inline]
             pub const fn number(self) -> u64 {
                 self.0
             }
 
-            /// The number that these bits are; all others are left out.
+            /// Returns the number represented by these bits, ignoring all other bits.
             #[must_use]
             #[inline]
             pub const fn bits(self, bits: Self) -> u64 {
@@ -119,14 +120,14 @@ macro_rules! __metatf_flags {
                 }
             }
 
-            /// Checks whether all of these flags are set.
+            /// Returns whether all of these flags are set.
             #[must_use]
             #[inline]
             pub const fn contains(self, flags: Self) -> bool {
                 self.0 & flags.0 == flags.0
             }
 
-            /// Checks whether some of these flags are set.
+            /// Returns whether any of these flags are set.
             #[must_use]
             #[inline]
             pub const fn intersects(self, flags: Self) -> bool {
@@ -158,7 +159,7 @@ macro_rules! __metatf_flags {
     };
 }
 
-/// Conversions from numbers and to them: what reads and writes fields goes by them.
+/// Implements conversions from and to numbers, which reading and writing of fields rely on.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __metatf_named_numbers {

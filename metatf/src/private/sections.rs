@@ -1,7 +1,7 @@
-//! Rows `enum` and `elements`: ties the enums of generated sections to the format's numbers. As for all macros here, generated
-//! types may have any name: `Option`, `R`.
+//! Rows `enum` and `elements`: the connection between the enums of generated sections and the format's numbers. As in
+//! all macros here, generated types may have any name, such as `Option` or `R`.
 
-/// Implements the module's [`Protocol`](crate::typed::Protocol), and what its enums are read and written by.
+/// Implements the module's [`Protocol`](crate::typed::Protocol) and the reading and writing of its enums.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __metatf_sections {
@@ -176,7 +176,7 @@ macro_rules! __metatf_sections {
                         match record {
                             ::core::option::Option::Some(record) => each(record)?,
                             ::core::option::Option::None => {
-                                // What the loop needs stays in registers, not what comes after it.
+                                // Keeps the variables of the loop in registers, rather than those of the code after it.
                                 ::core::hint::cold_path();
                                 break;
                             }
@@ -247,7 +247,7 @@ macro_rules! __metatf_places {
     };
 }
 
-/// The type of a module's stream elements; none where it has no stream sections.
+/// Expands to the type of a module's stream elements, or an uninhabited type if the module has no stream sections.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __metatf_element {

@@ -1,6 +1,6 @@
-//! `Trace` and `Writer` of a generated module.
+//! The types `Trace` and `Writer` of a generated module.
 
-/// Defines `Trace`: the runtime's, with a method for each section.
+/// Defines `Trace`, which wraps the runtime's type and adds a method for each section.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __metatf_trace {
@@ -17,27 +17,27 @@ macro_rules! __metatf_trace {
             $($table:tt)*
         })*
     ) => {
-        /// Reads a trace. Everything that is the same for all formats comes by [`Deref`](::core::ops::Deref).
+        /// Reads a trace. Methods common to all formats are available through [`Deref`](::core::ops::Deref).
         #[derive(Debug)]
         pub struct $trace<'t>($crate::typed::Trace<'t, $protocol>);
 
         impl $trace<'static> {
-            /// Opens a file, which is mapped, or a pipe. A file that changes while it is read may give wrong records, and one
-            /// that is cut ends the program.
+            /// Opens a file, which is mapped, or a pipe. If the file changes while it is being read, records may be
+            /// wrong; if it is truncated, the program is killed.
             ///
             /// # Errors
-            /// No trace, or one whose DTD does not fit this format.
+            /// Returns an error if the file is not a trace or its DTD does not match this format.
             pub fn open(
                 path: impl ::core::convert::AsRef<::std::path::Path>,
             ) -> ::core::result::Result<Self, $crate::typed::OpenError> {
                 $crate::typed::TraceOptions::new().open(path).map(Self)
             }
 
-            /// Reads a trace in a file that may change meanwhile: it is not mapped, so that one who truncates it causes an
-            /// error and no signal.
+            /// Reads a trace from a file that may change while it is open. The file is not mapped, so truncating it
+            /// causes an error instead of a signal.
             ///
             /// # Errors
-            /// As [`open`](Self::open).
+            /// As for [`open`](Self::open).
             pub fn read(
                 path: impl ::core::convert::AsRef<::std::path::Path>,
             ) -> ::core::result::Result<Self, $crate::typed::OpenError> {
@@ -49,7 +49,7 @@ macro_rules! __metatf_trace {
             /// Reads a trace in memory.
             ///
             /// # Errors
-            /// As [`open`](Self::open).
+            /// As for [`open`](Self::open).
             pub fn from_slice(bytes: &'t [u8]) -> ::core::result::Result<Self, $crate::typed::OpenError> {
                 $crate::typed::TraceOptions::new().from_slice(bytes).map(Self)
             }
@@ -57,14 +57,14 @@ macro_rules! __metatf_trace {
             /// Reads a trace from a stream.
             ///
             /// # Errors
-            /// As [`open`](Self::open).
+            /// As for [`open`](Self::open).
             pub fn from_read(
                 read: impl ::std::io::Read + ::core::marker::Send + 't,
             ) -> ::core::result::Result<Self, $crate::typed::OpenError> {
                 $crate::typed::TraceOptions::new().from_read(read).map(Self)
             }
 
-            /// A trace that was opened with options (`metatf::typed::TraceOptions`).
+            /// Wraps a trace opened with options (`metatf::typed::TraceOptions`).
             #[must_use]
             pub fn with_options(trace: $crate::typed::Trace<'t, $protocol>) -> Self {
                 Self(trace)
@@ -114,8 +114,8 @@ macro_rules! __metatf_trace {
     };
 }
 
-/// Defines `Writer`: the runtime's, with a method for each record of each section. For stream sections that users fill, see
-/// [`__metatf_table`].
+/// Defines `Writer`, which wraps the runtime's type and adds a method for each record of each section. For stream
+/// sections filled by users, see [`__metatf_table`].
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __metatf_writer {
@@ -126,7 +126,7 @@ macro_rules! __metatf_writer {
             [$($section:literal $top:ident $enum:ident $variant:ident $method:ident $column:ident),*]
         )?))*
     ) => {
-        /// Writes a trace. Everything that is the same for all formats comes by [`Deref`](::core::ops::Deref).
+        /// Writes a trace. Methods common to all formats are available through [`Deref`](::core::ops::Deref).
         #[derive(Debug)]
         pub struct $writer<__W: $crate::container::Sink>($crate::typed::Writer<__W, $protocol>);
 
@@ -134,7 +134,7 @@ macro_rules! __metatf_writer {
             /// Creates a file.
             ///
             /// # Errors
-            /// The file system's.
+            /// Returns file system errors.
             pub fn create(path: impl ::core::convert::AsRef<::std::path::Path>) -> $crate::Result<Self> {
                 $crate::typed::Writer::create(path).map(Self)
             }
@@ -144,7 +144,7 @@ macro_rules! __metatf_writer {
             /// Starts a trace with the default options.
             ///
             /// # Errors
-            /// The sink's.
+            /// Returns an error from the sink.
             pub fn new(sink: __W) -> $crate::Result<Self> {
                 $crate::typed::Writer::new(sink).map(Self)
             }
@@ -152,20 +152,20 @@ macro_rules! __metatf_writer {
             /// Starts a trace.
             ///
             /// # Errors
-            /// The sink's.
+            /// Returns an error from the sink.
             pub fn with_options(sink: __W, options: &$crate::container::WriteOptions) -> $crate::Result<Self> {
                 $crate::typed::Writer::with_options(sink, options).map(Self)
             }
 
-            /// Writes what is left, closes the trace and gives the sink back.
+            /// Writes the remaining data, closes the trace and returns the sink.
             ///
             /// # Errors
-            /// The sink's.
+            /// Returns an error from the sink.
             pub fn finish(self) -> $crate::Result<__W> {
                 self.0.finish()
             }
 
-            /// Drops the writer without a message: what is in the sink is not a whole trace.
+            /// Drops the writer without a message. The trace in the sink is incomplete.
             pub fn abandon(self) {
                 self.0.abandon();
             }
@@ -174,7 +174,7 @@ macro_rules! __metatf_writer {
                 #[doc = ::core::concat!("Writes a record [`", ::core::stringify!($name), "`].")]
                 ///
                 /// # Errors
-                /// The sink's, and what cannot be written as it is.
+                /// Returns an error from the sink, or one for a value that cannot be encoded.
                 #[inline]
                 pub fn $method(
                     &mut self,
@@ -203,7 +203,7 @@ macro_rules! __metatf_writer {
     };
 }
 
-/// A record's struct, its bytes borrowed.
+/// Expands to a record's struct with borrowed bytes.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __metatf_borrowed {
@@ -211,7 +211,7 @@ macro_rules! __metatf_borrowed {
     ($name:ident ($b:ident)) => { $name<&[u8]> };
 }
 
-/// Adds what fills a stream section that users fill, and conversions to an element of one field from its value.
+/// Adds methods to fill a stream section, and conversions from a value to an element with a single field.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __metatf_table {
@@ -233,7 +233,7 @@ macro_rules! __metatf_table {
     };
 }
 
-/// Conversions to an element of one field from the field's value.
+/// Implements conversions from a value to an element with a single field.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __metatf_single {

@@ -1,4 +1,4 @@
-//! Records with the bytes they were read from: for annotated dumps and for counting.
+//! Records together with the bytes they were read from, for annotated dumps and for statistics.
 
 use super::{At, RecordReader};
 use crate::decode::ContentRow;
@@ -7,14 +7,14 @@ use crate::record::Row;
 use crate::streams::place;
 use metatf_container::{Error, Place, Result};
 
-/// Takes a leaf's index, the bytes it stores (none for `default`, `stride` and `sectionStride`), and its value where
-/// it is a number.
+/// Receives a leaf's index, its stored bytes (empty for `default`, `stride` and `sectionStride`), and its value if it
+/// is a number.
 pub type VisitField<'v, 't> = &'v mut dyn FnMut(u8, &'t [u8], Option<u64>);
 
 impl RecordReader<'_> {
-    /// The place of the record announced last, and the bytes of it that were read so far: all of a metadata record,
-    /// and of any other once it is decoded. `None` where they are not at hand (the `section` records of a version 0
-    /// file with a table).
+    /// Returns the location of the most recent record and its bytes read so far: all bytes of a metadata record, and
+    /// all bytes of any other record once it is decoded. Returns `None` if the bytes are not available (the `section`
+    /// records of a version 0 file with a table).
     #[must_use]
     pub fn bytes_of(&self, at: At) -> Option<(Place, &[u8])> {
         let current = self.current.as_ref()?;
@@ -26,16 +26,16 @@ impl RecordReader<'_> {
 }
 
 impl<'t> ContentRow<'t, 't> {
-    /// Visits all leaves but a tag that is always the same, in the order of their bytes, with the bytes.
+    /// Visits all leaves except a constant tag, in the order of their bytes and together with these bytes.
     ///
     /// # Errors
-    /// As [`Row::number`] and [`Row::bytes`].
+    /// As for [`Row::number`] and [`Row::bytes`].
     pub fn walk_fields(&mut self, visit: VisitField<'_, 't>) -> Result<()> {
         self.record.walk(self.record.first_value(), &mut Annotating { row: self, visit })
     }
 }
 
-/// A row whose fields are visited.
+/// A row whose fields are being visited.
 struct Annotating<'w, 'v, 't> {
     row: &'w mut ContentRow<'t, 't>,
     visit: VisitField<'v, 't>,
@@ -45,7 +45,7 @@ impl Steps for Annotating<'_, '_, '_> {
     type Error = Error;
 
     fn number(&mut self, leaf: u8) -> Result<()> {
-        // Behind a tag that is a value, too.
+        // The position is already after a tag that is also a value.
         let is_tag = leaf == 0 && self.row.record.is_catch_all();
         let start = if is_tag { self.row.start } else { self.row.position };
         let value = self.row.number(leaf)?;

@@ -1,7 +1,8 @@
-//! Looking an element up by its offset: what `sectionOffset` leaves point at (spec 4).
+//! Finds elements by the offsets in `sectionOffset` leaves (spec 4).
 //!
-//! A table holds the contents that were read of a stream section, apart from the reader: elements are looked up while a
-//! record borrows from it. Where elements depend on those before them, the state is kept at some places to go on from.
+//! A table stores the contents of a stream section read so far, independently of the reader, so elements can be looked
+//! up while a record borrows from the reader. If elements depend on earlier elements, the state is saved at regular
+//! checkpoints.
 
 use super::{At, RecordReader};
 use crate::decode::{ContentRow, Decoding};
@@ -11,53 +12,54 @@ use crate::streams::{NoBytes, Piece, Streams, enter};
 use metatf_container::{ContentBytes, Error, ErrorKind, Order, Result};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The table of a stream section, which its reader and those who look elements up share.
+/// The table of a stream section, shared by its reader and the element handles.
 pub(crate) type SharedTable<'a> = Arc<Mutex<ElementTable<'a>>>;
 
-/// The elements of a stream section that can be found: those of the group in progress, or of a shared table as far as it was read.
+/// The elements of a stream section that can be found: those of the current group, or those of a shared table read so
+/// far.
 #[derive(Debug)]
 pub(crate) struct ElementTable<'a> {
     format: FormatRef,
     order: Order,
     section: usize,
-    /// In ascending order of their offsets.
+    /// The pieces in ascending order of offsets.
     pieces: Vec<(Piece, ContentBytes<'a>)>,
-    /// Before the element at `place`.
+    /// The state before the element at `place`.
     state: State,
     place: Place,
-    /// The cells of `state` while an element is decoded.
+    /// A copy of the cells of `state` while an element is being decoded.
     saved: Vec<u64>,
     checkpoints: Checkpoints,
-    /// Elements take no values from other sections.
+    /// Elements consume no values from other sections.
     streams: Streams,
 }
 
-/// Where an element begins: index of its piece, position in it.
+/// The start of an element: the index of its piece and the position in that piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
     piece: usize,
     position: usize,
 }
 
-/// What history was at some places, to go on from.
+/// Saved histories from which decoding can resume.
 #[derive(Debug)]
 struct Checkpoints {
-    /// In ascending order of places.
+    /// The checkpoints in ascending order of places.
     kept: Vec<(Place, Box<[u64]>)>,
-    /// Elements from one to the next.
+    /// Number of elements between checkpoints.
     spacing: usize,
-    /// Elements gone over since the last was kept.
+    /// Number of elements passed since the last checkpoint.
     behind: usize,
 }
 
-/// Checkpoints that are kept at most.
+/// Maximum number of checkpoints.
 const MOST: usize = 1 << 14;
 
-/// Elements from a checkpoint to the next, while all of them are kept.
+/// Initial number of elements between checkpoints.
 const SPACING: usize = 8;
 
 impl<'a> RecordReader<'a> {
-    /// The interpretation now in force of a leaf of a record.
+    /// Returns the current interpretation of a record's leaf.
     #[must_use]
     pub fn interpretation(&self, at: At, leaf: u8) -> Option<Interpretation> {
         let position = self.format.sections.get(at.section)?.records.iter().position(|&r| r == at.record)?;
@@ -65,13 +67,13 @@ impl<'a> RecordReader<'a> {
         Some(state.encoding.interpretation(state.encoding.plans_of(position) + usize::from(leaf)))
     }
 
-    /// Decodes the element at an offset into the content of a stream section (spec 4, sectionOffset): of the group in
-    /// progress, or of a shared table as far as it was read.
+    /// Decodes the element at an offset into the content of a stream section (spec 4, sectionOffset). The section may
+    /// be part of the current group, or a shared table as far as it has been read.
     ///
-    /// Where elements do not depend on others this is a jump. Else a few of those before it are decoded, too.
+    /// If elements are independent, this takes constant time. Otherwise, a few preceding elements are decoded, too.
     ///
     /// # Errors
-    /// [`ErrorKind::NoOffset`] where no element starts; what `decode` returns.
+    /// Returns [`ErrorKind::NoOffset`] if no element starts at the offset, or any error that `decode` returns.
     pub fn element_at<T>(
         &mut self,
         section: usize,
@@ -81,7 +83,7 @@ impl<'a> RecordReader<'a> {
         lock(&self.table(section)).find(offset, decode)
     }
 
-    /// The table of a section, which follows what is read.
+    /// Returns the table of a section, which is updated during reading.
     pub(crate) fn table(&mut self, section: usize) -> SharedTable<'a> {
         if self.tables.len() <= section {
             self.tables.resize_with(section + 1, || None);
@@ -100,7 +102,7 @@ impl<'a> RecordReader<'a> {
         })
     }
 
-    /// Adds a piece that was read to the section's table, if anybody has asked for that.
+    /// Adds a piece that was read to the section's table if the table is in use.
     pub(super) fn add_to_table(&self, section: usize, piece: Piece) {
         if let Some(table) = self.tables.get(section).and_then(Option::as_ref) {
             let bytes = self.container.keep(&piece.content);
@@ -108,7 +110,7 @@ impl<'a> RecordReader<'a> {
         }
     }
 
-    /// Empties the tables of sections for which `ends` holds.
+    /// Empties the tables of sections for which `ends` returns true.
     pub(super) fn clear_tables(&self, ends: impl Fn(usize) -> bool) {
         for (_, table) in self.tables.iter().enumerate().filter(|&(section, _)| ends(section)) {
             table.as_deref().into_iter().for_each(|table| lock(table).clear());
@@ -116,7 +118,8 @@ impl<'a> RecordReader<'a> {
     }
 }
 
-/// Locks a table. One whose last use panicked is as whole as any: what a search leaves is only where to go on from.
+/// Locks a table. A table whose last user panicked is still intact, because a search leaves behind only a position to
+/// resume from.
 pub(crate) fn lock<'l, 'a>(table: &'l Mutex<ElementTable<'a>>) -> std::sync::MutexGuard<'l, ElementTable<'a>> {
     table.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -173,21 +176,21 @@ impl<'a> ElementTable<'a> {
         if !self.walk_to(&format, record, wanted)? {
             return Err(none);
         }
-        // The caller need not decode it to its end: the next search begins with it again.
+        // The caller may not decode it completely, so the next search starts from it again.
         self.saved.clone_from(&self.state.history.cells);
         let (element, _) = self.element(&format, record, decode);
         std::mem::swap(&mut self.saved, &mut self.state.history.cells);
         element
     }
 
-    /// Goes to the element at a place; false where none begins there.
+    /// Moves to the element at a place. Returns false if no element begins there.
     fn walk_to(&mut self, format: &Format, record: &Record, wanted: Place) -> Result<bool> {
-        // An element may depend on those before it in its piece, and in earlier ones back to a reset.
+        // An element may depend on earlier elements of its piece and, back to a reset, of earlier pieces.
         let before = self.pieces.get(..=wanted.piece).unwrap_or_default();
         let reset = Place { piece: before.iter().rposition(|(p, _)| p.reset).unwrap_or(0), position: 0 };
         let kept = self.checkpoints.before(wanted).filter(|(place, _)| *place > reset);
         let from = kept.map_or(reset, |(place, _)| *place);
-        // From where the last search has come to, if that is nearer.
+        // Resume from the end of the last search if that is closer.
         if self.place > wanted || self.place < from {
             self.state.reset(format);
             if let Some((piece, _)) = self.pieces.get(from.piece) {
@@ -218,7 +221,7 @@ impl<'a> ElementTable<'a> {
         Ok(self.place == wanted)
     }
 
-    /// Decodes the element at the place. Returns where `decode` has come to, too.
+    /// Decodes the element at the current place. Also returns the position that `decode` reached.
     fn element<T>(
         &mut self,
         format: &Format,
@@ -248,7 +251,7 @@ impl<'a> ElementTable<'a> {
 }
 
 impl Place {
-    /// Behind all others.
+    /// Compares greater than every other place.
     const NONE: Self = Self { piece: usize::MAX, position: 0 };
 }
 
@@ -257,12 +260,13 @@ impl Checkpoints {
         Self { kept: Vec::new(), spacing: SPACING, behind: 0 }
     }
 
-    /// The last one that is not behind a place.
+    /// Returns the last checkpoint at or before a place.
     fn before(&self, place: Place) -> Option<&(Place, Box<[u64]>)> {
         self.kept.get(self.kept.partition_point(|(kept, _)| *kept <= place).checked_sub(1)?)
     }
 
-    /// Takes note of an element that is gone over. Where there are too many checkpoints every other one goes.
+    /// Counts a passed element and may save a checkpoint. If there are too many checkpoints, every second one is
+    /// dropped.
     fn pass(&mut self, place: Place, cells: &[u64]) {
         if self.kept.last().is_some_and(|(last, _)| place <= *last) {
             return;
@@ -292,7 +296,7 @@ mod tests {
     use crate::record::Row as _;
     use metatf_container::WriteOptions;
 
-    /// The n-th element of a table whose elements depend on each other, wherever the search before has come to.
+    /// Finds the n-th element of a table with dependent elements, whatever the previous search was.
     #[test]
     fn elements_that_depend_on_others_are_found_in_any_order() {
         const COUNT: u64 = 140_000;

@@ -1,4 +1,4 @@
-//! Metadata records (spec 4.1) and `section` records (spec 5.1) as a reader meets them.
+//! Reading metadata records (spec 4.1) and `section` records (spec 5.1).
 
 use super::{At, Event, RecordReader};
 use crate::decode::{Run, tag};
@@ -8,7 +8,7 @@ use crate::streams::place;
 use metatf_container::{Error, ErrorKind, MetadataRule, Origin, Result};
 
 impl RecordReader<'_> {
-    /// Reads and applies a metadata record (spec 4.1); errors are placed at the field at fault.
+    /// Reads and applies a metadata record (spec 4.1). Errors contain the position of the field at fault.
     pub(super) fn metadata(&mut self, at: At, start: usize) -> Result<Event> {
         let record_at = self.position();
         let tag_width = usize::from(self.format.tag_width);
@@ -45,12 +45,12 @@ impl RecordReader<'_> {
         Ok(Event::Metadata(at, metadata))
     }
 
-    /// Bytes of a metadata value that does not say how many it has.
+    /// Returns the size of a metadata value that does not specify its own size, in bytes.
     pub(super) fn word(&self) -> usize {
         if self.container.header().class.is_64() { 8 } else { 4 }
     }
 
-    /// An error in a metadata or section record that began at `start`.
+    /// Returns an error in a metadata or section record that began at `start`.
     fn tagged(&self, position: usize, start: usize, kind: ErrorKind) -> Error {
         let mut error = self.fail(position, kind);
         let start = place(self.current.as_ref().map_or(Origin::Stored(0), |c| c.origin), start);
@@ -59,7 +59,7 @@ impl RecordReader<'_> {
         error
     }
 
-    /// A `section` record inside content: only in a version 0 file without a table (spec 5.1).
+    /// Handles a `section` record inside content, which may occur only in a version 0 file without a table (spec 5.1).
     pub(super) fn section_record(&mut self, at: At, start: usize) -> Result<Event> {
         if !self.current.as_ref().is_some_and(|c| c.follow) {
             let kind = ErrorKind::Invalid { what: "the tag", found: 2, expected: "no section record inside a section" };
@@ -88,7 +88,7 @@ impl RecordReader<'_> {
 }
 
 impl Run<'_> {
-    /// Applies the metadata record that comes next, if one does and nothing is wrong with it. Else nothing has happened.
+    /// Applies the next record if it is a valid metadata record. Otherwise, nothing changes.
     #[inline(never)]
     pub(super) fn apply_metadata(&mut self) -> Option<Metadata> {
         let width = usize::from(self.format.tag_width);

@@ -1,7 +1,8 @@
-//! Walks a trace record by record: parts from the container, state from metadata, rows for the caller to decode.
+//! Walks a trace record by record, taking parts from the container and state from metadata, and providing rows for the
+//! caller to decode.
 //!
-//! Both faces read through this: generated code decodes a [`ContentRow`] into its structs, the universal reader into an
-//! owned record. After an error nothing more comes.
+//! It serves both interfaces: generated code decodes a [`ContentRow`] into its structs, the dynamic reader into an
+//! owned record. Nothing follows an error.
 
 mod annotate;
 mod batch;
@@ -39,43 +40,43 @@ use metatf_container::{Content, Error, ErrorKind, Order, Origin, Part, Result};
 use std::collections::VecDeque;
 use views::Views;
 
-/// Where a record stands.
+/// The position of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct At {
     /// Index in [`Format::sections`](crate::format::Format::sections).
     pub section: usize,
     /// Index in [`Format::records`](crate::format::Format::records).
     pub record: u16,
-    /// Spec 8's `@offset`: in the file (version 0), or in the section's logical content (version 1).
+    /// The `@offset` of spec 8: the offset in the file (version 0) or in the section's logical content (version 1).
     pub offset: u64,
 }
 
-/// What comes next in a trace.
+/// The next event in a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A data record; decode it, or it is skipped.
+    /// A data record. It is skipped unless it is decoded.
     Record(At),
-    /// A comment record; decode it, or it is skipped.
+    /// A comment record. It is skipped unless it is decoded.
     Comment(At),
-    /// An element of a stream section (only when everything is asked for).
-    Element(At, /** Of a shared table. */ bool),
+    /// An element of a stream section. Returned only after [`RecordReader::set_all`].
+    Element(At, /** Whether it belongs to a shared table. */ bool),
     /// A metadata record, already applied.
     Metadata(At, Metadata),
-    /// A `section` record (version 0): it ends the section of `At`, and starts the one of this number.
+    /// A `section` record (version 0), which ends the section of `At` and starts the section with this number.
     Section(At, u8),
-    /// A group starts (version 1, from the second on).
+    /// The start of a group (version 1, from the second group on).
     Group(u32),
-    /// State of the section of this index is reset inside a group.
+    /// A reset of the state of the section with this index inside a group.
     Reset(usize),
 }
 
-/// The part that is being read.
+/// The part being read.
 struct Current {
     section: usize,
     content: Content,
     origin: Origin,
     base: u64,
-    /// Of elements: the bytes before the content in its section, in any version.
+    /// For elements, the number of bytes that precede the content in its section, in any version.
     logical: u64,
     position: usize,
     follow: bool,
@@ -85,33 +86,33 @@ struct Current {
     shared: bool,
 }
 
-/// What is known of what comes next.
+/// The reader's knowledge of what follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
     Unknown,
-    /// A record of a section that is not a stream, in little endian, or the end of its part. What was found once holds until
-    /// something else than a record is asked for: that is all that is tested for a record.
+    /// A little-endian record of a section other than a stream section, or the end of its part. This remains valid
+    /// until something other than a record is requested, so it is the only check needed per record.
     Plain,
-    /// Records were decoded ahead of those that were given.
+    /// Records were decoded ahead of those that have been returned.
     Ahead,
-    /// Nothing.
+    /// Nothing follows.
     Finished,
 }
 
-/// A record that was announced and not yet decoded.
+/// A record that has been announced but not yet decoded.
 #[derive(Clone, Copy)]
 pub(crate) struct Pending {
-    /// Where it begins in the part.
+    /// Its start within the part.
     start: usize,
-    /// Index in the format's sections.
+    /// The index of its section in the format.
     pub(crate) section: usize,
-    /// Index in the format's records.
+    /// The index of the record in the format.
     pub(crate) record: u16,
-    /// Index of its first plan.
+    /// The index of its first plan.
     first: usize,
 }
 
-/// Reads the records of a trace in order. See the module's head.
+/// Reads the records of a trace in order. See the module documentation.
 pub struct RecordReader<'a> {
     format: FormatRef,
     container: metatf_container::Reader<'a>,
@@ -122,50 +123,51 @@ pub struct RecordReader<'a> {
     current: Option<Current>,
     pending: Option<Pending>,
     queue: VecDeque<Event>,
-    /// Elements of the finished group still to be delivered: section, piece, whether of a shared table.
+    /// The elements of the finished group that are still to be delivered: section, piece, and whether they belong to a
+    /// shared table.
     elements: VecDeque<(usize, Piece, bool)>,
-    /// Elements of shared tables, due before the next group.
+    /// The elements of shared tables, due before the next group.
     shared: VecDeque<(usize, Piece, bool)>,
-    /// Sections that had a part in this group.
+    /// Whether each section has had a part in this group.
     seen: Vec<bool>,
     group: u32,
     last_section: usize,
-    /// Deliver elements, too.
+    /// Whether elements are delivered, too.
     all: bool,
     salvage: bool,
     next: Next,
-    /// Data records in the parts before the current one.
+    /// Number of data records in the parts before the current one.
     records: u64,
-    /// An error that is due after what stands before it.
+    /// An error that is due after the data before it.
     deferred: Option<Error>,
-    /// A group has begun.
+    /// Whether a group has begun.
     group_open: bool,
-    /// The elements of this group were queued.
+    /// Whether the elements of this group have been queued.
     flushed: bool,
-    /// The parts of a version 0 file, to start over from.
+    /// The parts of a version 0 file, for starting over.
     table: Vec<Part>,
-    /// An event that seeking found and did not deliver.
+    /// An event that seeking found but did not deliver.
     found: Option<Event>,
-    /// Why the last row stopped.
+    /// The reason why the last row stopped.
     stopped: Option<Error>,
-    /// An error that is reported when the records before it were given, after which nothing comes.
+    /// An error to be reported after the records before it have been returned. Nothing follows it.
     held: Option<Error>,
-    /// For columns.
+    /// The state for filling columns.
     filler: Option<Box<ColumnFiller>>,
-    /// By section: what elements are found in, where that was asked for.
+    /// The element tables by section, if requested.
     tables: Vec<Option<SharedTable<'a>>>,
-    /// For records by their values.
+    /// The state for record views.
     views: Views,
 }
 
-/// Why a row stopped.
+/// Returns the reason why a row stopped.
 #[cold]
 #[inline(never)]
 pub(crate) fn why<T>(stopped: Option<&mut Option<Error>>) -> Result<T> {
     Err(stopped.and_then(Option::take).unwrap_or(Stopped(()).into()))
 }
 
-/// What has to be reported when a record was decoded.
+/// The state to update after a record was decoded.
 struct End<'t> {
     position: &'t mut usize,
     next: &'t mut Next,
@@ -178,15 +180,16 @@ impl Bytes for metatf_container::Reader<'_> {
 }
 
 impl<'a> RecordReader<'a> {
-    /// Reads the container's records by this format.
+    /// Creates a reader of the container's records in this format.
     ///
     /// # Errors
-    /// A section table that does not hold (version 0).
+    /// Returns an error if the section table is invalid (version 0).
     pub fn new(format: FormatRef, container: metatf_container::Reader<'a>) -> Result<Self> {
         Self::with(format, container, Vec::new())
     }
 
-    /// As [`new`](Self::new), with the states of a reader by the same format, or none, whose memory is used again.
+    /// Creates a reader like [`new`](Self::new), reusing the memory of another reader's states, which must be of the
+    /// same format or empty.
     fn with(format: FormatRef, mut container: metatf_container::Reader<'a>, mut states: Vec<State>) -> Result<Self> {
         container.set_tag_width(format.tag_width);
         container.set_section_tag(format.tag(SECTION));
@@ -233,13 +236,13 @@ impl<'a> RecordReader<'a> {
         Ok(reader)
     }
 
-    /// Also delivers the elements of stream sections (spec 8, `--all`).
+    /// Sets whether the elements of stream sections are delivered, too (spec 8, `--all`).
     pub fn set_all(&mut self, all: bool) {
         self.all = all;
     }
 
-    /// Reads on after damage (spec 5.2): delivers what is whole and reports what is not. Of a raw stream that is looked for now, before
-    /// its first record is read (spec 5.4).
+    /// Sets whether reading continues after corruption (spec 5.2), delivering intact data and reporting the rest. In a
+    /// raw stream, the intact records are searched for immediately, before its first record is read (spec 5.4).
     pub fn set_salvage(&mut self, salvage: bool) {
         self.salvage = salvage;
         self.container.set_salvage(salvage);
@@ -248,49 +251,49 @@ impl<'a> RecordReader<'a> {
         }
     }
 
-    /// Whether it reads on after damage.
+    /// Returns whether reading continues after corruption.
     #[must_use]
     pub fn salvages(&self) -> bool {
         self.salvage
     }
 
-    /// The byte order of the records.
+    /// Returns the byte order of the records.
     #[must_use]
     pub fn order(&self) -> Order {
         self.order
     }
 
-    /// The format the trace is read by.
+    /// Returns the format that the trace is read by.
     #[must_use]
     pub fn format(&self) -> &FormatRef {
         &self.format
     }
 
-    /// The container: header, DTD, user metadata, losses.
+    /// Returns the container, which provides the header, the DTD, the user metadata and the losses.
     #[must_use]
     pub fn container(&self) -> &metatf_container::Reader<'a> {
         &self.container
     }
 
-    /// Data records announced so far.
+    /// Returns the number of data records announced so far.
     #[must_use]
     pub fn records_read(&self) -> u64 {
         let here = self.current.as_ref().filter(|current| !current.is_element).map_or(0, |current| current.found);
         self.records + here + self.given_ahead()
     }
 
-    /// The offset by which `sectionOffset` leaves refer to the element that was announced last: its offset in the content of its section,
-    /// which in a version 0 file is not that of [`At`].
+    /// Returns the offset by which `sectionOffset` leaves refer to the most recently announced element. This is its
+    /// offset in the content of its section, which differs from the offset in [`At`] in a version 0 file.
     #[must_use]
     pub fn element_offset(&self, at: At) -> Option<u64> {
         let current = self.current.as_ref().filter(|current| current.is_element)?;
         at.offset.checked_sub(current.base)?.checked_add(current.logical)
     }
 
-    /// What comes next; `None` at the end, and after an error.
+    /// Returns the next event, or `None` at the end and after an error.
     ///
     /// # Errors
-    /// The first thing that is wrong with the trace; nothing comes after it.
+    /// Returns the first error in the trace. Nothing follows it.
     pub fn next_event(&mut self) -> Result<Option<Event>> {
         self.commit();
         if self.next == Next::Finished {
@@ -306,17 +309,17 @@ impl<'a> RecordReader<'a> {
         event
     }
 
-    /// Nothing more comes: for an error that is found after a record was decoded.
+    /// Stops reading because of an error found after a record was decoded.
     #[cfg(feature = "dynamic")]
     pub(crate) fn stop(&mut self) {
         self.commit();
         self.next = Next::Finished;
     }
 
-    /// Decodes the record that was announced last. The row borrows from the reader, so that byte arrays need no copy.
+    /// Decodes the most recently announced record. The row borrows from the reader, so byte arrays are not copied.
     ///
     /// # Errors
-    /// What `decode` returns, or the rules a record has to keep as a whole.
+    /// Returns any error from `decode`, or a violation of the rules for the complete record.
     pub fn decode<'t, T>(&'t mut self, decode: impl FnOnce(&mut ContentRow<'t, 't>) -> Result<T>) -> Result<T> {
         let Some(pending) = self.pending.take() else {
             return Err(Error::at(0, ErrorKind::Usage("no record is waiting to be decoded")));
@@ -332,7 +335,7 @@ impl<'a> RecordReader<'a> {
         })
     }
 
-    /// The row of a record, and what has to be reported at its end.
+    /// Returns the row of a record and the state to update at its end.
     #[inline(always)]
     fn row(&mut self, pending: Pending) -> Option<(ContentRow<'_, '_>, End<'_>)> {
         let current = self.current.as_mut()?;
@@ -373,7 +376,7 @@ impl<'a> RecordReader<'a> {
             }
             match self.next_part() {
                 Ok(Some(part)) => self.open(part)?,
-                // Elements that are whole come before what is wrong behind them.
+                // Complete elements are delivered before an error that follows them.
                 Err(error) if self.flush_elements() => self.deferred = Some(error),
                 Ok(None) if self.flush_elements() => {}
                 Ok(None) => return Ok(None),
@@ -382,7 +385,7 @@ impl<'a> RecordReader<'a> {
         }
     }
 
-    /// The next record in the current part; `None` when the part is over.
+    /// Returns the next record in the current part, or `None` at its end.
     fn next_in_part(&mut self) -> Result<Option<Event>> {
         let Some(current) = self.current.as_mut() else { return Ok(None) };
         let data = self.container.bytes(&current.content);
@@ -426,7 +429,7 @@ impl<'a> RecordReader<'a> {
         }
     }
 
-    /// An error about the byte at `position` of the current part.
+    /// Returns an error at `position` in the current part.
     #[cold]
     fn fail(&self, position: usize, kind: ErrorKind) -> Error {
         let Some(current) = &self.current else { return Error::at(0, kind) };
@@ -435,7 +438,7 @@ impl<'a> RecordReader<'a> {
         Error { kind, place }
     }
 
-    /// An unsigned integer of the current part at its position.
+    /// Reads an unsigned integer at the position of the current part.
     fn take(&mut self, width: usize) -> Result<u64> {
         let Some(current) = self.current.as_mut() else { return Ok(0) };
         let data = self.container.bytes(&current.content);
@@ -453,7 +456,7 @@ impl<'a> RecordReader<'a> {
         self.current.as_ref().map_or(0, |c| c.position)
     }
 
-    /// The part is read to its end.
+    /// Finishes a part that has been read completely.
     fn close_part(&mut self) -> Result<()> {
         self.records = self.records_read();
         let Some(current) = self.current.take() else { return Ok(()) };

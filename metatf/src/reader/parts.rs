@@ -1,22 +1,22 @@
-//! Taking up the parts of a trace: groups, resets, stream sections, and which parts salvage may trust.
+//! Handles the parts of a trace: groups, resets, stream sections, and the parts that salvage can trust.
 
 use super::{At, Current, Event, Next, RecordReader};
 use crate::format::SECTION;
 use crate::streams::{Piece, enter};
 use metatf_container::{Error, ErrorKind, Origin, Part, Result};
 
-/// Where a part goes wrong.
+/// The point at which a part becomes invalid.
 #[derive(Clone, Copy)]
 struct Torn {
-    /// Where the record or element at fault begins in the part's content.
+    /// The start of the invalid record or element in the part's content.
     position: usize,
-    /// Records and elements before it.
+    /// Number of records and elements before it.
     found: u64,
     error: Error,
 }
 
 impl RecordReader<'_> {
-    /// The next part of the container, or of a version 0 file's table.
+    /// Returns the next part from the container or from a version 0 file's table.
     pub(super) fn next_part(&mut self) -> Result<Option<Part>> {
         match (self.parts.pop_front(), self.deferred.take()) {
             (Some(part), deferred) => {
@@ -28,7 +28,8 @@ impl RecordReader<'_> {
         }
     }
 
-    /// A version 0 file's stream extents may lie behind what strides through them: its parts are listed first.
+    /// Lists the parts of a version 0 file in advance, because its stream extents may be stored after the records that
+    /// stride through them.
     pub(super) fn read_table(&mut self) {
         loop {
             match self.container.next_part() {
@@ -52,7 +53,7 @@ impl RecordReader<'_> {
         self.format.sections.get(section).is_some_and(|s| s.stream)
     }
 
-    /// A version 0 file with a section table: `section` records stand between its parts.
+    /// Returns whether this is a version 0 file with a section table, in which `section` records precede its parts.
     fn with_table(&self) -> bool {
         self.version_0() && !self.container.header().sections.is_empty()
     }
@@ -61,7 +62,7 @@ impl RecordReader<'_> {
         self.container.header().version == 0
     }
 
-    /// Takes a part up: group, reset, and what kind of section it belongs to.
+    /// Opens a part, handling its group, its reset and the kind of its section.
     pub(super) fn open(&mut self, part: Part) -> Result<()> {
         if part.group_start && self.flush_elements() {
             self.parts.push_front(part);
@@ -123,8 +124,8 @@ impl RecordReader<'_> {
         Ok(())
     }
 
-    /// What a chunk of a stream section has to keep (spec 5.2): before those that stride through it, with its leaf's
-    /// width, with whole elements.
+    /// Checks the rules for a chunk of a stream section (spec 5.2): it precedes the chunks that stride through it, has
+    /// the width of its leaf, and contains complete elements.
     fn check_stream(&self, section: usize, part: &Part) -> Result<()> {
         let strided = |i: usize| self.seen.get(i) == Some(&true) || part.shared;
         let late = self
@@ -133,7 +134,7 @@ impl RecordReader<'_> {
             .enumerate()
             .any(|(i, s)| strided(i) && s.encoding.strides(&self.format).any(|n| n == part.section));
         if late {
-            let expected = "its chunks before those of the sections that stride through it, and not a shared table";
+            let expected = "a section that is not a shared table, whose chunks precede those that stride through it";
             let what = ErrorKind::Invalid { what: "the section", found: part.section.into(), expected };
             return Err(self.part_error(part, 4, what));
         }
@@ -158,12 +159,12 @@ impl RecordReader<'_> {
         Ok(())
     }
 
-    /// A width is that of the single leaf of a stream section, or of what was transposed (spec 5.2).
+    /// Checks that only a part of a stream section of single numbers, or a transposed part, has a width (spec 5.2).
     fn check_no_width(&self, part: &Part) -> Result<()> {
         if part.width == 0 || part.transposed {
             return Ok(());
         }
-        let expected = "0: neither a stream section of one number nor transposed";
+        let expected = "0, because it is neither a stream section of single numbers nor transposed";
         let what = ErrorKind::Invalid { what: "width", found: part.width.into(), expected };
         Err(self.part_error(part, 9, what))
     }
@@ -190,7 +191,7 @@ impl RecordReader<'_> {
         if let Some(state) = self.states.get_mut(section).filter(|_| part.reset) {
             state.reset(&self.format);
         }
-        // Of a raw stream only what is whole comes.
+        // Only intact parts of a raw stream are listed.
         let is_whole = !self.salvage || self.container.raw_section().is_some();
         let part = if is_whole { Some(part) } else { self.salvaged(section, part) };
         if let Some(part) = part {
@@ -202,9 +203,9 @@ impl RecordReader<'_> {
         Ok(())
     }
 
-    /// Salvage: reads a part once for its errors and puts the state back. Returns what precedes the first error. Nothing of
-    /// a part that strides while a chunk of its group before it is missing (spec 5.2); the container has dropped those whose
-    /// state was not reset since the damage.
+    /// Reads a part once to find its errors and then restores the state, when salvaging. Returns the content before the
+    /// first error. Returns nothing for a part that strides while an earlier chunk of its group is missing (spec 5.2).
+    /// The container has already dropped parts whose state has not been reset since the corruption.
     fn salvaged(&mut self, section: usize, part: Part) -> Option<Part> {
         let saved = (self.states.clone(), self.streams.clone(), self.records);
         self.current = Some(Current::new(section, &part, false));
@@ -214,7 +215,7 @@ impl RecordReader<'_> {
         self.queue = queue;
         self.forget_part();
         (self.states, self.streams, self.records) = saved;
-        // A part that strides fails where elements are missing: that is not a fault of its own.
+        // A striding part fails if elements are missing, which is not an error in the part itself.
         let strides =
             strided || self.states.get(section).is_some_and(|s| s.encoding.strides(&self.format).next().is_some());
         if strides && part.group_damaged {
@@ -227,7 +228,7 @@ impl RecordReader<'_> {
         })
     }
 
-    /// Reports what follows an error in a part, and returns what precedes it.
+    /// Reports the content after an error in a part as lost and returns the content before it.
     fn tear(&mut self, mut part: Part, torn: Torn) -> Part {
         let found = u32::try_from(torn.found).unwrap_or(u32::MAX);
         let mut lost = part.clone();
@@ -242,7 +243,7 @@ impl RecordReader<'_> {
         part
     }
 
-    /// Salvage: reads the elements of a part of a stream section for their errors.
+    /// Reads the elements of a stream section part to find its errors, when salvaging.
     fn check_elements(&mut self, section: usize, part: &Part) -> std::result::Result<(), Torn> {
         let piece = Piece::new(part, part.base);
         if let Some(state) = self.states.get_mut(section) {
@@ -260,7 +261,7 @@ impl RecordReader<'_> {
         self.next = Next::Unknown;
     }
 
-    /// Reads the current part to its end, or to an error.
+    /// Reads the current part up to its end or an error.
     fn read_part(&mut self) -> std::result::Result<(), Torn> {
         while let Some(current) = &self.current {
             let (position, found) = (current.position, current.found);
@@ -269,7 +270,7 @@ impl RecordReader<'_> {
         Ok(())
     }
 
-    /// Reads a record of the current part, or ends it.
+    /// Reads a record of the current part, or closes the part.
     fn read_record(&mut self) -> Result<()> {
         if self.next_in_part()?.is_some() && self.pending.is_some() {
             self.decode(|row| Ok(row.walk(&mut ())?))?;
@@ -277,7 +278,7 @@ impl RecordReader<'_> {
         Ok(())
     }
 
-    /// Queues the elements of the group that ends; false where there are none.
+    /// Queues the elements of the finished group. Returns false if there are no elements.
     pub(super) fn flush_elements(&mut self) -> bool {
         if !self.all || std::mem::replace(&mut self.flushed, true) {
             self.flushed = false;
@@ -326,7 +327,7 @@ impl RecordReader<'_> {
         });
     }
 
-    /// An error about a field of a chunk's header (version 1), or about where the part begins.
+    /// Returns an error in a field of a chunk's header (version 1), or at the start of the part.
     fn part_error(&self, part: &Part, field: u64, kind: ErrorKind) -> Error {
         let offset = match part.origin {
             Origin::Stored(offset) if self.version_0() => offset,

@@ -1,8 +1,9 @@
-//! Raw streams that are damaged (spec 5.4): which of their bytes are whole records.
+//! Finds the complete records in corrupt raw streams (spec 5.4).
 //!
-//! Nothing says where a record begins but the record before it. Behind damage that is the next place from which two records can be decoded,
-//! or one up to the end of the file: tags and constants hold there, and fields end inside of the file. A catch-all record may be any
-//! bytes: it is none of these two, and does not count right before damage.
+//! The start of a record is known only from the end of the previous one. After corruption, reading resumes at the next
+//! offset where two consecutive records decode, or one that ends the file, with valid tags and constants and with all
+//! fields inside the file. Any bytes may look like a catch-all record, so catch-all records do not count here, nor
+//! directly before corruption.
 
 use super::{At, Event, RecordReader};
 use crate::format::Record;
@@ -12,23 +13,25 @@ use metatf_container::{Error, Reader, Result};
 use std::ops::Range;
 use std::{iter, mem};
 
-/// Records that have to be whole one behind the other, for a place behind damage to be the beginning of one.
+/// Number of consecutive complete records that identify the start of a record after corruption.
 const RECORDS: u64 = 2;
 
-/// Catch-all records right before damage that do not count, at most: this many in a row do not occur by chance, and time is bounded.
+/// Maximum number of catch-all records directly before corruption that are discarded. More of them do not occur by
+/// chance, and the limit bounds the time.
 const UNSURE: u64 = 1000;
 
-/// What was read from a place.
+/// The result of reading from an offset.
 struct Run {
     records: u64,
-    /// Behind the last whole record.
+    /// Offset after the last complete record.
     end: u64,
-    /// Why it did not go on.
+    /// The reason why reading stopped.
     error: Option<Error>,
 }
 
 impl RecordReader<'_> {
-    /// Has a raw stream give the parts of it that are whole records, and report the rest as lost. No effect on traces.
+    /// Restricts a raw stream to the parts that consist of complete records and reports the rest as lost. Has no effect
+    /// on traces.
     pub(super) fn find_whole_parts(&mut self) {
         let Some(section) = self.container.raw_section() else { return };
         let parts: Vec<_> = self.container.raw_parts().collect();
@@ -37,7 +40,7 @@ impl RecordReader<'_> {
             self.find_whole(section, part, &mut whole, &mut lost);
         }
         self.container.set_raw_parts(whole);
-        // Those that were listed are others now.
+        // The parts listed before are no longer valid.
         self.table.clear();
         self.parts.clear();
         self.streams = Streams::new(&self.format);
@@ -75,7 +78,7 @@ impl RecordReader<'_> {
                 whole.push(at..end);
             }
             let Some(error) = error else { return };
-            // Elements have no tags: behind damage none is found again.
+            // Elements have no tags, so they cannot be found after corruption.
             let begins = |at: &u64| !self.is_stream(section) && self.is_tag(state, data, *at);
             let next = (end + 1..part.end).filter(begins).find_map(|from| {
                 let run = run(from, true).ok()?;
@@ -87,7 +90,7 @@ impl RecordReader<'_> {
         }
     }
 
-    /// Whether a record of the section may begin there, by its tag.
+    /// Returns whether a record of the section may begin at an offset, judging by the tag there.
     fn is_tag(&self, state: &State, data: &[u8], at: u64) -> bool {
         let at = usize::try_from(at).unwrap_or(usize::MAX);
         let bytes = data.get(at..).and_then(|data| data.get(..usize::from(self.format.tag_width)));
@@ -97,8 +100,8 @@ impl RecordReader<'_> {
         })
     }
 
-    /// Reads records up to the first that is not whole, or to the catch-all records right before that. Behind damage it ends early
-    /// where no record begins.
+    /// Reads records up to the first incomplete one, or up to the catch-all records directly before it. After
+    /// corruption, stops early if no record begins at the start.
     fn run_to_damage(&mut self, from: u64, is_behind: bool) -> Run {
         let (mut records, mut end) = (0, from);
         let mut run = Run { records, end, error: None };
@@ -119,7 +122,7 @@ impl RecordReader<'_> {
         }
     }
 
-    /// Reads a record, and looks at all of it. Gives whether it is not a catch-all record.
+    /// Reads a record and decodes it completely. Returns whether it is something other than a catch-all record.
     fn record_to_its_end(&mut self) -> Result<Option<bool>> {
         let Some(event) = self.next_event()? else { return Ok(None) };
         if let Event::Record(_) | Event::Comment(_) | Event::Element(..) = event {

@@ -1,4 +1,5 @@
-//! Files without a header that say themselves how they are read (spec 5.4): byte order, and where records begin and end.
+//! Files without a header that describe themselves (spec 5.4): their byte order, and the start and end of their
+//! records.
 
 use super::{Event, RecordReader};
 use crate::decode::ContentRow;
@@ -7,28 +8,29 @@ use crate::record::Visit;
 use metatf_container::{Class, Error, ErrorKind, Order, Reader, Result};
 use std::ops::Range;
 
-/// How a file without a header is read.
+/// The properties needed to read a file without a header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecognizedFile {
-    /// Its byte order.
+    /// The byte order of the file.
     pub order: Order,
-    /// Number of the section of its records.
+    /// The section number of its records.
     pub section: u8,
-    /// What it is made of, with the numbers of their sections: what stands before the records, these, what stands behind.
+    /// The parts of the file with their section numbers: the data before the records, the records, and the data after
+    /// them.
     pub parts: Vec<(u8, Range<u64>)>,
 }
 
-/// Magic fields with fewer bytes other than 0 do not tell a file alone.
+/// Minimum number of nonzero bytes in magic fields that identify a file on their own.
 const SURE_BYTES: u32 = 4;
 
-/// Records that have to be whole behind such a magic.
+/// Number of records that must be complete after a shorter magic.
 const RECORDS: usize = 2;
 
-/// Finds out whether a file is one of a format, by the record that it begins with; `None`: it is not, or the format does not say how its
-/// files begin.
+/// Checks whether a file has a format by the record at its start. Returns `None` if it does not, or if the format does
+/// not define how its files begin.
 ///
 /// # Errors
-/// It begins as a file of the format does, and what says where its records are is damaged.
+/// Returns an error if the file begins like a file of the format, but the fields that locate its records are corrupt.
 pub fn recognize(format: &FormatRef, bytes: &[u8], class: Class) -> Result<Option<RecognizedFile>> {
     for begins in tries(format, bytes, class) {
         if let Begins::As(file) = begins? {
@@ -38,20 +40,21 @@ pub fn recognize(format: &FormatRef, bytes: &[u8], class: Class) -> Result<Optio
     Ok(None)
 }
 
-/// Has a raw stream read as its first record says.
+/// Configures the reader of a raw stream as its first record specifies.
 ///
 /// # Errors
-/// As [`recognize`]; the file begins otherwise.
+/// As for [`recognize`]. Also returns an error if the file does not begin as the format requires.
 pub fn recognized<'a>(format: &FormatRef, mut container: Reader<'a>) -> Result<Reader<'a>> {
     let file = recognize(format, container.input().unwrap_or_default(), container.header().class)?;
     let Some(file) = file else {
-        return Err(Error::at(0, ErrorKind::Usage("the file does not begin as files of this format do")));
+        return Err(Error::at(0, ErrorKind::Usage("the file does not begin like a file of this format")));
     };
     container.set_raw_file(file.order, file.section, file.parts);
     Ok(container)
 }
 
-/// Whether a file begins as one of a format does, by the first of its bytes; `None`: they are too few to tell.
+/// Returns whether a file begins like one of the format, judging by its first bytes, or `None` if these are too few to
+/// decide.
 #[must_use]
 pub fn begins_as(format: &FormatRef, head: &[u8], class: Class) -> Option<bool> {
     let mut may_begin = Some(false);
@@ -59,14 +62,14 @@ pub fn begins_as(format: &FormatRef, head: &[u8], class: Class) -> Option<bool> 
         match begins {
             Ok(Begins::Otherwise) => {}
             Ok(Begins::TooShort) => may_begin = None,
-            // What is said of the rest is not looked at.
+            // The rest of the file is not examined.
             Ok(Begins::As(_)) | Err(_) => return Some(true),
         }
     }
     may_begin
 }
 
-/// What each record that a file may begin with says of it, in each byte order.
+/// Examines the file as every possible first record, in each byte order.
 fn tries<'f>(format: &'f FormatRef, bytes: &'f [u8], class: Class) -> impl Iterator<Item = Result<Begins>> + 'f {
     let orders = |start| [Order::Little, Order::Big].map(|order| (start, order));
     format.raw.iter().flat_map(move |raw| {
@@ -76,16 +79,16 @@ fn tries<'f>(format: &'f FormatRef, bytes: &'f [u8], class: Class) -> impl Itera
     })
 }
 
-/// How a file begins.
+/// The outcome of examining the start of a file.
 enum Begins {
-    /// Not so.
+    /// The file begins differently.
     Otherwise,
-    /// As far as it is there it may.
+    /// The available bytes match, but they are too few to decide.
     TooShort,
     As(RecognizedFile),
 }
 
-/// A file, looked at in a byte order.
+/// A file examined in one byte order.
 struct File<'f> {
     format: &'f FormatRef,
     bytes: &'f [u8],
@@ -111,7 +114,7 @@ impl File<'_> {
         let begin = match read {
             Ok(Some(end)) if is_prologue => end,
             Ok(_) => 0,
-            // A record has its error where it is read.
+            // An error in a record is reported when the record is read.
             Err(_) if !is_prologue && is_sure => 0,
             Err(error) if is_prologue && is_sure => return Err(error),
             Err(_) => return Ok(Begins::TooShort),
@@ -133,7 +136,8 @@ impl File<'_> {
         Ok(Begins::As(RecognizedFile { order: self.order, section: records, parts: parts.collect() }))
     }
 
-    /// Reads the record that the file is to begin with; gives where it ends, or `None` where it is another.
+    /// Reads the record that the file must begin with. Returns the end of the record, or `None` if it is a different
+    /// record.
     fn read_start(&self, start: &RawStart, seen: &mut Seen<'_>) -> Result<Option<u64>> {
         let mut reader = self.reader(start.section, 0..self.bytes.len() as u64)?;
         let is_start = match reader.next_event()? {
@@ -143,7 +147,7 @@ impl File<'_> {
         if !is_start {
             return Ok(None);
         }
-        // The tag was read to find the record.
+        // The tag was consumed to identify the record.
         let tag = self.format.records.get(usize::from(start.record)).filter(|r| r.first_value() == 1);
         if let Some(record) = tag {
             seen.number(0, record.tag.into());
@@ -152,7 +156,8 @@ impl File<'_> {
         Ok(Some(reader.position() as u64))
     }
 
-    /// Whether the records begin with two that are whole, or one that is all. A catch-all record may be any bytes and is none.
+    /// Returns whether the records begin with two complete records, or with one that is the only record. A catch-all
+    /// record does not count, because any bytes may look like one.
     fn has_whole_records(&self, section: u8, place: Range<u64>) -> bool {
         let Ok(mut reader) = self.reader(section, place) else { return false };
         for read in 0..RECORDS {
@@ -181,7 +186,7 @@ impl File<'_> {
     }
 
     fn too_long(&self, start: &RawStart, begin: u64, found: u64) -> Error {
-        let what = ErrorKind::Invalid { what: "the size of the records", found, expected: "bytes that the file has" };
+        let what = ErrorKind::Invalid { what: "the size of the records", found, expected: "a size inside the file" };
         let mut error = Error::at(begin, what);
         error.place.section = Some(start.section);
         error.place.leaf = start.records_size;
@@ -189,12 +194,12 @@ impl File<'_> {
     }
 }
 
-/// What the first record has in the fields that count.
+/// The relevant fields of the first record.
 struct Seen<'s> {
     start: &'s RawStart,
-    /// Magic fields with a value that they may have.
+    /// Number of magic fields with an allowed value.
     found: usize,
-    /// Another value was met.
+    /// Whether a magic field has a different value.
     is_other: bool,
     size: Option<u64>,
 }

@@ -1,9 +1,10 @@
-//! The loops over the records of a run: specialized, planned, and mixed, where each record goes by its own tier.
+//! The loops over the records of a run: specialized, planned, and mixed. In the mixed loop, each record is decoded by
+//! its own tier.
 //!
-//! What reads one record is not part of the loop in a debug build, where all that is in line has room of its own on the stack:
-//! of a format with many records, megabytes.
+//! In a debug build, the code that reads one record is not inlined into the loop. There, each inlined function takes
+//! its own space on the stack, which would add up to megabytes for a format with many records.
 //!
-//! Longer than other files: the loops differ in little, and are chosen from here.
+//! This file is longer than most because the loops are similar and are selected here.
 
 use super::RecordReader;
 use crate::decode::{DecodedBy, Decoding, Placed, PlannedRow, Run, SpecializedRow, StatefulRow, WINDOW, log, tag};
@@ -14,24 +15,25 @@ use metatf_container::Order;
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
 
-/// Observes or overrides decoding. Each default does nothing. `count` is how many records the run has read before.
+/// Observes or overrides decoding. The default methods do nothing. `count` is the number of records that the run has
+/// already read.
 pub(super) trait Observer<'r> {
-    /// Whether there is room for one more.
+    /// Returns whether there is room for another record.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn has_room(&self, _count: u64) -> bool {
         true
     }
 
-    /// Whether it takes an `S`.
+    /// Returns whether the observer accepts an `S`.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn takes<S: Known>(&self) -> bool {
         true
     }
 
-    /// Decodes an `S` from a row; `CHANGED`: a default of the DTD may have been changed. Keeps nothing where that fails.
+    /// Decodes an `S` from a row. With `CHANGED`, defaults of the DTD may have been changed. Keeps nothing on failure.
     ///
     /// # Errors
-    /// The row's.
+    /// Returns an error from the row.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn read<S: Known, T: ReadFields<'r>, R: Source<'r>, const CHANGED: bool>(
         &mut self,
@@ -42,7 +44,7 @@ pub(super) trait Observer<'r> {
     }
 }
 
-/// Records are decoded, and that is all.
+/// An observer that only lets records be decoded.
 impl Observer<'_> for () {}
 
 impl<'r> Reads<'r> for Run<'r> {
@@ -62,7 +64,7 @@ impl<'r> Reads<'r> for Run<'r> {
 }
 
 impl<'r> Run<'r> {
-    /// Whether all data records are stored as generated code is specialized for.
+    /// Returns whether all data records are stored in the way that generated code is specialized for.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn are_specialized(&self) -> bool {
         self.state.encoding.tiers.are_specialized() && self.order == Order::Little
@@ -73,7 +75,7 @@ impl<'r> Run<'r> {
         self.state.encoding.tiers.are_planned() && self.order == Order::Little
     }
 
-    /// Records of a section that are all specialized.
+    /// Reads the records of a section in which every record is specialized.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn specialized<F: SectionFamily, B: From<&'r [u8]>, C, K: Observer<'r>>(
         &mut self,
@@ -87,7 +89,7 @@ impl<'r> Run<'r> {
         flow
     }
 
-    /// Records of a section that are all planned.
+    /// Reads the records of a section in which every record is planned.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn planned<F: SectionFamily, B: From<&'r [u8]>, const PLANS: usize, C, K: Observer<'r>>(
         &mut self,
@@ -102,7 +104,7 @@ impl<'r> Run<'r> {
         flow
     }
 
-    /// Records of any tier.
+    /// Reads records of any tier.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn mixed<F: SectionFamily, B: From<&'r [u8]>, const PLANS: usize, C, K: Observer<'r>>(
         &mut self,
@@ -110,7 +112,7 @@ impl<'r> Run<'r> {
         each: impl FnMut(F::With<B>) -> ControlFlow<C>,
     ) -> ControlFlow<C> {
         let (data, position, count) = (self.data, self.position, self.count);
-        // Out of the loop's own struct, as its address is given to what is not in line.
+        // Kept outside the loop's struct, because its address is passed to functions that are not inlined.
         let mut decoding = self.decoding();
         let Some(tier) = Mixed::<PLANS>::new(&mut decoding) else { return ControlFlow::Continue(()) };
         let mut rows = InLine { data, position, count, tier, observer };
@@ -121,16 +123,16 @@ impl<'r> Run<'r> {
     }
 }
 
-/// What decodes records of one tier, or of any.
+/// Decodes the records of one tier, or of any tier.
 trait DecodeTier<'r> {
-    /// The tag at a position; none at the end.
+    /// Returns the tag at a position, or `None` at the end.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn tag(&self, data: &[u8], position: usize, width: usize) -> Option<u32> {
         tag(data, position, width, Order::Little)
     }
 
-    /// The fields of the record at a position, and where the next begins. Places are not references: their address would be known
-    /// outside of the loop, which then keeps them in memory.
+    /// Reads the fields of the record at a position. Also returns the position of the next record. Positions are not
+    /// passed by reference, because a known address would force the loop to keep them in memory.
     fn read<S: Known, T: ReadFields<'r>>(
         &mut self,
         data: &'r [u8],
@@ -146,7 +148,7 @@ struct Specialized;
 impl<'r> DecodeTier<'r> for Specialized {
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn tag(&self, data: &[u8], position: usize, width: usize) -> Option<u32> {
-        // The one comparison with the end: what is asked again for the fields, the compiler knows.
+        // This is the only comparison with the end. The compiler removes the later ones for the fields.
         tag(window::<WINDOW>(data, position)?, 0, width, Order::Little)
     }
 
@@ -186,11 +188,11 @@ impl<'r, const PLANS: usize> DecodeTier<'r> for Planned<'_, PLANS> {
     }
 }
 
-/// Records each of its own tier.
+/// Decodes each record by its own tier.
 struct Mixed<'a, 't, 'r, const PLANS: usize> {
     decoding: &'a mut Decoding<'t, 'r>,
     plans: &'t [Plan; PLANS],
-    /// By position in the section.
+    /// The tiers by position in the section, as bit sets.
     planned: u64,
     stateful: u64,
     changed: u64,
@@ -235,13 +237,14 @@ impl<'r, const PLANS: usize> DecodeTier<'r> for Mixed<'_, '_, 'r, PLANS> {
         if self.planned & const { bit(S::POSITION) } != 0 {
             return Planned::<PLANS> { plans: self.plans }.read::<S, T>(data, position, observer, count);
         }
-        // Taken apart, so that what the other tiers give is not put where this gives its own, in memory.
+        // The result is destructured so that the compiler does not store the results of the other tiers in the memory
+        // slot of this one.
         let (fields, position) = general::<S, T>(self.decoding, position, observer, count)?;
         Some((fields, position))
     }
 }
 
-/// The fields of a record, leaf by leaf. Not in line: it would take registers from the loop.
+/// Reads the fields of a record leaf by leaf. Not inlined, because it would take registers from the loop.
 #[inline(never)]
 fn general<'r, S: Known, T: ReadFields<'r>>(
     decoding: &mut Decoding<'_, 'r>,
@@ -256,7 +259,7 @@ fn general<'r, S: Known, T: ReadFields<'r>>(
     Some((fields, row.position))
 }
 
-/// The loop over records: it has in registers where it is.
+/// The loop over records, which keeps its position in registers.
 struct InLine<'k, 'r, D, K> {
     data: &'r [u8],
     position: usize,
@@ -283,9 +286,9 @@ impl<'r, D: DecodeTier<'r>, K: Observer<'r>> Rows<'r> for InLine<'_, 'r, D, K> {
     }
 }
 
-/// The record that comes next, decoded by its tier.
+/// The next record, decoded by its tier.
 pub(crate) struct One<'r, 'c> {
-    /// It [has one](RecordReader::has_one).
+    /// The reader, for which [`has_one`](RecordReader::has_one) must be true.
     pub(crate) reader: &'r mut RecordReader<'c>,
 }
 
@@ -311,15 +314,16 @@ impl<'r> ReadsOne<'r> for One<'r, '_> {
 struct Single<'r, 'c, const PLANS: usize> {
     one: One<'r, 'c>,
     section: usize,
-    /// The content of the part, which is found once for a record. No reference: that would be one beside a reader that moves on.
+    /// The content of the part, which is looked up once per record. It is not a reference, which would alias the reader
+    /// as it advances.
     data: *const [u8],
 }
 
 impl<'r, const PLANS: usize> Single<'r, '_, PLANS> {
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn data(&self) -> &'r [u8] {
-        // SAFETY: it is borrowed from the reader, which is borrowed for as long and has not moved on: who makes it do so has used
-        // `self` up.
+        // SAFETY: the data is borrowed from the reader, which is borrowed for as long as `'r`. The reader has not
+        // advanced, because every method that advances it consumes `self`.
         unsafe { &*self.data }
     }
 }
@@ -327,7 +331,7 @@ impl<'r, const PLANS: usize> Single<'r, '_, PLANS> {
 impl<'r, const PLANS: usize> OneRow<'r> for Single<'r, '_, PLANS> {
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn tag(&self, width: usize) -> Option<u32> {
-        // For records of all tiers: the last bytes of a part are read in another way.
+        // This covers records of all tiers. The last bytes of a part are read in a different way.
         Specialized.tag(self.data(), self.one.reader.current.as_ref()?.position, width)
     }
 
@@ -335,27 +339,28 @@ impl<'r, const PLANS: usize> OneRow<'r> for Single<'r, '_, PLANS> {
     fn read<S: Known, T: ReadFields<'r>, R>(self, found: impl FnOnce(T) -> R, none: impl FnOnce(Self) -> R) -> R {
         let (data, section) = (self.data(), self.section);
         let reader = std::ptr::from_mut(self.one.reader);
-        // SAFETY: `self` is used up, so this is the only user of the reader.
+        // SAFETY: `self` is consumed, so this is the only user of the reader.
         if let Some(fields) = unsafe { &mut *reader }.next_known::<S, T, PLANS>(section, data) {
             return found(fields);
         }
-        // SAFETY: nothing is left of a try that gave nothing, which the borrow checker does not see.
+        // SAFETY: no borrow remains from an attempt without a result, although the borrow checker cannot prove that.
         if let Some(fields) = unsafe { &mut *reader }.next_unplanned::<S, T, PLANS>() {
             return found(fields);
         }
-        // SAFETY: as before.
+        // SAFETY: as above.
         none(Self { one: One { reader: unsafe { &mut *reader } }, section, data })
     }
 }
 
 impl RecordReader<'_> {
-    /// The content of the part in hand.
+    /// Returns the content of the current part.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn content(&self) -> Option<&[u8]> {
         self.container.bytes_of(&self.current.as_ref()?.content)
     }
 
-    /// The fields of the record that comes next in the section's content, which is an `S`, if that is specialized or planned.
+    /// Returns the fields of the next record in the section's content, which is an `S`, if it is specialized or
+    /// planned.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn next_known<'r, S: Known, T: ReadFields<'r>, const PLANS: usize>(
         &'r mut self,
@@ -377,8 +382,8 @@ impl RecordReader<'_> {
         Some(fields)
     }
 
-    /// The fields of the record that comes next, which is an `S` and not planned. None where it is not decoded here: nothing
-    /// has happened then, or an error has stopped the reader.
+    /// Returns the fields of the next record, which is an unplanned `S`. If it cannot be decoded here, returns `None`;
+    /// then either nothing has changed, or an error has stopped the reader.
     #[inline(never)]
     fn next_unplanned<'r, S: Known, T: ReadFields<'r>, const PLANS: usize>(&'r mut self) -> Option<T> {
         let (mut run, mut end) = self.start_run()?;
@@ -386,7 +391,7 @@ impl RecordReader<'_> {
         let read = Mixed::<PLANS>::new(&mut run.decoding())?.read::<S, T>(data, position, &mut (), 0);
         match read {
             Some((_, position)) => end.tell(position, 1, false),
-            // A record whose state has changed cannot be begun again.
+            // A record that has changed the state cannot be restarted.
             None if run.has_stopped() => end.finish(),
             None => {}
         }
@@ -394,7 +399,7 @@ impl RecordReader<'_> {
     }
 }
 
-/// One record, leaf by leaf.
+/// Reads a single record leaf by leaf.
 pub(crate) struct LeafByLeaf<'a, 'r>(pub(super) &'a mut Run<'r>);
 
 impl<'r> Reads<'r> for LeafByLeaf<'_, 'r> {

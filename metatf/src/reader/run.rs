@@ -1,7 +1,7 @@
-//! Runs of records with nothing between them, decoded in one loop that keeps its place in registers.
+//! Runs of consecutive records, decoded in one loop that keeps its position in registers.
 //!
-//! What is out of the ordinary (metadata, a comment, an unknown tag, the last bytes of a part) ends the run, before the
-//! record that it is about; the reader's other way takes it from there.
+//! Anything unusual (metadata, a comment, an unknown tag, the last bytes of a part) ends the run before the record
+//! concerned. The reader's slow path continues from there.
 
 use super::rows::LeafByLeaf;
 use super::views::Views;
@@ -12,7 +12,7 @@ use crate::state::Listed;
 use metatf_container::{Error, Order};
 use std::ops::ControlFlow;
 
-/// What has to be reported at the end of a run.
+/// The state to update at the end of a run.
 pub(crate) struct End<'t> {
     section: usize,
     position: &'t mut usize,
@@ -35,7 +35,7 @@ impl End<'_> {
         }
     }
 
-    /// Nothing comes after an error.
+    /// Marks the reader as finished after an error.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn finish(&mut self) {
         *self.next = Next::Finished;
@@ -43,7 +43,7 @@ impl End<'_> {
 }
 
 impl RecordReader<'_> {
-    /// Gives the records that come next, and the index of their section, to `read`: once more behind metadata, until it breaks.
+    /// Calls `read` with the index of a section and its next records. Repeats this after metadata until `read` breaks.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn run<'t, T>(
         &'t mut self,
@@ -63,13 +63,13 @@ impl RecordReader<'_> {
         Some(result)
     }
 
-    /// The section of the part in hand, by its index.
+    /// Returns the section index of the current part.
     #[inline]
     pub(crate) fn section(&self) -> Option<usize> {
         self.current.as_ref().map(|current| current.section)
     }
 
-    /// Returns whether a data record that has a tag of its own comes next, and nothing before it.
+    /// Returns whether the next item is a data record with its own tag.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn is_plain(&self) -> bool {
         let state = self.section().and_then(|section| self.states.get(section));
@@ -78,7 +78,7 @@ impl RecordReader<'_> {
             .is_some_and(|(listed, state)| listed.record > METADATA && state.encoding.has_own_tag(listed))
     }
 
-    /// Returns the record that comes next, data or not, if nothing comes before it.
+    /// Returns the next record, whether data or not, if it is the next item.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn next_listed(&self) -> Option<Listed> {
         let current = self.current.as_ref().filter(|current| !current.is_element && self.is_idle())?;
@@ -87,8 +87,8 @@ impl RecordReader<'_> {
         self.states.get(current.section)?.encoding.listed(tag?)
     }
 
-    /// Decodes the record that [`is_plain`](Self::is_plain) found, leaf by leaf. Should it stop, it gives the place where the
-    /// error is; see [`why`](super::why).
+    /// Decodes the record found by [`is_plain`](Self::is_plain), leaf by leaf. If decoding stops, returns the slot that
+    /// contains the error; see [`why`](super::why).
     pub(crate) fn one_slow<'t, T>(
         &'t mut self,
         read: impl FnOnce(usize, &mut LeafByLeaf<'_, 't>) -> ControlFlow<T>,
@@ -106,17 +106,18 @@ impl RecordReader<'_> {
         }
     }
 
-    /// The reader once more, to go on where a first try with it has given nothing: what the borrow checker cannot see.
+    /// Returns the reader again, for a second attempt after a first one without a result. The borrow checker cannot
+    /// express this.
     ///
     /// # Safety
-    /// Of the reader that this gives nothing may be alive when `self` is used again.
+    /// Nothing obtained from the returned reader may be alive when `self` is used again.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) unsafe fn once_more<'t>(&mut self) -> &'t mut Self {
-        // SAFETY: the caller sees to it that there is one user at a time.
+        // SAFETY: the caller ensures that there is only one user at a time.
         unsafe { &mut *std::ptr::from_mut(self) }
     }
 
-    /// Nothing was announced, and nothing waits.
+    /// Returns whether nothing has been announced and nothing is pending.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn is_idle(&self) -> bool {
         matches!(self.next, Next::Unknown | Next::Plain)
@@ -125,13 +126,13 @@ impl RecordReader<'_> {
             && self.queue.is_empty()
     }
 
-    /// Whether [`Next::Plain`] is known to come next.
+    /// Returns whether the next item is known to be [`Next::Plain`].
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn has_one(&self) -> bool {
         self.next == Next::Plain
     }
 
-    /// Finds out whether it does.
+    /// Determines whether the next item is [`Next::Plain`].
     #[inline(never)]
     pub(crate) fn find_one(&mut self) -> bool {
         let is_element = self.current.as_ref().is_none_or(|current| current.is_element);
@@ -147,7 +148,7 @@ impl RecordReader<'_> {
         self.start_views().map(|(run, end, _)| (run, end))
     }
 
-    /// Starts a run, with the records that were decoded ahead.
+    /// Starts a run, along with the records decoded ahead.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn start_views(&mut self) -> Option<(Run<'_>, End<'_>, &mut Views)> {
         let word = self.word();
@@ -171,7 +172,7 @@ impl RecordReader<'_> {
         Some((run, End { section, position, found, next: &mut self.next }, &mut self.views))
     }
 
-    /// Why the last run stopped, if it was an error.
+    /// Returns the error that stopped the last run, if there was one.
     pub(crate) fn stopped(&mut self) -> Option<Error> {
         self.stopped.take()
     }

@@ -1,20 +1,21 @@
-//! Going to the n-th data record, through the index where there is one.
+//! Seeking to the n-th data record, using the index if there is one.
 
 use super::{Event, Next, RecordReader};
 use crate::state::State;
 use metatf_container::{ChunkInfo, Error, ErrorKind, Result};
 
 impl RecordReader<'_> {
-    /// Goes to data record `n` (from 0, in file order): it is the next record that [`next_event`](Self::next_event)
-    /// gives. Past the last record the end comes next. A version 1 file, or one in memory, is entered at the
-    /// group of the record; a stream can only go forward.
+    /// Seeks to data record `n` (counting from 0, in file order), which [`next_event`](Self::next_event) returns next.
+    /// Seeking past the last record moves to the end. In a version 1 file, or a file in memory, reading resumes at the
+    /// record's group; a stream can only move forward.
     ///
     /// # Errors
-    /// A record before the place in a stream; what is wrong with the trace on the way.
+    /// Returns an error if the trace is a stream and the record was already passed, or if the trace is malformed on the
+    /// way.
     pub fn seek(&mut self, n: u64) -> Result<()> {
         self.commit();
         if self.salvage {
-            return Err(Error::at(0, ErrorKind::Usage("salvage reads in file order")));
+            return Err(Error::at(0, ErrorKind::Usage("salvaging requires reading in file order")));
         }
         if self.version_0() {
             self.start_over();
@@ -35,10 +36,11 @@ impl RecordReader<'_> {
         Ok(())
     }
 
-    /// Goes to the last `n` data records, if the chunks of a whole trace say where those are; else it stays. Returns whether it went.
+    /// Seeks to the last `n` data records if the chunks of a complete trace reveal their position. Otherwise, does not
+    /// move. Returns whether it moved.
     ///
     /// # Errors
-    /// What is wrong with the trace on the way.
+    /// Returns an error if the trace is malformed on the way.
     pub fn seek_last(&mut self, n: u64) -> Result<bool> {
         if self.salvage || self.version_0() {
             return Ok(false);
@@ -46,7 +48,7 @@ impl RecordReader<'_> {
         let declared = self.container.header().nrecords;
         let Ok(chunks) = self.container.chunks().map(<[ChunkInfo]>::to_vec) else { return Ok(false) };
         let records: u64 = chunks.iter().filter(|c| self.holds_records(c)).map(|c| u64::from(c.nrecords)).sum();
-        // A trace that lacks records is read to its end, where that is found.
+        // A trace with missing records is read to its end, where the mismatch is detected.
         if records != declared {
             return Ok(false);
         }
@@ -58,7 +60,7 @@ impl RecordReader<'_> {
         chunk.is_data() && !self.format.section_index(chunk.section).is_some_and(|section| self.is_stream(section))
     }
 
-    /// Back to the first part of a version 0 file.
+    /// Returns to the first part of a version 0 file.
     fn start_over(&mut self) {
         self.parts = self.table.iter().cloned().collect();
         self.records = 0;
@@ -68,7 +70,7 @@ impl RecordReader<'_> {
         self.streams.restart();
     }
 
-    /// Forgets what was being read.
+    /// Discards the state of the part being read.
     fn forget(&mut self) {
         self.forget_ahead();
         self.current = None;
@@ -84,7 +86,7 @@ impl RecordReader<'_> {
         self.states = (0..self.format.sections.len()).map(|i| State::new(&self.format, i)).collect();
     }
 
-    /// To the first chunk of the group that holds record `n`, with the shared tables before it.
+    /// Moves to the first chunk of the group that contains record `n`, after reading the shared tables before it.
     fn enter_group(&mut self, chunks: &[ChunkInfo], n: u64) -> Result<()> {
         let (mut group, mut before, mut records) = (0, 0, 0_u64);
         for (i, chunk) in chunks.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Going over a record that nobody decodes.
+//! Skipping records that are not decoded.
 
 use super::{Pending, RecordReader};
 use crate::format::Floor;
@@ -6,8 +6,8 @@ use crate::formula::{HISTORY, PREDICTED, PREVIOUS, REFERENCED, STRIDED, plain, s
 use metatf_container::Result;
 
 impl RecordReader<'_> {
-    /// Goes over the record that was announced and not decoded, if there is one. Its leaves are decoded only where what comes
-    /// later may look at them, or where something is wrong.
+    /// Skips the announced record if it has not been decoded. Its leaves are decoded only if later records may depend
+    /// on them, or if the record is malformed.
     pub(super) fn skip(&mut self) -> Result<()> {
         let Some(pending) = self.pending else { return Ok(()) };
         match (self.end_of(pending), self.current.as_mut()) {
@@ -20,12 +20,12 @@ impl RecordReader<'_> {
         }
     }
 
-    /// Where a record ends whose plans are all that there is to know, if it ends in this part.
-    /// Cursors in streams have moved on then.
+    /// Returns the end of a record that can be determined from its plans alone, if it is inside this part. In this
+    /// case, the cursors in streams have advanced.
     fn end_of(&mut self, pending: Pending) -> Option<usize> {
         let current = self.current.as_ref().filter(|current| !current.is_element)?;
         let state = self.states.get(pending.section)?;
-        // The tag, which comes first, is read.
+        // The tag, which comes first, has already been read.
         let leaves = self.format.records.get(usize::from(pending.record))?.leaves.len();
         let behind_tag = pending.first + 1..pending.first + leaves.max(1);
         let plans = state.encoding.plans.get(behind_tag.clone())?;
@@ -39,7 +39,7 @@ impl RecordReader<'_> {
                     let length = plain(stored(data, at_length, plan, self.order)?, plan);
                     at = at.checked_add(usize::try_from(length).ok()?)?;
                 }
-                // Others look at its value, or its model learns from it.
+                // Other leaves access its value, or its model learns from it.
                 _ if plan.is(HISTORY | PREVIOUS | REFERENCED | PREDICTED) => return None,
                 _ => {
                     before = (!plan.is(STRIDED)).then_some((plan, at));

@@ -6,32 +6,32 @@ use metatf_container::{Decoder, Part, Result, Split, Warning};
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
-/// The groups of a trace. Any thread can make readers of them.
+/// The groups of a trace. Readers for them can be created on any thread.
 #[derive(Clone, Debug)]
 pub(crate) struct GroupList<'s> {
     split: Split<'s>,
     format: FormatRef,
     all: bool,
-    /// The groups that are read.
+    /// The groups to read.
     wanted: Range<usize>,
 }
 
-/// The chunks of shared tables that stand before a group, read: index of the section, content.
+/// The shared table chunks before a group, already read: section index and content.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tables(Arc<Vec<(usize, Part)>>);
 
-/// What readers that have ended leave, for readers of other groups.
+/// The resources of finished readers, for readers of other groups.
 #[derive(Default)]
 pub(crate) struct StatePool(Mutex<Vec<Spare>>);
 
-/// What a reader leaves to a reader of another group: memory, above all that of models.
+/// The resources that a reader passes to a reader of another group: memory, mainly that of models.
 #[derive(Default)]
 pub(crate) struct Spare {
     decoder: Decoder,
     states: Vec<State>,
 }
 
-/// What is known of a group when it was read.
+/// The results of reading a group.
 #[derive(Debug, Default)]
 pub(crate) struct GroupSummary {
     pub(crate) records: u64,
@@ -39,22 +39,23 @@ pub(crate) struct GroupSummary {
     pub(crate) warnings: Vec<Warning>,
 }
 
-/// Bytes of content that are worth a thread's while.
+/// Number of content bytes that justify handing work to a thread.
 const BATCH: u64 = 512 << 10;
 
-/// What a group costs beside its content, in bytes of content that take as long.
+/// The fixed cost of a group, expressed in content bytes that take the same time.
 const GROUP: u64 = 2 << 10;
 
 impl RecordReader<'_> {
-    /// The groups that begin in these bytes of the file; `None` where the trace is read in one, see [`metatf_container::Reader::split`].
+    /// Returns the groups that begin in this byte range of the file, or `None` if the trace cannot be split; see
+    /// [`metatf_container::Reader::split`].
     pub(crate) fn groups(&self, bytes: &Range<u64>) -> Option<GroupList<'_>> {
         let split = self.container.split().filter(|_| !self.salvage && self.next != Next::Finished)?;
         let wanted = split.groups_in(bytes);
         Some(GroupList { split, format: self.format.clone(), all: self.all, wanted })
     }
 
-    /// How many data records stand in groups that begin before this byte of the file, as their chunks say; `None` where the trace is read
-    /// in one.
+    /// Returns the number of data records in groups that begin before this byte of the file, according to their chunks,
+    /// or `None` if the trace cannot be split.
     #[must_use]
     pub fn records_before(&self, byte: u64) -> Option<u64> {
         let split = self.container.split()?;
@@ -62,7 +63,7 @@ impl RecordReader<'_> {
         Some(chunks.iter().filter(|chunk| self.holds_records(chunk)).map(|chunk| u64::from(chunk.nrecords)).sum())
     }
 
-    /// What reading has found out.
+    /// Returns the results of reading.
     pub(crate) fn summary(&self) -> GroupSummary {
         GroupSummary {
             records: self.records_read(),
@@ -71,13 +72,14 @@ impl RecordReader<'_> {
         }
     }
 
-    /// Nothing more comes.
+    /// Ends reading and returns the reusable resources.
     pub(crate) fn end(&mut self) -> Spare {
         self.next = Next::Finished;
         Spare { decoder: self.container.end(), states: std::mem::take(&mut self.states) }
     }
 
-    /// The groups were read by others, `whole` or in part: nothing more comes, and what is known of the trace is what they found out.
+    /// Records that other readers have read the groups, either the `whole` trace or part of it. Nothing follows, and
+    /// the summary replaces the reader's own results.
     pub(crate) fn has_been_read(&mut self, summary: GroupSummary, whole: bool) {
         self.forget_ahead();
         self.current = None;
@@ -95,7 +97,7 @@ impl StatePool {
         self.0.lock().ok().and_then(|mut idle| idle.pop()).unwrap_or_default()
     }
 
-    /// Of a reader that is not there any more, so that nothing holds its contents.
+    /// Adds the resources of a reader that no longer exists, so that nothing refers to its contents.
     pub(crate) fn put(&self, spare: Spare) {
         if let Ok(mut idle) = self.0.lock() {
             idle.push(spare);
@@ -104,7 +106,7 @@ impl StatePool {
 }
 
 impl GroupSummary {
-    /// Adds what the next group has found out.
+    /// Adds the results of the next group.
     pub(crate) fn add(&mut self, next: Self) {
         self.records += next.records;
         self.user.extend(next.user);
@@ -113,12 +115,12 @@ impl GroupSummary {
 }
 
 impl<'s> GroupList<'s> {
-    /// The groups that are read.
+    /// Returns the groups to read.
     pub(crate) fn wanted(&self) -> Range<usize> {
         self.wanted.clone()
     }
 
-    /// The tables before the first group that is read.
+    /// Returns the tables before the first group to read.
     ///
     /// # Errors
     /// As for [`tables_behind`](Self::tables_behind).
@@ -126,7 +128,8 @@ impl<'s> GroupList<'s> {
         (0..self.wanted.start).try_fold(Tables::default(), |tables, n| self.tables_behind(n, &tables))
     }
 
-    /// The groups from `first` on that are worth handing to a thread together: one, or several small ones.
+    /// Returns the groups from `first` on that are worth handing to a thread together: either one group or several
+    /// small ones.
     pub(crate) fn batch(&self, first: usize) -> Range<usize> {
         let (mut end, mut bytes) = (first, 0);
         while end < self.wanted.end && bytes < BATCH {
@@ -136,10 +139,10 @@ impl<'s> GroupList<'s> {
         first..end
     }
 
-    /// The tables before group `n + 1`, given those before group `n`.
+    /// Returns the tables before group `n + 1`, given those before group `n`.
     ///
     /// # Errors
-    /// A chunk of a table is wrong; the reader of group `n` finds the same.
+    /// Returns an error if a table chunk is invalid. The reader of group `n` encounters the same error.
     pub(crate) fn tables_behind(&self, n: usize, before: &Tables) -> Result<Tables> {
         let mut numbers = self.split.tables_of(n).peekable();
         if numbers.peek().is_none() {
@@ -150,7 +153,7 @@ impl<'s> GroupList<'s> {
         for number in numbers {
             let part = reader.read_chunk(number)?;
             let section = self.format.section_index(part.section);
-            // A section that is none is an error of the group that the chunk stands in.
+            // An invalid section is an error in the group that contains the chunk.
             if let Some(section) = section.filter(|&i| self.format.sections.get(i).is_some_and(|s| s.stream)) {
                 tables.push((section, part));
             }
@@ -158,10 +161,10 @@ impl<'s> GroupList<'s> {
         Ok(Tables(Arc::new(tables)))
     }
 
-    /// A reader of group `n`.
+    /// Returns a reader for group `n`.
     ///
     /// # Errors
-    /// None for version 1; for symmetry with [`RecordReader::new`].
+    /// Never returns an error for version 1. The return type matches that of [`RecordReader::new`].
     pub(crate) fn reader(&self, n: usize, tables: &Tables, pool: &StatePool) -> Result<RecordReader<'s>> {
         let Spare { decoder, states } = pool.take();
         let container = self.split.reader_with(n, decoder);
@@ -170,7 +173,7 @@ impl<'s> GroupList<'s> {
         for (section, part) in tables.0.iter() {
             reader.add_piece(*section, part, false);
         }
-        // So that the start of a later group is reported.
+        // Ensures that the start of a later group is reported.
         reader.group_open = n > 0;
         Ok(reader)
     }
@@ -184,7 +187,7 @@ mod tests {
 
     const DTD: &str = "section s 1 { r: vfield { tag.value = 4; } }";
 
-    /// A trace of groups, each of one record of this many bytes.
+    /// Writes a trace of groups, each with one record of this many bytes.
     fn trace(schema: &Schema, groups: usize, bytes: usize) -> Vec<u8> {
         let options = WriteOptions { codec: Codec::Stored, trial: None, ..WriteOptions::default() };
         let mut writer = Writer::new(std::io::Cursor::new(Vec::new()), schema, &options).unwrap();

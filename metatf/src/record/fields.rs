@@ -1,7 +1,7 @@
-//! How a generated struct's fields are read from a row and written to one.
+//! Reading and writing the fields of a generated struct.
 //!
-//! Leaves are numbered from `base`, the first leaf of the record that lists the struct's fields, so that one struct
-//! serves wherever its record is nested.
+//! Leaves are numbered from `base`, the first leaf of the struct's fields in the record that contains them. The same
+//! struct can therefore be nested in any record.
 
 use crate::record::{Put, Source};
 use metatf_container::{Error, ErrorKind, Place, Result};
@@ -12,7 +12,7 @@ pub trait ReadFields<'a>: Sized {
     /// Reads the fields whose leaves are numbered from `base`.
     ///
     /// # Errors
-    /// The row's.
+    /// Returns an error from the row.
     fn read_fields<R: Source<'a>>(row: &mut R, base: u8) -> Result<Self, R::Error>;
 }
 
@@ -21,60 +21,60 @@ pub trait WriteFields {
     /// Writes the fields whose leaves are numbered from `base`.
     ///
     /// # Errors
-    /// The row's.
+    /// Returns an error from the row.
     fn write_fields<W: Put>(&self, row: &mut W, base: u8) -> Result<(), W::Error>;
 }
 
-/// Copies a value with its bytes held in another way: owned, borrowed.
+/// Copies a value with a different representation of its bytes, such as owned or borrowed.
 pub trait Rebytes<'s, C> {
     /// The same type with `C` for its bytes.
     type Out;
 
-    /// Copies the value, bytes by `bytes`.
+    /// Copies the value, converting its bytes with `bytes`.
     fn rebytes(&'s self, bytes: fn(&'s [u8]) -> C) -> Self::Out;
 }
 
-/// A type of a generated module, whatever holds its bytes.
+/// A type of a generated module, independent of the type of its bytes.
 pub trait Family {
     /// The type with `B` for its bytes.
     type With<B>;
 
-    /// Reads one.
+    /// Reads a value.
     ///
     /// # Errors
-    /// The row's.
+    /// Returns an error from the row.
     fn read<'a, B: From<&'a [u8]>, R: Source<'a>>(row: &mut R) -> Result<Self::With<B>, R::Error>;
 }
 
-/// Two's complement (format `signed`).
+/// Converts a number from two's complement (format `signed`).
 #[must_use]
 #[inline]
 pub fn signed(value: u64) -> i64 {
     value.cast_signed()
 }
 
-/// The other way.
+/// Converts a number to two's complement (format `signed`).
 #[must_use]
 #[inline]
 pub fn unsigned(value: i64) -> u64 {
     value.cast_unsigned()
 }
 
-/// Format `f64`.
+/// Converts a number from the bits of format `f64`.
 #[must_use]
 #[inline]
 pub fn float(bits: u64) -> f64 {
     f64::from_bits(bits)
 }
 
-/// The other way.
+/// Converts a number to the bits of format `f64`.
 #[must_use]
 #[inline]
 pub fn float_bits(value: f64) -> u64 {
     value.to_bits()
 }
 
-/// An integer in which a bit is set, or all bits up to a last one.
+/// Returns an integer with one bit set, or with all bits from a first to a last one.
 #[must_use]
 pub const fn bits(first: u8, last: &[u8]) -> u64 {
     match last {
@@ -83,11 +83,11 @@ pub const fn bits(first: u8, last: &[u8]) -> u64 {
     }
 }
 
-/// The names of the flags that are set, with `|` between, and of several bits that are a number other than 0: `name=5`. The bits
-/// without a name are one number.
+/// Prints the names of the flags that are set, separated by `|`. A multi-bit flag is printed as `name=5` unless it is
+/// 0. The unnamed bits are printed as one number.
 ///
 /// # Errors
-/// The formatter's.
+/// Returns an error from the formatter.
 pub fn fmt_flags(f: &mut fmt::Formatter<'_>, value: u64, names: &[(u64, &str)]) -> fmt::Result {
     let mut rest = value;
     let mut between = "";
@@ -106,29 +106,30 @@ pub fn fmt_flags(f: &mut fmt::Formatter<'_>, value: u64, names: &[(u64, &str)]) 
     }
 }
 
-/// A byte array of fixed length.
+/// Reads a byte array of fixed length.
 ///
 /// # Errors
-/// Other lengths; rows give the length that the format says.
+/// Returns an error for a different length; rows return the length specified by the format.
 #[inline]
 pub fn array<'a, const N: usize, R: Source<'a>>(row: &mut R, leaf: u8) -> Result<[u8; N], R::Error> {
     let bytes = row.bytes(leaf)?;
-    bytes.try_into().map_err(|_| row.stop(Error::at(0, ErrorKind::Usage("a byte array of another length"))))
+    bytes.try_into().map_err(|_| row.stop(Error::at(0, ErrorKind::Usage("the byte array has a different length"))))
 }
 
-/// The length of a field's bytes.
+/// Writes the length of a field's bytes.
 ///
 /// # Errors
-/// The row's.
+/// Returns an error from the row.
 #[inline]
 pub fn put_length<W: Put>(row: &mut W, leaf: u8, bytes: &impl AsRef<[u8]>) -> Result<(), W::Error> {
     row.number(leaf, bytes.as_ref().len() as u64)
 }
 
-/// A repetition. Items come as they are read, not as the count promises: memory follows the input (spec 7).
+/// Reads a repetition. Items are allocated as they are read rather than by their count, so memory stays proportional to
+/// the input (spec 7).
 ///
 /// # Errors
-/// The row's, and `read`'s.
+/// Returns an error from the row or from `read`.
 #[inline]
 pub fn each<'a, R: Source<'a>, T>(
     row: &mut R,
@@ -143,10 +144,10 @@ pub fn each<'a, R: Source<'a>, T>(
     Ok(items)
 }
 
-/// What is there if its count is 1.
+/// Reads an optional value, which is present if its count is 1.
 ///
 /// # Errors
-/// The row's, and `read`'s.
+/// Returns an error from the row or from `read`.
 #[inline]
 pub fn optional<'a, R: Source<'a>, T>(
     row: &mut R,
@@ -159,10 +160,11 @@ pub fn optional<'a, R: Source<'a>, T>(
     }
 }
 
-/// The items of a field; as many as the leaf `count` said.
+/// Writes the items of a field, whose number must equal the leaf `count`.
 ///
 /// # Errors
-/// Another number of items than the count that was written; the row's, and `write`'s.
+/// Returns an error if the number of items differs from the count already written, or an error from the row or from
+/// `write`.
 #[inline]
 pub fn put_each<W: Put, T>(
     row: &mut W,
@@ -172,16 +174,18 @@ pub fn put_each<W: Put, T>(
 ) -> Result<(), W::Error> {
     if row.last(count) != items.len() as u64 {
         let place = Place { leaf: Some(count), ..Place::default() };
-        return Err(row.stop(Error { kind: ErrorKind::Usage("the count field says another number of items"), place }));
+        return Err(
+            row.stop(Error { kind: ErrorKind::Usage("the number of items differs from the count field"), place })
+        );
     }
     row.items(items.len())?;
     items.iter().try_for_each(|item| write(row, item))
 }
 
-/// A repeated `vfield`: its length says only what its data does.
+/// Reads a repeated `vfield`, whose length only repeats the length of its data.
 ///
 /// # Errors
-/// The row's.
+/// Returns an error from the row.
 #[inline]
 pub fn read_vfield<'a, R: Source<'a>, B: From<&'a [u8]>>(row: &mut R, length: u8, data: u8) -> Result<B, R::Error> {
     row.number(length)?;

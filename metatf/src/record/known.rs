@@ -1,26 +1,27 @@
-//! What is known of a record when the program is compiled, so that it can be decoded in a straight line.
+//! Compile-time knowledge about records, which enables straight-line decoding.
 
 use crate::format::{Floor, Format, Interpretation, LeafKind, METADATA, Record, SECTION, borrowed, floor};
 use crate::formula::{Plan, Width};
 use crate::state::expected;
 
-/// A record as a section lists it.
+/// A record as listed by a section.
 #[derive(Clone, Copy, Debug)]
 pub struct Listed {
     pub(super) tag: u32,
-    /// It is the first that carries data.
+    /// Whether it is the first data record.
     pub(super) is_first: bool,
 }
 
-/// The facts about a record, all constants.
+/// Compile-time constants that describe a record.
 pub trait Known {
     /// The record's tag.
     const TAG: u32;
-    /// The tag, and where its section lists it.
+    /// The tag, and whether the record is the first data record of its section.
     const LISTED: Listed;
-    /// It is the record of all tags that no other has: by its tag it is not found.
+    /// Whether this is the catch-all record, which has all tags that no other record has and cannot be found by its
+    /// tag.
     const IS_CATCH_ALL: bool;
-    /// Bytes of a tag.
+    /// Size of a tag in bytes.
     const TAG_WIDTH: usize;
     /// The record's index in the format.
     const RECORD: u16;
@@ -28,19 +29,20 @@ pub trait Known {
     const POSITION: usize;
     /// Index of its first plan.
     const FIRST: usize;
-    /// Whether the format has models: without, there is no code for values that they tell.
+    /// Whether the format has models. Without models, no code for predicted values is generated.
     const MODELS: bool;
-    /// Whether by the DTD records can be stateful, by streams, models or previous values: else no code for them is generated.
+    /// Whether the DTD allows records to be stateful because of streams, models or previous values. Otherwise, no code
+    /// for them is generated.
     const STATEFUL: bool;
-    /// How many leaves it has.
+    /// Number of leaves.
     const LEAVES: usize;
-    /// What each leaf can be at best.
+    /// The best tier of each leaf.
     const FLOORS: [Floor; 256];
-    /// How each numeric leaf is stored in the state that is expected.
+    /// The encoding of each numeric leaf in the expected state.
     const EXPECTED: [Plan; 256];
-    /// Whether that can be said of all its leaves. Else there is no state in which it is expected.
+    /// Whether all leaves have such an encoding. Otherwise, there is no expected state.
     const CAN_SPECIALIZE: bool;
-    /// Whether that can be said of all its leaves that no model predicts.
+    /// Whether all leaves that are not predicted have such an encoding.
     const CAN_EXPECT: bool;
 }
 
@@ -48,15 +50,15 @@ pub(super) const fn record(format: &Format, index: u16) -> &Record {
     &borrowed(&format.records)[index as usize]
 }
 
-/// How many plans a section has.
+/// Returns the number of plans in a section.
 #[must_use]
 pub const fn plans(format: &Format, section: usize) -> usize {
-    // As there is no such record, all are counted.
+    // Since there is no such record, all plans are counted.
     place(format, section, u16::MAX).1
 }
 
-/// Whether there is code that puts records into columns by their types: where sections have few enough types, and leaves, for a
-/// table of them on the stack.
+/// Returns whether code for storing typed records in columns is generated, which requires that sections have few enough
+/// types and leaves for a table on the stack.
 #[must_use]
 pub(crate) const fn has_slots(format: &Format) -> bool {
     let sections = borrowed(&format.sections);
@@ -70,13 +72,13 @@ pub(crate) const fn has_slots(format: &Format) -> bool {
     true
 }
 
-/// The only one of sections; none where there are several.
+/// Returns the only section in the list, or `None` if there are several.
 #[must_use]
 pub const fn only_section(sections: &[usize]) -> Option<usize> {
     if let [section] = sections { Some(*section) } else { None }
 }
 
-/// Whether leaves of a section's records stride through stream sections by the DTD, one element after the other.
+/// Returns whether the DTD lets leaves of a section's records stride through stream sections element by element.
 #[must_use]
 pub const fn has_streamed(format: &Format, section: usize) -> bool {
     let listed = borrowed(&borrowed(&format.sections)[section].records);
@@ -95,7 +97,7 @@ pub const fn has_streamed(format: &Format, section: usize) -> bool {
     false
 }
 
-/// Position of a record in its section, and index of its first plan.
+/// Returns the position of a record in its section and the index of its first plan.
 pub(super) const fn place(format: &Format, section: usize, wanted: u16) -> (usize, usize) {
     let listed = borrowed(&borrowed(&format.sections)[section].records);
     let (mut position, mut first) = (0, 0);
@@ -121,7 +123,7 @@ pub(super) const fn has_streams(format: &Format) -> bool {
     false
 }
 
-/// Index of the first plan of a section's first data record.
+/// Returns the index of the first plan of a section's first data record.
 pub(super) const fn first(format: &Format, section: usize) -> usize {
     let listed = borrowed(&borrowed(&format.sections)[section].records);
     let mut position = 0;
@@ -175,7 +177,8 @@ pub(super) const fn specialized_plans(format: &Format, index: u16) -> [Plan; 256
     plans
 }
 
-/// Whether there is a state in which records of a section are [expected](Known::EXPECTED) that can be decoded in a straight line.
+/// Returns whether there is an [expected](Known::EXPECTED) state in which straight-line code can decode the records of
+/// a section.
 #[must_use]
 pub const fn can_specialize(format: &Format, section: usize) -> bool {
     let listed = borrowed(&borrowed(&format.sections)[section].records);
@@ -190,7 +193,8 @@ pub const fn can_specialize(format: &Format, section: usize) -> bool {
     true
 }
 
-/// Whether that can be said of the record. `predicted`: of a leaf that a model predicts, it can.
+/// Returns whether straight-line code can decode the record in its expected state. With `predicted`, predicted leaves
+/// are allowed.
 pub(super) const fn record_can_specialize(format: &Format, index: u16, predicted: bool) -> bool {
     let mut leaf = 0;
     while leaf < borrowed(&record(format, index).leaves).len() {
@@ -208,8 +212,8 @@ pub(super) const fn record_can_specialize(format: &Format, index: u16, predicted
     true
 }
 
-/// Whether the tag may be one of these records': not where it lies outside of their tags. The first records of a section, which are
-/// most often those that come most, are not asked.
+/// Returns whether the tag may belong to one of these records, which is false if it is outside the range of their tags.
+/// The first records of a section, which are usually the most frequent, are not checked.
 #[cfg_attr(not(debug_assertions), inline(always))]
 #[must_use]
 pub const fn among(tag: u32, records: &[Listed]) -> bool {

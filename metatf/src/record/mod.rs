@@ -1,5 +1,5 @@
-//! Traits that generated code implements or calls: how a record's leaves are read and written, and what is known of them when
-//! the program is compiled. They lie below readers and writers, which know no generated code.
+//! Traits that generated code implements or calls: reading and writing a record's leaves, and compile-time knowledge
+//! about them. They are a layer below readers and writers, which do not depend on generated code.
 
 mod fields;
 mod known;

@@ -1,16 +1,16 @@
-//! What a generated module is to the runtime: its format, and its types.
+//! The runtime's view of a generated module: its format and its types.
 
 use super::{Known, Reads, ReadsOne, Source, WriteFields};
 use crate::format::Format;
 use metatf_container::Result;
 use std::ops::ControlFlow;
 
-/// A generated module: the format of its DTD, and how records become its types.
+/// A generated module: the format of its DTD, and the conversion of records to its types.
 pub trait Protocol: 'static {
-    /// File name of the DTD, as headers of traces without an embedded DTD name it.
+    /// File name of the DTD, which is stored in the header of traces without an embedded DTD.
     const SOURCE: &'static str;
 
-    /// A record of any section, its bytes held by `B`.
+    /// A record of any section, whose bytes have type `B`.
     type Record<B>;
 
     /// An element of any stream section.
@@ -19,25 +19,25 @@ pub trait Protocol: 'static {
     /// The tables of the DTD.
     const FORMAT: &'static Format;
 
-    /// Reads a data record; indices are the format's.
+    /// Reads a data record, given by its indices in the format.
     ///
     /// # Errors
-    /// The row's.
+    /// Returns an error from the row.
     fn record<'a, B: From<&'a [u8]>, R: Source<'a>>(
         section: usize,
         record: u16,
         row: &mut R,
     ) -> Result<Self::Record<B>, R::Error>;
 
-    /// Reads the data records of a section until something else comes.
+    /// Reads the data records of a section until another event follows.
     fn run<'r, B: From<&'r [u8]>, C>(
         section: usize,
         run: &mut impl Reads<'r>,
         each: impl FnMut(Self::Record<B>) -> ControlFlow<C>,
     ) -> ControlFlow<C>;
 
-    /// Gives the data record that comes next, where it is decoded in a straight line, to `found`; else `none` goes on. What `found`
-    /// makes of it is where it is wanted: it is not moved again.
+    /// Passes the next data record to `found` if straight-line code can decode it; otherwise calls `none`. The result
+    /// of `found` is constructed in its final location, so it is not moved again.
     fn one<'r, B: From<&'r [u8]>, O: ReadsOne<'r>, T>(
         one: O,
         found: impl FnOnce(Self::Record<B>) -> T,
@@ -47,20 +47,20 @@ pub trait Protocol: 'static {
     /// Reads an element of a stream section.
     ///
     /// # Errors
-    /// The row's.
+    /// Returns an error from the row.
     fn element<'a, B: From<&'a [u8]>, R: Source<'a>>(section: usize, row: &mut R)
     -> Result<Self::Element<B>, R::Error>;
 }
 
-/// A record that knows where it belongs: a section's enum, or the enum of all.
+/// A record that knows its section: the enum of one section, or the enum of all sections.
 pub trait DataRecord {
-    /// Index in the format's sections of the one section that these records can belong to; none where there are several.
+    /// Index in the format of the only section to which these records can belong, or `None` if there are several.
     const SECTION: Option<usize>;
 
-    /// Indices of section and record in the format.
+    /// Returns the indices of section and record in the format.
     fn place(&self) -> (usize, u16);
 
-    /// Gives the record to what takes it, a writer most often.
+    /// Passes the record to a consumer, usually a writer.
     fn put<W: Puts>(&self, writer: &mut W) -> W::Done;
 }
 
@@ -78,11 +78,11 @@ impl<R: DataRecord + ?Sized> DataRecord for &R {
     }
 }
 
-/// Takes records whose types are known when the program is compiled.
+/// Accepts records whose types are known at compile time.
 pub trait Puts {
-    /// What comes of a record.
+    /// The result for a record.
     type Done;
 
-    /// Takes a `K` of the section of this index, which has `PLANS` plans.
+    /// Accepts a `K` of the section with this index, which has `PLANS` plans.
     fn put<K: Known, T: WriteFields, const PLANS: usize>(&mut self, section: usize, fields: &T) -> Self::Done;
 }

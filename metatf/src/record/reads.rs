@@ -1,77 +1,77 @@
-//! How generated code is asked to read the records of a section: all of a run, or one.
+//! The interface through which generated code reads the records of a section: all records of a run, or a single one.
 
 use super::{Known, ReadFields, Source};
 use std::ops::ControlFlow;
 
 /// The records of one section.
 pub trait SectionFamily {
-    /// Index in the format's sections.
+    /// Index of the section in the format.
     const SECTION: usize;
 
-    /// Whether the DTD has it that values come from stream sections, one after the other.
+    /// Whether the DTD lets values come from stream sections element by element.
     const HAS_STREAMED: bool;
 
-    /// Whether there is code for its records as they are [expected](super::Known::EXPECTED).
+    /// Whether code for its [expected](super::Known::EXPECTED) records is generated.
     const CAN_SPECIALIZE: bool;
 
-    /// The enum with `B` for its bytes.
+    /// The enum whose bytes have type `B`.
     type With<B>;
 
     /// Reads a data record of this section.
     ///
     /// # Errors
-    /// The row's.
+    /// Returns an error from the row.
     fn read<'a, B: From<&'a [u8]>, R: Source<'a>>(record: u16, row: &mut R) -> Result<Self::With<B>, R::Error>;
 
-    /// Reads data records of this section until something else comes.
+    /// Reads data records of this section until another event follows.
     fn run<'r, B: From<&'r [u8]>, C>(
         reads: &mut impl Reads<'r>,
         each: impl FnMut(Self::With<B>) -> ControlFlow<C>,
     ) -> ControlFlow<C>;
 
-    /// Does what [`Protocol::one`](super::Protocol::one) does, for records of this section.
+    /// Implements [`Protocol::one`](super::Protocol::one) for records of this section.
     fn one<'r, B: From<&'r [u8]>, O: ReadsOne<'r>, T>(
         one: O,
         found: impl FnOnce(Self::With<B>) -> T,
         none: impl FnOnce(O) -> T,
     ) -> T;
 
-    /// Gives the next data record of this section to `found`, or goes on with `none`.
+    /// Passes the next data record of this section to `found`, or calls `none`.
     fn row<'r, B: From<&'r [u8]>, O: OneRow<'r>, T>(
         row: O,
         found: impl FnOnce(Self::With<B>) -> T,
         none: impl FnOnce(O) -> T,
     ) -> T;
 
-    /// Does what [`run`](Self::run) does, with one kind of rows.
+    /// Implements [`run`](Self::run) for one kind of rows.
     fn rows<'r, B: From<&'r [u8]>, C>(
         rows: &mut impl Rows<'r>,
         each: impl FnMut(Self::With<B>) -> ControlFlow<C>,
     ) -> ControlFlow<C>;
 }
 
-/// Reads records of a section, one or many.
+/// Reads one or more records of a section.
 pub trait Reads<'r> {
-    /// Gives records of a section, which has `PLANS` plans, to `each`.
+    /// Calls `each` with the records of a section, which has `PLANS` plans.
     fn section<F: SectionFamily, B: From<&'r [u8]>, const PLANS: usize, C>(
         &mut self,
         each: impl FnMut(F::With<B>) -> ControlFlow<C>,
     ) -> ControlFlow<C>;
 }
 
-/// Gives the records that come next, fields and all.
+/// Returns the next records, including their fields.
 pub trait Rows<'r> {
-    /// The tag of the next record; none at the end.
+    /// Returns the tag of the next record, or `None` at the end.
     fn tag(&self, width: usize) -> Option<u32>;
 
-    /// The fields of the next record, which is an `S`; none where it cannot be had here.
+    /// Returns the fields of the next record, which is an `S`, or `None` if it cannot be read here.
     fn read<S: Known, T: ReadFields<'r>>(&mut self) -> Option<T>;
 }
 
-/// Reads the record that comes next, and is used up by it: who gets a record has no reader left to move on with.
+/// Reads the next record, consuming the reader, so that a holder of the record cannot advance the reader.
 ///
-/// The records borrow from the part of the trace that the reader is in, and moving on gives that part up. So a record and
-/// the right to move on never exist side by side, whatever a hand-written implementation does:
+/// Records borrow from the reader's current part of the trace, and advancing releases this part. A record and the
+/// ability to advance therefore never coexist, even in a hand-written implementation:
 ///
 /// ```compile_fail,E0382
 /// use metatf::typed::{ReadsOne, SectionFamily};
@@ -87,11 +87,11 @@ pub trait Rows<'r> {
 /// }
 /// ```
 pub trait ReadsOne<'r>: Sized {
-    /// Index of the section that the record is in.
+    /// Returns the index of the section that contains the record.
     fn section(&self) -> usize;
 
-    /// Decodes the record, of a section that has `PLANS` plans. Goes on with `none` where the record is not decoded here:
-    /// nothing has happened then, or an error has stopped the reader.
+    /// Decodes the record, which belongs to a section with `PLANS` plans. Calls `none` if the record is not decoded
+    /// here; in this case, either nothing has changed, or an error has stopped the reader.
     fn read<F: SectionFamily, B: From<&'r [u8]>, const PLANS: usize, T>(
         self,
         found: impl FnOnce(F::With<B>) -> T,
@@ -99,12 +99,12 @@ pub trait ReadsOne<'r>: Sized {
     ) -> T;
 }
 
-/// The fields of one record, read at most once.
+/// The fields of a single record, which can be read at most once.
 pub trait OneRow<'r>: Sized {
-    /// The tag of the record; none at the end.
+    /// Returns the tag of the record, or `None` at the end.
     fn tag(&self, width: usize) -> Option<u32>;
 
-    /// Gives the fields of the record, which is an `S`, to `found`: what that makes of them is where it is wanted, and is not moved
-    /// again. Goes on with `none` where the record is not decoded here.
+    /// Passes the fields of the record, which is an `S`, to `found`, whose result is constructed in its final location
+    /// and not moved again. Calls `none` if the record is not decoded here.
     fn read<S: Known, T: ReadFields<'r>, R>(self, found: impl FnOnce(T) -> R, none: impl FnOnce(Self) -> R) -> R;
 }

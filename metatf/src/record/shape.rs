@@ -1,4 +1,4 @@
-//! The facts about each record of a generated module.
+//! The compile-time description of each record of a generated module.
 
 use super::known::{
     Known, Listed, first, floors, has_history, has_streams, place, record, record_can_specialize, specialized_plans,
@@ -8,7 +8,7 @@ use crate::format::{Floor, borrowed};
 use crate::formula::Plan;
 use std::marker::PhantomData;
 
-/// A tagged record of a section, by their indices in the format of `P`.
+/// A tagged record of a section, given by their indices in the format of `P`.
 #[derive(Debug)]
 pub struct Shape<P, const SECTION: usize, const RECORD: u16>(PhantomData<P>);
 

@@ -1,31 +1,31 @@
-//! Goes through the leaves of a record by its layout.
+//! Traversal of a record's leaves according to its layout.
 
 use super::Source;
 use crate::format::{Record, Steps};
 use std::marker::PhantomData;
 
-/// Takes the values of a record in the order of its leaves.
+/// A visitor for the values of a record in the order of its leaves.
 pub(crate) trait Visit<'a> {
     fn number(&mut self, leaf: u8, value: u64);
     fn bytes(&mut self, leaf: u8, bytes: &'a [u8]);
 }
 
-/// Skips.
+/// Ignores all values.
 impl Visit<'_> for () {
     fn number(&mut self, _: u8, _: u64) {}
     fn bytes(&mut self, _: u8, _: &[u8]) {}
 }
 
-/// A row that can be walked through.
+/// A row that can be traversed.
 pub(crate) trait Walk<'a>: Source<'a> {
-    /// The end of the record.
+    /// Ends the record.
     ///
     /// # Errors
-    /// What a record has to keep as a whole.
+    /// Returns a violation of the rules for the complete record.
     fn end(&mut self) -> Result<(), Self::Error>;
 }
 
-/// Visits the leaves of a record, from this step of its layout on.
+/// Visits the leaves of a record, starting with this step of its layout.
 #[inline]
 pub(crate) fn walk<'a, R: Source<'a>>(
     row: &mut R,
@@ -36,7 +36,7 @@ pub(crate) fn walk<'a, R: Source<'a>>(
     record.walk(first, &mut Visiting { row, visit, data: PhantomData })
 }
 
-/// A row whose values are visited.
+/// A row whose values are being visited.
 struct Visiting<'w, 'a, R, V> {
     row: &'w mut R,
     visit: &'w mut V,

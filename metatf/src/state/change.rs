@@ -1,21 +1,21 @@
-//! What a metadata record may change (spec 4.1), and how a change takes effect.
+//! The changes that a metadata record may make (spec 4.1), and their effect.
 
 use super::State;
 use crate::format::{Format, Interpretation, Leaf};
 use metatf_container::{ErrorKind, MetadataRule};
 
-/// A change of one leaf's encoding, as a metadata record makes it (spec 4.1).
+/// A change to a leaf's encoding, as made by a metadata record (spec 4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// Set the width.
+    /// Sets the width.
     Width(u8),
-    /// Set the interpretation. `BaseOffsetOf` and `Predicted` cannot be set.
+    /// Sets the interpretation. `BaseOffsetOf` and `Predicted` cannot be set.
     Interpretation(Interpretation),
 }
 
 impl State {
-    /// Applies a metadata record (spec 4.1). `position` and `leaf` name the leaf; `all` is bit 3 of the property. On an
-    /// error nothing has changed, and the leaf at fault is what the metadata record names.
+    /// Applies a metadata record (spec 4.1). `position` and `leaf` identify the leaf; `all` is bit 3 of the property.
+    /// On an error, nothing has changed, and the leaf at fault is the one named by the metadata record.
     pub(crate) fn apply(
         &mut self,
         format: &Format,
@@ -46,7 +46,7 @@ impl State {
         Ok(())
     }
 
-    /// The plan of the leaf that a metadata record names, and the leaf.
+    /// Returns the leaf named by a metadata record and the index of its plan.
     fn target<'f>(&self, format: &'f Format, position: usize, leaf: u8) -> Result<(usize, &'f Leaf), ErrorKind> {
         let unknown = ErrorKind::Metadata(MetadataRule::NoField);
         let section = format.sections.get(self.encoding.section).ok_or(unknown)?;
@@ -122,7 +122,7 @@ impl State {
     }
 }
 
-/// The leaves of a record that metadata can set, of this field.
+/// Returns the leaves of a record that belong to this field and that metadata can set.
 fn leaves_of_field<'f>(format: &'f Format, record: u16, field: &str) -> impl Iterator<Item = (usize, &'f Leaf)> {
     let leaves = format.records.get(usize::from(record)).map_or(&[][..], |r| &r.leaves);
     leaves.iter().enumerate().filter(move |(_, leaf)| leaf.field == field && leaf.is_settable())

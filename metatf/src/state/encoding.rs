@@ -1,8 +1,10 @@
-//! How the leaves of a section's records are stored now. Only metadata and resets change it, records that are decoded do not.
+//! The current encoding of the leaves of a section's records. Only metadata and resets change it; decoding records does
+//! not.
 //!
-//! A plan is rebuilt only when a metadata record changes it. It says, too, which of its cells anybody looks at (`Keeps`):
-//! the previous value while a leaf that shares it is `delta` or `stride` (setting either by metadata gives the previous
-//! value again, so that older ones are never asked for), the last value where a width, a count or a reference names it.
+//! A plan is rebuilt only when a metadata record changes it. The plan also records which of its cells are needed later.
+//! The previous value is needed while any leaf sharing it is `delta` or `stride`; metadata that sets either
+//! interpretation also sets the previous value, so older values are never needed. The last value is needed if a width,
+//! a count or a reference uses it.
 
 use super::liveness::Liveness;
 use super::tier::Tiers;
@@ -11,45 +13,45 @@ use crate::formula::{BYTES, HISTORY, PREDICTED, PREVIOUS, Plan, REFERENCED, SPEC
 use crate::predict::Cells;
 use std::collections::HashMap;
 
-/// What a plan was made from.
+/// The source of a plan.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Setting {
     pub(super) interpretation: Interpretation,
-    /// Width while bytes are stored; the last non-zero width is kept beside.
+    /// Width while bytes are stored. The last nonzero width is stored separately.
     pub(super) width: u8,
-    /// Last non-zero width; 0 where there never was one.
+    /// Last nonzero width, or 0 if there never was one.
     pub(super) remembered: u8,
 }
 
-/// How the leaves of a section's records are stored now.
+/// The current encoding of the leaves of a section's records.
 #[derive(Clone, Debug)]
 pub(crate) struct Encoding {
-    /// Index in `format.sections`.
+    /// Index of the section in `format.sections`.
     pub(crate) section: usize,
     pub(crate) plans: Vec<Plan>,
     pub(super) settings: Vec<Setting>,
     liveness: Liveness,
     pub(crate) tiers: Tiers,
-    /// For each record of the section: index of its first plan, or `NONE` for `section` and `metadata`.
+    /// For each record of the section, the index of its first plan, or `NONE` for `section` and `metadata`.
     first: Vec<u32>,
-    /// Records of the section by tag, for tags under 256; the others in `tags`, or else `other`.
+    /// Records of the section by tag, for tags less than 256. Other records are in `tags`, or else `other`.
     small: Vec<Listed>,
     tags: HashMap<u32, Listed>,
     other: Listed,
-    /// What predicted leaves go by.
+    /// The inputs of the models of predicted leaves.
     pub(crate) model_cells: Cells,
-    /// Index of the first plan by record, or `NONE`.
+    /// Index of the first plan for each record of the format, or `NONE`.
     by_record: Vec<u32>,
 }
 
-/// A record of a section.
+/// A record listed by a section.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Listed {
     /// Position in the section's records.
     pub(crate) position: u16,
     /// Index in `format.records`.
     pub(crate) record: u16,
-    /// Index of its first plan; `NONE` for `section` and `metadata`.
+    /// Index of its first plan, or `NONE` for `section` and `metadata`.
     pub(crate) first: u32,
 }
 
@@ -57,7 +59,7 @@ const NONE: u32 = u32::MAX;
 const NO_RECORD: Listed = Listed { position: u16::MAX, record: u16::MAX, first: NONE };
 
 impl Encoding {
-    /// The records that a section lists, before the first reset.
+    /// Lists the records of a section, before the first reset.
     pub(super) fn new(format: &Format, section: usize) -> Self {
         let mut encoding = Self {
             section,
@@ -83,7 +85,7 @@ impl Encoding {
         encoding
     }
 
-    /// Learns the cells that models go by, where there are models; plans say which.
+    /// Determines the cells that models depend on, if there are models, from the plans.
     pub(super) fn find_model_cells(&mut self, format: &Format) {
         if !format.models.is_empty() {
             let last = |(record, leaf)| self.last_cell(format, record, leaf);
@@ -91,7 +93,7 @@ impl Encoding {
         }
     }
 
-    /// The cell of the previous value of the leaf that a model predicts.
+    /// Returns the cell with the previous value of the leaf that a model predicts.
     fn predicted_cell(&self, format: &Format, model: usize) -> Option<u32> {
         let section = format.sections.get(self.section)?;
         let leaf = |&record: &u16| {
@@ -129,7 +131,7 @@ impl Encoding {
         }
     }
 
-    /// Widths and interpretations as the DTD gives them. Cells of last values begin at `last_cells`.
+    /// Restores the widths and interpretations of the DTD. The cells of last values start at `last_cells`.
     pub(super) fn reset(&mut self, format: &Format, last_cells: usize) {
         let Some(section) = format.sections.get(self.section) else { return };
         self.settings.clear();
@@ -172,7 +174,7 @@ impl Encoding {
         }
     }
 
-    /// Whether no other leaf has the previous value of this plan's leaf for its own.
+    /// Returns whether no other leaf shares the previous value of this plan's leaf.
     pub(crate) fn is_alone(&self, index: usize) -> bool {
         self.liveness.sharer(index) == index
     }
@@ -181,7 +183,7 @@ impl Encoding {
         self.first.get(position).copied().filter(|&f| f != NONE).map(|f| f as usize)
     }
 
-    /// The record of the section with this tag.
+    /// Returns the record of the section with this tag.
     #[inline]
     pub(crate) fn listed(&self, tag: u32) -> Option<Listed> {
         let listed = match self.small.get(tag as usize) {
@@ -191,26 +193,26 @@ impl Encoding {
         (listed.position != u16::MAX).then_some(listed)
     }
 
-    /// Whether a record of the section is not a catch-all record.
+    /// Returns whether a record of the section is not a catch-all record.
     #[inline]
     pub(crate) fn has_own_tag(&self, listed: Listed) -> bool {
         listed.position != self.other.position
     }
 
-    /// Index of the first plan of a data record or comment that the section lists, by its index in `format.records`; none
-    /// in a stream section.
+    /// Returns the index of the first plan of a data record or comment listed by the section, given by its index in
+    /// `format.records`. Returns `None` in a stream section.
     #[inline]
     pub(crate) fn plans_of_record(&self, record: u16) -> Option<usize> {
         let &first = self.by_record.get(usize::from(record))?;
         (first != NONE).then_some(first as usize)
     }
 
-    /// Position in the section's records of the record with this tag.
+    /// Returns the position in the section's records of the record with this tag.
     pub(crate) fn position(&self, tag: u32) -> Option<usize> {
         self.listed(tag).map(|listed| usize::from(listed.position))
     }
 
-    /// Index of the first plan of the record at this position.
+    /// Returns the index of the first plan of the record at this position.
     #[inline]
     pub(crate) fn plans_of(&self, position: usize) -> usize {
         self.first.get(position).map_or(NONE as usize, |&f| f as usize)
@@ -221,17 +223,17 @@ impl Encoding {
         self.plans.get(index)
     }
 
-    /// The interpretation in force.
+    /// Returns the current interpretation.
     pub(crate) fn interpretation(&self, index: usize) -> Interpretation {
         self.settings.get(index).map_or(Interpretation::None, |s| s.interpretation)
     }
 
-    /// The last non-zero width.
+    /// Returns the last nonzero width.
     pub(crate) fn remembered(&self, index: usize) -> u8 {
         self.settings.get(index).map_or(0, |s| s.remembered)
     }
 
-    /// The stream sections that leaves in force take values from.
+    /// Returns the stream sections from which leaves currently take values.
     pub(crate) fn strides<'s>(&'s self, format: &'s Format) -> impl Iterator<Item = u8> + 's {
         self.settings.iter().filter_map(|s| match s.interpretation {
             Interpretation::SectionStride(n, _) => Some(n),
@@ -240,7 +242,7 @@ impl Encoding {
         })
     }
 
-    /// A leaf that was based on last values of others, or predicted by them, is so no longer.
+    /// Ends the references of a leaf that was based on, or predicted by, the last values of other leaves.
     pub(super) fn end_references(&mut self, index: usize) {
         for target in self.liveness.end_references(index) {
             if let Some(plan) = self.plans.get_mut(target) {
@@ -250,8 +252,8 @@ impl Encoding {
         }
     }
 
-    /// The plan of a leaf whose setting has changed, and whether its previous value and those it shares it with are
-    /// looked at.
+    /// Rebuilds the plan of a leaf whose setting has changed, and updates for all leaves sharing its previous value
+    /// whether that value is needed.
     pub(super) fn rebuild(&mut self, format: &Format, index: usize, leaf: &Leaf) {
         let news = self.make(format, index, leaf);
         let Some(cell) = self.plans.get(index).map(|p| p.write) else { return };
@@ -267,7 +269,8 @@ impl Encoding {
         }
     }
 
-    /// The plan of a numeric leaf by its setting. True where that is news for those it shares its previous value with.
+    /// Creates the plan of a numeric leaf from its setting. Returns true if this affects the leaves that share its
+    /// previous value.
     fn make(&mut self, format: &Format, index: usize, leaf: &Leaf) -> bool {
         let Some(setting) = self.settings.get(index).copied() else { return false };
         let width = Width::saturating(if setting.interpretation.stores() { setting.width.into() } else { 0 });
@@ -310,7 +313,8 @@ impl Encoding {
         used != uses && self.liveness.change(cell, uses)
     }
 
-    /// The plan of a byte array: its length is a number, or the last value of a leaf of the record, or `SPECIAL`.
+    /// Creates the plan of a byte array, whose length is a number, the last value of a leaf in the record, or
+    /// `SPECIAL`.
     fn make_length(&mut self, first: usize, index: usize, program: &[ExprOp]) {
         let last = |leaf: u8| self.plans.get(first + usize::from(leaf)).map(|p| p.last);
         let (base, read, flags) = match *program {

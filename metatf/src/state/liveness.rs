@@ -1,30 +1,32 @@
-//! Who looks at the cells of a section's leaves, so that values nobody asks for are not noted.
+//! Tracks which cells of a section's leaves are needed, so that unneeded values are not saved.
 //!
-//! A *previous* value is looked at while a leaf that shares the cell is `delta` or `stride`. When a metadata record makes
-//! a leaf so, it gives the previous value again (spec 4.1), and a reset does, too: what the cell missed before is never
-//! asked for. A *last* value is looked at where the DTD names it in a width or a count, and while a leaf is based on it or predicted by
-//! it: metadata can end that, and only a reset, which empties the cell, begins it again.
+//! A *previous* value is needed while a leaf that shares its cell is `delta` or `stride`. A metadata record that sets
+//! one of these interpretations also sets the previous value (spec 4.1), as does a reset, so values that the cell
+//! missed before are never needed. A *last* value is needed if the DTD uses it in a width or a count, and while a leaf
+//! is based on it or predicted by it. Metadata can end this use, and only a reset, which clears the cell, can restart
+//! it.
 
 use crate::format::{ExprOp, Format, HeapRole, Interpretation, LeafKind, LeafRef, ModelKind, Record, Section, Step};
 use crate::formula::{LAST, REFERENCED};
 
-/// For the leaves of one section, in the order of its plans.
+/// The liveness of the cells of one section, in the order of its plans.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Liveness {
-    /// For each plan: `LAST`, where the DTD has it so, and `REFERENCED` while it is.
+    /// For each plan, `LAST` if the DTD requires it, and `REFERENCED` while the value is referenced.
     last: Vec<u8>,
-    /// Plans that refer to the last value of another: its index behind their own, in order.
+    /// Plans that refer to the last value of another plan: the referring index and the target index, in order.
     references: Vec<(u32, u32)>,
-    /// For each plan: how many refer to its last value now.
+    /// For each plan, the number of plans that currently refer to its last value.
     referrers: Vec<u32>,
-    /// For each plan: the next one with the same cell for its previous value, round in a ring.
+    /// For each plan, the next plan that shares the cell of its previous value. The plans sharing a cell form a ring.
     ring: Vec<u32>,
-    /// For each cell of a previous value: how many leaves are `delta` or `stride` on it now.
+    /// For each cell of a previous value, the number of leaves that are currently `delta` or `stride` on it.
     users: Vec<u32>,
 }
 
 impl Liveness {
-    /// `first` gives the index of the first plan of the record at a position of the section; there are `plans` in all.
+    /// Creates the state. `first` returns the index of the first plan of the record at a position of the section, and
+    /// `plans` is the total number of plans.
     pub(crate) fn new(
         format: &Format,
         section: &Section,
@@ -33,7 +35,7 @@ impl Liveness {
     ) -> Self {
         let mut liveness = Self { last: vec![0; plans], ..Self::default() };
         if section.stream {
-            // The writer takes the values of a section of one number from the cell.
+            // The writer reads the values of a section of single numbers from the cell.
             liveness.mark(Some(0), LAST);
         }
         for (position, record) in section.records.iter().enumerate() {
@@ -57,7 +59,7 @@ impl Liveness {
         }
     }
 
-    /// No leaf uses a previous value; there are `cells` of them. All references of the DTD are in force.
+    /// Marks all previous values, which occupy `cells` cells, as unused and restores all references of the DTD.
     pub(crate) fn reset(&mut self, cells: usize) {
         self.users.clear();
         self.users.resize(cells, 0);
@@ -73,7 +75,7 @@ impl Liveness {
         }
     }
 
-    /// A plan refers to no last value any more. Gives those to which nobody refers now.
+    /// Ends all references of a plan to last values. Returns the plans that are no longer referenced.
     pub(crate) fn end_references(&mut self, index: usize) -> Vec<usize> {
         let Self { last, references, referrers, .. } = self;
         let ended = references.iter().filter(|(from, _)| *from as usize == index).map(|(_, target)| *target as usize);
@@ -88,18 +90,18 @@ impl Liveness {
         ended.filter(drop_one).collect()
     }
 
-    /// `LAST` and `REFERENCED` of a plan.
+    /// Returns the flags `LAST` and `REFERENCED` of a plan.
     pub(crate) fn last(&self, index: usize) -> u8 {
         self.last.get(index).copied().unwrap_or(0)
     }
 
-    /// Whether a leaf uses the previous value in this cell.
+    /// Returns whether a leaf uses the previous value in this cell.
     pub(crate) fn is_used(&self, cell: u32) -> bool {
         self.users.get(cell as usize).is_some_and(|&users| users > 0)
     }
 
-    /// A leaf on this cell uses the previous value from now on, or no longer. True where that is news for those who
-    /// share it.
+    /// Records that a leaf on this cell starts or stops using the previous value. Returns true if this affects the
+    /// leaves that share it.
     pub(crate) fn change(&mut self, cell: u32, uses: bool) -> bool {
         let Some(users) = self.users.get_mut(cell as usize) else { return false };
         let before = *users > 0;
@@ -107,13 +109,13 @@ impl Liveness {
         before != (*users > 0)
     }
 
-    /// The next plan with the same cell as this one.
+    /// Returns the next plan that shares the cell of this plan.
     pub(crate) fn sharer(&self, index: usize) -> usize {
         self.ring.get(index).map_or(index, |&next| next as usize)
     }
 }
 
-/// Leaves of the record that its widths and counts name.
+/// Returns the leaves that the record uses in its widths and counts.
 fn lengths_and_counts(record: &Record) -> impl Iterator<Item = u8> {
     let counts = record.steps.iter().filter_map(|step| match *step {
         Step::Repeat { count, .. } => Some(count),
@@ -129,7 +131,7 @@ fn lengths_and_counts(record: &Record) -> impl Iterator<Item = u8> {
     }))
 }
 
-/// Leaves of the record with the leaf whose last value is their base, or what they are predicted by.
+/// Returns the leaves of the record with the leaf whose last value is their base or an input of their model.
 fn references(format: &Format, record: &Record) -> Vec<(u8, LeafRef)> {
     let mut all = Vec::new();
     for (from, leaf) in (0..).zip(record.leaves.iter()) {
@@ -157,7 +159,8 @@ fn references(format: &Format, record: &Record) -> Vec<(u8, LeafRef)> {
     all
 }
 
-/// For each plan: the next one with the same cell. Twice round, backwards: each plan's next is the one met before it.
+/// Returns, for each plan, the next plan with the same cell. Two backward passes are made, in which the successor of
+/// each plan is the one met before it.
 fn ring(section: &Section, plans: usize) -> Vec<u32> {
     let cells = section.cells.get(..plans).unwrap_or(&section.cells);
     let mut met = vec![None; cells.iter().max().map_or(0, |&cell| cell as usize + 1)];

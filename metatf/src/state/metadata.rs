@@ -1,29 +1,29 @@
-//! A metadata record (spec 4.1), and its bytes.
+//! Metadata records (spec 4.1) and their encoding.
 
 use super::Change;
 use crate::format::Interpretation;
 use metatf_container::{ErrorKind, MetadataRule, Order};
 
-/// A metadata record (spec 4.1), as it stands in the trace.
+/// A metadata record (spec 4.1) as stored in the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Metadata {
-    /// Tag of the record it changes.
+    /// Tag of the record to change.
     pub record: u32,
-    /// Index of the leaf it changes.
+    /// Index of the leaf to change.
     pub field: u8,
     /// Property byte.
     pub property: u8,
-    /// Values, 64 bits each; a stride is sign-extended.
+    /// Values of 64 bits each. A stride is sign-extended.
     pub values: [u64; 2],
-    /// How many of `values` there are: 0 to 2.
+    /// Number of used entries in `values`, 0 to 2.
     pub count: u8,
 }
 
 impl Metadata {
-    /// What the record changes.
+    /// Returns the change that the record makes.
     ///
     /// # Errors
-    /// A width over 8, or a section number over 255.
+    /// Returns an error for a width of more than 8 or a section number greater than 255.
     pub fn change(&self) -> Result<Change, ErrorKind> {
         let [first, second] = self.values;
         let section = || u8::try_from(first).map_err(|_| ErrorKind::Metadata(MetadataRule::SectionNumber));
@@ -42,27 +42,27 @@ impl Metadata {
         })
     }
 
-    /// Whether it changes all leaves of the field's name (bit 3).
+    /// Returns whether the change applies to all leaves with the field's name (bit 3).
     #[must_use]
     pub fn all(&self) -> bool {
         self.property & 8 != 0
     }
 }
 
-/// A metadata record in its bytes.
+/// A parsed metadata record and the layout of its bytes.
 pub(crate) struct Parsed {
     pub(crate) metadata: Metadata,
-    /// Bytes of the record, from behind its own tag on.
+    /// Length of the record in bytes, excluding its own tag.
     pub(crate) length: usize,
-    /// Where its values begin, and how wide each is.
+    /// Start of its values and the width of each value.
     pub(crate) values: usize,
     pub(crate) width: usize,
 }
 
 impl Parsed {
-    /// Of the bytes behind the tag `metadata`, or what is wrong with them, and where. `word`: bytes of a value that does not say how
-    /// many it has.
-    #[allow(clippy::cast_possible_truncation, reason = "each value is as wide as it was read")]
+    /// Parses the bytes after the tag of a `metadata` record. The error contains its position. `word` is the size of a
+    /// value that does not specify its own size.
+    #[allow(clippy::cast_possible_truncation, reason = "the width is that of the value just read")]
     pub(crate) fn new(bytes: &[u8], tag_width: usize, word: usize, order: Order) -> Result<Self, (usize, ErrorKind)> {
         let mut length = 0;
         let mut take = |width: usize| {
@@ -86,7 +86,7 @@ impl Parsed {
         let mut values = [0; 2];
         for (i, slot) in values.iter_mut().enumerate().take(count.into()) {
             *slot = take(width)?;
-            // A stride is sign-extended, all else zero-extended.
+            // A stride is sign-extended; all other values are zero-extended.
             if i == 1 {
                 let unused = 64 - 8 * width as u32;
                 *slot = ((*slot << unused) as i64 >> unused) as u64;

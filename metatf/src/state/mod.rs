@@ -1,5 +1,6 @@
-//! State of a section (spec 4): its encoding, which is for every leaf a *plan*, the few numbers that one formula decodes any inline
-//! interpretation with (design: "one formula"), and its history, the cells that hold previous and last values.
+//! The state of a section (spec 4). It consists of the encoding, which is a *plan* for every leaf, and the history, the
+//! cells with previous and last values. A plan contains the few numbers with which a single formula decodes any inline
+//! interpretation:
 //!
 //! ```text
 //! raw   = stored bytes & mask
@@ -23,14 +24,14 @@ pub(crate) use tier::{CODE, COLUMNS, VIEWS, bit};
 use crate::format::{Format, Leaf, LeafKind};
 use crate::predict::{Cells, Models};
 
-/// Decoding state of one section of one reader or writer.
+/// The decoding state of one section in one reader or writer.
 #[derive(Clone, Debug)]
 pub(crate) struct State {
     pub(crate) encoding: Encoding,
     pub(crate) history: History,
 }
 
-/// What records leave behind for later ones.
+/// The values that records leave for later records.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct History {
     /// Previous values, then last values.
@@ -39,7 +40,7 @@ pub(crate) struct History {
 }
 
 impl State {
-    /// The state a DTD prescribes for the start of a section.
+    /// Returns the state that a DTD specifies for the start of a section.
     pub(crate) fn new(format: &Format, section: usize) -> Self {
         let mut state = Self { encoding: Encoding::new(format, section), history: History::default() };
         state.reset(format);
@@ -47,7 +48,7 @@ impl State {
         state
     }
 
-    /// Widths, interpretations and previous values as the DTD gives them (spec 4, last bullet).
+    /// Restores the widths, interpretations and previous values of the DTD (spec 4, last bullet).
     pub(crate) fn reset(&mut self, format: &Format) {
         let Self { encoding, history: History { cells, models } } = self;
         let Some(section) = format.sections.get(encoding.section) else { return };
@@ -57,7 +58,7 @@ impl State {
         let last_cells = cells.len();
         cells.resize(last_cells + encoding.plans.len() + 1, 0);
         encoding.reset(format, last_cells);
-        // Models may go by the tag, which is not a leaf that is read.
+        // Models may depend on the tag, which is not read as a leaf.
         for (position, &record) in section.records.iter().enumerate() {
             if let (Some(first), Some(record)) =
                 (encoding.first_plan(position), format.records.get(usize::from(record)))
@@ -69,7 +70,7 @@ impl State {
         }
     }
 
-    /// The width of the only leaf of a stream section for one chunk (spec 5.2, chunk field `width`).
+    /// Sets the width of the only leaf of a stream section for one chunk (spec 5.2, chunk field `width`).
     pub(crate) fn set_chunk_width(&mut self, format: &Format, leaf: &Leaf, width: u8) {
         if let Some(setting) = self.encoding.settings.first_mut() {
             setting.width = width;
@@ -79,14 +80,14 @@ impl State {
 }
 
 impl History {
-    /// The value behind the code of a predicted leaf where that needs nothing but what its model knows.
+    /// Returns the value for the code of a predicted leaf if this requires only the state of its model.
     #[inline(never)]
     pub(crate) fn decode_hit(&mut self, sources: &Cells, model: u16, code: u64) -> Option<u64> {
         self.models.decode_hit(sources, model, &self.cells, code)
     }
 
-    /// The code of a predicted leaf's value, which its model learns, where there is nothing but the code to store. `None`:
-    /// nothing has happened.
+    /// Returns the code of a predicted leaf's value, which its model learns, if only the code must be stored. Returns
+    /// `None` and changes nothing otherwise.
     #[inline(never)]
     pub(crate) fn encode_hit(&mut self, sources: &Cells, model: u16, value: u64) -> Option<u64> {
         self.models.encode_hit_from_cells(sources, model, &self.cells, value)

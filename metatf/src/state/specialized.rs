@@ -1,9 +1,9 @@
-//! How a leaf is stored in the state that generated code is specialized for.
+//! The encoding of a leaf in the state that generated code is specialized for.
 
 use crate::format::{Format, Interpretation, LeafKind, borrowed};
 use crate::formula::{Plan, Width};
 
-/// How a numeric leaf is stored in the state that is expected, where that is the stored integer, perhaps with a base.
+/// Returns the encoding of a numeric leaf in the expected state if it is a stored integer, possibly with a base.
 pub(crate) const fn expected(format: &Format, record: u16, leaf: usize) -> Option<Plan> {
     let (declared, interpretation) = match borrowed(&borrowed(&format.records)[record as usize].leaves)[leaf].kind {
         LeafKind::Number { width, interpretation } => (width, interpretation),

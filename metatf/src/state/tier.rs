@@ -1,14 +1,14 @@
-//! The decode tier of a record: how it can be decoded now, by the plans of its leaves.
+//! The decoding tier of a record, which follows from the current plans of its leaves.
 //!
-//! | tier | what its leaves are |
+//! | tier | properties of its leaves |
 //! | --- | --- |
-//! | specialized | stored as generated code has it in constants; of a section as a whole |
-//! | planned | the formula without history, or the default that the DTD gives |
-//! | stateful | as planned; or noted for others, with history, the next of a stream section, predicted, a default that metadata changed |
-//! | general | all else: constants to check, repetitions, strides over several elements |
+//! | specialized | encoded according to the constants in generated code; applies to a complete section |
+//! | planned | the formula without history, or the default specified in the DTD |
+//! | stateful | as planned, or saved for other leaves, with history, the next element of a stream section, predicted, or a default changed by metadata |
+//! | general | everything else: constants to check, repetitions, strides over several elements |
 //!
-//! What metadata changes, changes one plan; the tier of a record is that of its worst leaf. Both this and `record/known.rs`, which
-//! knows the DTD when the program is compiled, ask [`floor`] what a leaf can be at best.
+//! Metadata changes one plan at a time, and the tier of a record is that of its least capable leaf. Both this module
+//! and `record/known.rs`, which uses the DTD at compile time, call [`floor`] to determine the best tier of a leaf.
 
 use super::expected;
 use crate::format::{Floor, Format, METADATA, Record, Section, floor};
@@ -18,58 +18,60 @@ use std::ops::Range;
 /// The tier of a leaf, from best to worst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Tier {
-    /// The formula without history, or the default that the DTD gives.
+    /// The formula without history, or the default specified in the DTD.
     Planned,
-    /// As `Planned`; or noted for others, with history, the next of a stream section, predicted.
+    /// As `Planned`, or saved for other leaves, with history, the next element of a stream section, or predicted.
     Stateful,
-    /// As `Stateful`; a default of the DTD that metadata changed. Its record is stateful.
+    /// As `Stateful`, or a default of the DTD changed by metadata. Its record is stateful.
     Changed,
-    /// All else.
+    /// Everything else.
     General,
 }
 
-/// The width of a code where it is expected.
+/// The expected width of a code.
 pub(crate) const CODE: Width = Width::saturating(1);
 
-/// Who asks what has changed: what fills columns,
+/// Index of the consumer of changes that fills columns.
 pub(crate) const COLUMNS: usize = 0;
-/// and what gives records by their values.
+/// Index of the consumer of changes that returns record views.
 pub(crate) const VIEWS: usize = 1;
 
 /// The tiers of the records of a section.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tiers {
-    /// By the record's position in the section, for the first 64: whether it is of this tier.
+    /// The records in each tier as a bit set of positions in the section, for the first 64 positions.
     planned: u64,
     stateful: u64,
-    /// Of the stateful ones: whether metadata changed a default.
+    /// Positions of the stateful records with a default changed by metadata.
     changed_defaults: u64,
-    /// Whether all leaves are stored as generated code has it in constants, except for defaults; values may be noted for others.
-    /// Only writers ask, and find it out for the positions of which a plan has changed.
+    /// Positions of records that are encoded exactly according to the constants in generated code, except for defaults;
+    /// their values may be saved for other leaves. Only writers use this set. They recompute it for positions whose
+    /// plans have changed.
     expected: u64,
     unsure: u64,
-    /// By position: data records, except for a catch-all record, which is always general.
+    /// Positions of data records, excluding a catch-all record, which is always general.
     data: u64,
-    /// There are more than 64 positions.
+    /// Whether there are more than 64 positions.
     many: bool,
-    /// By plan.
+    /// The tiers of leaves, by plan.
     leaves: Vec<LeafTier>,
-    /// How many plans of data records are not as they are specialized for.
+    /// Number of plans of data records that differ from their specialized encoding.
     unspecialized: usize,
-    /// By position: how many plans of each tier.
+    /// For each position, the number of plans in each tier.
     counts: Vec<[u16; 4]>,
-    /// For each who [asks](Self::take_changed), by position: a plan has changed; all bits for positions from 64 on.
+    /// For each consumer of [changes](Self::take_changed), the positions with a changed plan. All bits are set for a
+    /// change at position 64 or later.
     changed: [u64; 2],
 }
 
-/// What is known of the tier of one leaf.
+/// The tier of a leaf and the data it follows from.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LeafTier {
-    /// Its record's position in the section.
+    /// Position of its record in the section.
     position: u16,
     pub(crate) floor: Floor,
     tier: Tier,
-    /// How it is stored in the state that generated code is specialized for, where its tier goes by its plan.
+    /// Its encoding in the state that generated code is specialized for, if its tier depends on its plan.
     specialized: Option<Plan>,
     is_specialized: bool,
 }
@@ -84,7 +86,7 @@ impl Tiers {
             let leaves = found.map_or(&[][..], |record| &record.leaves);
             for leaf in 0..leaves.len() {
                 let floor = found.filter(|_| is_data).map_or(Floor::General, |record| floor(record, leaf));
-                // Others than data records never are, and do not count; nor do catch-all records.
+                // Only data records can be specialized, excluding catch-all records.
                 let specialized = (floor == Floor::Stored).then(|| expected(format, record, leaf)).flatten();
                 let position = u16::try_from(position).unwrap_or(u16::MAX);
                 let tier = Tier::General;
@@ -97,44 +99,45 @@ impl Tiers {
         tiers
     }
 
-    /// Whether all data records are planned.
+    /// Returns whether all data records are planned.
     #[inline]
     pub(crate) fn are_planned(&self) -> bool {
         !self.many && self.data & !self.planned == 0
     }
 
-    /// Whether all data records are stored as generated code is specialized for.
+    /// Returns whether all data records are stored in the way that generated code is specialized for.
     #[inline]
     pub(crate) fn are_specialized(&self) -> bool {
         self.unspecialized == 0
     }
 
-    /// Positions of planned records, by bit.
+    /// Returns the positions of planned records as a bit set.
     #[inline]
     pub(crate) fn planned(&self) -> u64 {
         self.planned
     }
 
-    /// Positions of stateful records, by bit.
+    /// Returns the positions of stateful records as a bit set.
     #[inline]
     pub(crate) fn stateful(&self) -> u64 {
         self.stateful
     }
 
-    /// Positions of records of which metadata changed a default, by bit.
+    /// Returns the positions of records with a default changed by metadata as a bit set.
     #[inline]
     pub(crate) fn changed_defaults(&self) -> u64 {
         self.changed_defaults
     }
 
-    /// Positions of records whose leaves are all stored as generated code has it in constants, except for defaults, by bit; of
-    /// those that were when [`find_expected`](Self::find_expected) was called last, none that changed since.
+    /// Returns, as a bit set, the positions of records whose leaves are all encoded according to the constants in
+    /// generated code, except for defaults. The set reflects the last call of [`find_expected`](Self::find_expected),
+    /// without positions that have changed since.
     #[inline]
     pub(crate) fn expected(&self) -> u64 {
         self.expected
     }
 
-    /// Finds out what is [expected](Self::expected) now, by all plans.
+    /// Determines the currently [expected](Self::expected) positions from all plans.
     pub(crate) fn find_expected(&mut self, plans: &[Plan]) {
         if self.unsure == 0 {
             return;
@@ -147,7 +150,7 @@ impl Tiers {
         }
     }
 
-    /// What is known of the leaves of a record, given by the indices of its plans. Nothing where the record is general.
+    /// Returns the tiers of a record's leaves, given by the indices of its plans, or `None` if the record is general.
     #[inline]
     pub(crate) fn leaves(&self, plans: Range<usize>) -> Option<&[LeafTier]> {
         let leaves = self.leaves.get(plans)?;
@@ -155,8 +158,8 @@ impl Tiers {
         ((self.planned | self.stateful) & bit(position.into()) != 0).then_some(leaves)
     }
 
-    /// Which positions, of all records there are, have plans that changed since this was asked last by the same; all of them where
-    /// one from 64 on has.
+    /// Returns the positions of all records with plans that changed since the last call by the same consumer. If a
+    /// position from 64 on has changed, returns all positions.
     pub(crate) fn take_changed(&mut self, asks: usize) -> impl Iterator<Item = usize> + use<> {
         let changed = self.changed.get_mut(asks).map_or(0, std::mem::take);
         let (all, mut some) = if changed == u64::MAX { (self.counts.len(), 0) } else { (0, changed) };
@@ -167,18 +170,18 @@ impl Tiers {
         }))
     }
 
-    /// All positions have, for one who asks for the first time.
+    /// Marks all positions as changed, for a new consumer.
     pub(crate) fn all_changed(&mut self, asks: usize) {
         self.changed.get_mut(asks).into_iter().for_each(|changed| *changed = u64::MAX);
     }
 
-    /// Whether there is something to [take](Self::take_changed).
+    /// Returns whether there are changes to [take](Self::take_changed).
     #[inline(always)]
     pub(crate) fn has_changed(&self, asks: usize) -> bool {
         self.changed.get(asks).is_some_and(|&changed| changed != 0)
     }
 
-    /// The plan of this index has changed.
+    /// Updates the tiers after the plan with this index has changed.
     pub(crate) fn update(&mut self, index: usize, plan: &Plan) {
         let Some(leaf) = self.leaves.get_mut(index) else { return };
         let position = usize::from(leaf.position);
@@ -205,12 +208,13 @@ impl Tiers {
     }
 }
 
-/// The bit of a position under 64.
+/// Returns the bit of a position less than 64.
 pub(crate) const fn bit(position: usize) -> u64 {
     if position < 64 { 1 << position } else { 0 }
 }
 
-/// Whether a leaf is stored as generated code has it in constants: a stored integer, or the code of a predicted leaf in a byte.
+/// Returns whether a leaf is encoded according to the constants in generated code: as a stored integer, or as the
+/// one-byte code of a predicted leaf.
 fn is_expected(leaf: &LeafTier, plan: &Plan) -> bool {
     match leaf.floor {
         Floor::Stored => {

@@ -1,17 +1,18 @@
-//! Why a trace cannot be opened by a generated reader.
+//! The reasons why a generated reader cannot open a trace.
 
 use metatf_container::{Error, ErrorKind};
 use std::fmt;
 use std::path::Path;
 
-/// An error of the container, or a DTD that does not fit; then the text names both sides.
+/// A container error, or a mismatch between the reader's DTD and the trace's, in which case the message names both
+/// sides.
 #[derive(Clone)]
 pub struct OpenError {
     error: Error,
     about: Option<Box<About>>,
 }
 
-/// What is known of an error besides.
+/// Additional information about an error.
 #[derive(Clone, Default)]
 struct About {
     detail: Option<Box<str>>,
@@ -35,13 +36,13 @@ impl OpenError {
         Self { error: Error::at(0, ErrorKind::Dtd("the trace's DTD has errors")), about: About::detail(detail) }
     }
 
-    /// Adds the file to an error.
+    /// Adds the file's path to the error.
     pub(crate) fn in_file(self, path: &Path) -> Self {
         let About { detail, .. } = self.about.map(|about| *about).unwrap_or_default();
         Self { error: self.error, about: Some(Box::new(About { detail, path: Some(path.into()) })) }
     }
 
-    /// The error without its details.
+    /// Returns the error without its details.
     #[must_use]
     pub fn error(&self) -> Error {
         self.error
@@ -60,7 +61,7 @@ impl From<OpenError> for Error {
     }
 }
 
-/// Prints as `Display`, so that a `main` that returns the error prints a sentence.
+/// Prints like `Display`, so that a `main` that returns the error prints a readable message.
 impl fmt::Debug for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
@@ -75,7 +76,7 @@ impl fmt::Display for OpenError {
         }
         match (about.and_then(|about| about.detail.as_deref()), self.error.kind) {
             (Some(detail), ErrorKind::Dtd(what)) => write!(f, "{what}:\n{detail}"),
-            (Some(detail), _) => write!(f, "the trace's DTD does not fit the reader's: {detail}"),
+            (Some(detail), _) => write!(f, "the trace's DTD does not match the reader's: {detail}"),
             (None, _) => write!(f, "{}", self.error),
         }
     }

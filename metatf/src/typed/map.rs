@@ -1,39 +1,39 @@
-//! How the records of a trace's format become those of a reader's: by name (spec 5.3).
+//! Maps the records of a trace's format to those of the reader's format by name (spec 5.3).
 
 use super::unmatched::Unmatched;
 use crate::format::{Format, Interpretation, Leaf, LeafKind, METADATA, Record, Section, Step};
 
-/// Where a leaf of the reader gets its values.
+/// The source of the values of one reader leaf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MappedFrom {
     /// This leaf of the trace's record.
     Leaf(u8),
-    /// The trace has no such leaf: always this number.
+    /// This constant, because the trace has no such leaf.
     Number(u64),
-    /// The trace has no such leaf: always this many zero bytes.
+    /// This many zero bytes, because the trace has no such leaf.
     Zeros(u32),
 }
 
-/// How a record of the trace becomes one of the reader's.
+/// The mapping of one trace record to a reader record.
 #[derive(Clone, Debug)]
 pub(crate) struct RecordMap {
-    /// Indices in the reader's format.
+    /// Index of the section in the reader's format.
     pub(crate) section: usize,
     pub(crate) record: u16,
-    /// For each of the reader's leaves.
+    /// The source of each of the reader's leaves.
     pub(crate) leaves: Vec<MappedFrom>,
 }
 
-/// Section by section of the trace's format, record by record.
+/// The mapping of all records, by section and record of the trace's format.
 #[derive(Clone, Debug)]
 pub(crate) struct Map {
     records: Vec<Vec<(u16, RecordMap)>>,
-    /// The trace's section for each of the reader's.
+    /// The trace's section for each of the reader's sections.
     sections: Vec<Option<usize>>,
     pub(crate) unmatched: Unmatched,
 }
 
-/// Byte arrays that a trace lacks are zeros, up to this many.
+/// Zeros that replace byte arrays missing from a trace; longer arrays cannot be replaced.
 pub(crate) static ZEROS: [u8; 4096] = [0; 4096];
 
 impl Map {
@@ -55,7 +55,10 @@ impl Map {
             if section.stream != other.stream {
                 let kind = |stream| if stream { "a stream section" } else { "a section of tagged records" };
                 let (ours, theirs) = (kind(section.stream), kind(other.stream));
-                return Err(format!("section `{}` is {ours} in the reader's, {theirs} in the trace's", section.name));
+                return Err(format!(
+                    "section `{}` is {ours} in the reader's DTD, but {theirs} in the trace's",
+                    section.name
+                ));
             }
             if let Some(slot) = map.sections.get_mut(i) {
                 *slot = Some(j);
@@ -81,24 +84,24 @@ impl Map {
         Ok(map)
     }
 
-    /// What a record of the trace becomes; `None` where the reader does not know it.
+    /// Returns the mapping of a trace record, or `None` if the reader does not know the record.
     pub(crate) fn record(&self, section: usize, record: u16) -> Option<&RecordMap> {
         self.records.get(section)?.iter().find(|(r, _)| *r == record).map(|(_, map)| map)
     }
 
-    /// The trace's section that goes by the name of the reader's.
+    /// Returns the trace's section with the same name as the reader's section.
     pub(crate) fn section(&self, ours: usize) -> Option<usize> {
         self.sections.get(ours).copied().flatten()
     }
 }
 
-/// The records of a section that carry data.
+/// Returns the data records of a section.
 fn data_records<'f>(format: &'f Format, section: &'f Section) -> impl Iterator<Item = (u16, &'f Record)> {
     let records = section.records.iter().filter(|&&record| record > METADATA);
     records.filter_map(|&record| Some((record, format.records.get(usize::from(record))?)))
 }
 
-/// Whether a section is where a record is named: every section lists the global records, too.
+/// Returns whether a record is declared in this section. Every section also lists the global records.
 fn is_own(format: &Format, section: usize, record: u16) -> bool {
     section == 0 || !format.sections.first().is_some_and(|global| global.records.contains(&record))
 }
@@ -107,7 +110,8 @@ fn own<'f>(format: &'f Format, section: &'f Section, index: usize) -> impl Itera
     data_records(format, section).filter(move |(record, _)| is_own(format, index, *record))
 }
 
-/// The record of the trace that is this one of the reader: by its name, or by an earlier one that no record of the reader has.
+/// Returns the trace's counterpart of a reader record: the record of the same name, or one with an earlier name of the
+/// record that no other reader record uses.
 fn twin<'f>(
     ours: &Format,
     section: &Section,
@@ -120,13 +124,13 @@ fn twin<'f>(
     named(&record.name).or_else(|| record.was.iter().filter(|was| !taken(was)).find_map(|was| named(was)))
 }
 
-/// `section.record` or `section.record.path`, as people name it.
+/// Formats a name as `section.record` or `section.record.path`.
 fn place(section: &Section, record: &str, path: Option<&str>) -> String {
     let parts = [Some(&*section.name).filter(|name| !name.is_empty()), Some(record), path];
     parts.into_iter().flatten().collect::<Vec<_>>().join(".")
 }
 
-/// A record of the reader and that of the trace.
+/// A record of the reader and its counterpart in the trace.
 struct TwinRecords<'f> {
     section: &'f Section,
     ours: &'f Record,
@@ -134,7 +138,7 @@ struct TwinRecords<'f> {
 }
 
 impl TwinRecords<'_> {
-    /// Where the reader's leaves get their values, by names. What has no twin is noted.
+    /// Returns the source of each reader leaf, matched by name, and adds leaves without a counterpart to `unmatched`.
     fn leaves(&self, unmatched: Option<&mut Unmatched>) -> Result<Vec<MappedFrom>, String> {
         let twins = self.twins();
         let (our_counts, their_counts) = (counts(self.ours), counts(self.theirs));
@@ -144,11 +148,9 @@ impl TwinRecords<'_> {
             let place = place(self.section, &self.ours.name, Some(&leaf.path));
             let Some((j, twin)) = twins.get(i).copied().flatten().and_then(|j| Some((j, self.theirs.leaves.get(j)?)))
             else {
-                map.push(
-                    missing(leaf).ok_or_else(|| {
-                        format!("`{place}` has no place in the trace's, and is too long to be made up")
-                    })?,
-                );
+                map.push(missing(leaf).ok_or_else(|| {
+                    format!("`{place}` does not exist in the trace's DTD and is too long to be filled with zeros")
+                })?);
                 let declared = matches!(
                     leaf.kind,
                     LeafKind::Tag
@@ -162,10 +164,11 @@ impl TwinRecords<'_> {
             };
             let kinds = (describe(&leaf.kind), describe(&twin.kind));
             if kinds.0 != kinds.1 {
-                return Err(format!("`{place}` is {} in the reader's, {} in the trace's", kinds.0, kinds.1));
+                return Err(format!("`{place}` is {} in the reader's DTD, but {} in the trace's", kinds.0, kinds.1));
             }
             let (own, other) = (our_counts.get(i), their_counts.get(j));
-            // A count may have had another name. Of those that are computed the expression counts: there may be several of one.
+            // The count may have been renamed. Computed counts are compared by their expressions, because a field can
+            // have several.
             let counts_of = |record: &Record, counts: Option<&Vec<usize>>, twin: &dyn Fn(usize) -> Option<usize>| {
                 let count = |&count: &usize| match record.leaves.get(count) {
                     Some(Leaf { kind: LeafKind::Computed(_), field, .. }) => Err(field.to_string()),
@@ -184,7 +187,7 @@ impl TwinRecords<'_> {
                     _ => "not repeated".to_owned(),
                 };
                 let (ours, theirs) = (how(self.ours, own), how(self.theirs, other));
-                return Err(format!("`{place}` is {ours} in the reader's, {theirs} in the trace's"));
+                return Err(format!("`{place}` is {ours} in the reader's DTD, but {theirs} in the trace's"));
             }
             map.push(MappedFrom::Leaf(u8::try_from(j).unwrap_or(u8::MAX)));
         }
@@ -199,7 +202,8 @@ impl TwinRecords<'_> {
         Ok(map)
     }
 
-    /// For each of the reader's leaves the trace's: that of its path, or of an earlier path that no leaf of the reader has.
+    /// Returns the trace's counterpart of each reader leaf: the leaf with the same path, or with an earlier path that
+    /// no other reader leaf uses.
     fn twins(&self) -> Vec<Option<usize>> {
         let position = |path: &str| self.theirs.leaves.iter().position(|leaf| leaf.path == path);
         let taken = |path: &str| self.ours.leaves.iter().any(|leaf| leaf.path == path);
@@ -211,20 +215,20 @@ impl TwinRecords<'_> {
     }
 }
 
-/// What a leaf is, in words that are equal where two leaves are of one kind.
+/// Describes the kind of a leaf. Leaves of the same kind have equal descriptions.
 fn describe(kind: &LeafKind) -> String {
     match kind {
-        LeafKind::Tag => "a tag of its own".to_owned(),
-        LeafKind::AnyTag => "any tag that no other record has".to_owned(),
+        LeafKind::Tag => "its own tag".to_owned(),
+        LeafKind::AnyTag => "any tag not used by another record".to_owned(),
         LeafKind::Number { .. } => "a number".to_owned(),
-        LeafKind::Computed(_) => "a count that is computed".to_owned(),
+        LeafKind::Computed(_) => "a computed count".to_owned(),
         LeafKind::Array(n) => format!("an array of {n} bytes"),
-        LeafKind::Until(end) => format!("a byte array up to a byte {end}"),
+        LeafKind::Until(end) => format!("a byte array terminated by a byte {end}"),
         LeafKind::Variable(_) => "a byte array of variable length".to_owned(),
     }
 }
 
-/// What stands for a leaf that the trace lacks: the reader's default value, or 0.
+/// Returns the substitute for a leaf that the trace lacks: the reader's default value, or 0.
 fn missing(leaf: &Leaf) -> Option<MappedFrom> {
     Some(match leaf.kind {
         LeafKind::Number { interpretation: Interpretation::Default(value), .. } => MappedFrom::Number(value),
@@ -235,7 +239,7 @@ fn missing(leaf: &Leaf) -> Option<MappedFrom> {
     })
 }
 
-/// For each leaf: the counts it is repeated by, from outside in.
+/// Returns, for each leaf, the counts it is repeated by, outermost first.
 fn counts(record: &Record) -> Vec<Vec<usize>> {
     let mut counts = vec![Vec::new(); record.leaves.len()];
     let mut open: Vec<(usize, usize)> = Vec::new();

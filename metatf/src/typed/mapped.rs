@@ -1,4 +1,4 @@
-//! A record of the trace, read by the trace's format and handed out leaf by leaf as the reader's.
+//! Reads a record in the trace's format and returns its values, leaf by leaf, in the reader's format.
 
 use super::map::{MappedFrom, RecordMap, ZEROS};
 use crate::decode::ContentRow;
@@ -11,19 +11,19 @@ enum MappedValue<'a> {
     Bytes(&'a [u8]),
 }
 
-/// The values of a record, in the order of the trace's bytes.
+/// The values of a record, in the byte order of the trace.
 pub(crate) struct MappedRow<'a, 'm> {
     map: &'m RecordMap,
     values: Vec<(u8, MappedValue<'a>)>,
-    /// For each of the reader's leaves: where in `values` its next value is looked for.
+    /// For each reader leaf, the index in `values` at which the search for its next value starts.
     next: Vec<usize>,
-    /// For each of the reader's leaves: the value last handed out.
+    /// For each reader leaf, the value returned last.
     last: Vec<u64>,
     items: u64,
 }
 
 impl<'a, 'm> MappedRow<'a, 'm> {
-    /// Reads the whole record.
+    /// Reads the complete record.
     pub(crate) fn read(row: &mut ContentRow<'_, 'a>, map: &'m RecordMap) -> Result<Self> {
         let mut values = Vec::new();
         walk(row, row.record, row.record.first_value(), &mut values)?;
@@ -31,7 +31,7 @@ impl<'a, 'm> MappedRow<'a, 'm> {
         Ok(Self { map, values, next: vec![0; leaves], last: vec![0; leaves], items: 0 })
     }
 
-    /// The next value of a leaf of the reader.
+    /// Returns the next value of a reader leaf.
     fn take(&mut self, leaf: u8) -> Option<MappedValue<'a>> {
         let index = usize::from(leaf);
         let from = match *self.map.leaves.get(index)? {
@@ -47,7 +47,7 @@ impl<'a, 'm> MappedRow<'a, 'm> {
     }
 }
 
-/// The values in the order of the bytes.
+/// Collects the values in the order in which they are stored.
 impl<'a> Visit<'a> for Vec<(u8, MappedValue<'a>)> {
     fn number(&mut self, leaf: u8, value: u64) {
         self.push((leaf, MappedValue::Number(value)));
@@ -59,7 +59,7 @@ impl<'a> Visit<'a> for Vec<(u8, MappedValue<'a>)> {
 }
 
 fn lost() -> Error {
-    Error::at(0, ErrorKind::Mismatch("a record has fewer values than the reader's"))
+    Error::at(0, ErrorKind::Mismatch("a record has fewer values than the reader expects"))
 }
 
 impl<'a> Row<'a> for MappedRow<'a, '_> {
@@ -83,7 +83,7 @@ impl<'a> Row<'a> for MappedRow<'a, '_> {
     }
 
     fn items(&mut self, count: u64) -> Result<usize> {
-        // Items that the trace has are bounded by its own row; those that are all made up are bounded here.
+        // The trace's own row bounds the items it contains; this check bounds the substituted items.
         self.items = self.items.saturating_add(count);
         match usize::try_from(count) {
             Ok(n) if self.items <= self.values.len() as u64 + FREE_ITEMS => Ok(n),

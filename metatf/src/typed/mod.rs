@@ -1,11 +1,11 @@
-//! What generated code is made of: readers and writers that know a DTD's records as Rust types.
+//! The building blocks of generated code: readers and writers that represent the records of a DTD as Rust types.
 //!
-//! Generated code declares structs, lists in [`crate::private`]'s macros how their fields lie in the bytes, and gets
-//! [`Trace`] and [`Writer`] for them. Structs with byte arrays are generic over who owns the bytes: `Alloc<&[u8]>`
-//! borrows from the trace, `Alloc` (that is, `Alloc<Vec<u8>>`) owns them.
+//! Generated code declares structs, describes their byte layout with the macros in [`crate::private`], and uses
+//! [`Trace`] and [`Writer`] with these structs. Structs with byte arrays are generic over the owner of the bytes:
+//! `Alloc<&[u8]>` borrows them from the trace, and `Alloc` (short for `Alloc<Vec<u8>>`) owns them.
 
 mod error;
-#[cfg_attr(not(feature = "dynamic"), allow(dead_code, reason = "only `dynamic` makes maps"))]
+#[cfg_attr(not(feature = "dynamic"), allow(dead_code, reason = "only `dynamic` creates maps"))]
 mod map;
 mod mapped;
 mod nested;

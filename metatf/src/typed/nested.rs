@@ -1,4 +1,4 @@
-//! Byte arrays that are records of a section (spec 3.7), as generated types.
+//! Byte arrays that contain the records of a section (spec 3.7), as generated types.
 
 use super::map::{Map, RecordMap};
 use super::mapped::MappedRow;
@@ -11,22 +11,23 @@ use metatf_container::{Error, ErrorKind, Order, Result};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// Reads the records of one section that byte arrays hold.
+/// Reads byte arrays that contain the records of one section.
 pub struct Nested<P> {
-    /// None where the trace has no such section.
+    /// `None` if the trace has no such section.
     reader: Option<ArrayReader>,
-    /// The trace's section.
+    /// The section in the trace's format.
     section: usize,
-    /// Where the trace's format is not the reader's.
+    /// The mapping, if the trace's format differs from the reader's.
     map: Option<Arc<Map>>,
     protocol: PhantomData<fn() -> P>,
 }
 
 impl<P: Protocol> Trace<'_, P> {
-    /// Makes a reader of the byte arrays whose property is `section = number;`. It does not borrow from the trace.
+    /// Creates a reader for byte arrays with the property `section = number;`. The reader does not borrow from the
+    /// trace.
     ///
     /// # Errors
-    /// The format has no section of this number.
+    /// Returns an error if the format has no section with this number.
     pub fn nested(&self, number: u8) -> Result<Nested<P>> {
         let ours = find::<P>(number)?;
         let section = self.map.as_ref().map_or(Some(ours), |map| map.section(ours));
@@ -41,10 +42,10 @@ fn find<P: Protocol>(number: u8) -> Result<usize> {
 }
 
 impl<P: Protocol> Nested<P> {
-    /// Gives the records of an array to `each`. Those before one that is not whole are given.
+    /// Calls `each` with every record of an array, including those before a truncated one.
     ///
     /// # Errors
-    /// Bytes that are not whole records; places are those in the array.
+    /// Returns an error if the bytes do not consist of complete records. Its offsets are relative to the array.
     pub fn for_each<'b>(&mut self, bytes: &'b [u8], mut each: impl FnMut(P::Record<&'b [u8]>)) -> Result<()> {
         let section = self.section;
         self.read(bytes, |map, record, row| {
@@ -56,10 +57,10 @@ impl<P: Protocol> Nested<P> {
         })
     }
 
-    /// The same of a stream section: gives the elements of an array to `each`.
+    /// Calls `each` with every element of an array that belongs to a stream section.
     ///
     /// # Errors
-    /// As [`for_each`](Self::for_each).
+    /// As for [`for_each`](Self::for_each).
     pub fn for_each_element<'b>(&mut self, bytes: &'b [u8], mut each: impl FnMut(P::Element<&'b [u8]>)) -> Result<()> {
         let section = self.section;
         self.read(bytes, |map, _, row| {
@@ -85,7 +86,7 @@ impl<P: Protocol> Nested<P> {
     }
 }
 
-/// Makes a byte array of records of one section.
+/// Encodes records of one section as a byte array.
 pub struct NestedWriter<P> {
     array: ArrayWriter,
     section: usize,
@@ -93,28 +94,28 @@ pub struct NestedWriter<P> {
 }
 
 impl<P: Protocol> NestedWriter<P> {
-    /// For the section of this number, in a trace of this byte order.
+    /// Creates a writer for the section with this number, in a trace with this byte order.
     ///
     /// # Errors
-    /// The format has no such section.
+    /// Returns an error if the format has no such section.
     pub fn new(number: u8, order: Order) -> Result<Self> {
         let section = find::<P>(number)?;
         let array = ArrayWriter::new(FormatRef::Static(P::FORMAT), section, order);
         Ok(Self { array, section, protocol: PhantomData })
     }
 
-    /// Adds a record.
+    /// Appends a record.
     ///
     /// # Errors
-    /// A record of another section, a value that does not fit its field.
+    /// Returns an error if the record belongs to another section or a value does not fit in its field.
     pub fn write(&mut self, record: &impl DataRecord) -> Result<()> {
         record.put(self)
     }
 
-    /// Adds an element of a stream section, by its struct.
+    /// Appends an element of a stream section.
     ///
     /// # Errors
-    /// Another struct, a value that does not fit its field.
+    /// Returns an error if the struct is not the section's element or a value does not fit in its field.
     pub fn write_element(&mut self, element: &impl WriteFields) -> Result<()> {
         let section = P::FORMAT.sections.get(self.section).filter(|section| section.stream);
         let record = section.and_then(|section| section.records.first()).copied();
@@ -122,7 +123,7 @@ impl<P: Protocol> NestedWriter<P> {
         self.array.write(record, |row| element.write_fields(row, 0))
     }
 
-    /// Gives the bytes.
+    /// Returns the encoded bytes.
     #[must_use]
     pub fn finish(self) -> Vec<u8> {
         self.array.finish()
@@ -134,7 +135,7 @@ impl<P: Protocol> Puts for NestedWriter<P> {
 
     fn put<K: Known, T: WriteFields, const PLANS: usize>(&mut self, section: usize, fields: &T) -> Result<()> {
         if section != self.section {
-            return Err(Error::at(0, ErrorKind::Usage("a record of another section")));
+            return Err(Error::at(0, ErrorKind::Usage("the record belongs to another section")));
         }
         self.array.write(K::RECORD, |row| fields.write_fields(row, 0))
     }

@@ -1,4 +1,4 @@
-//! The records of one type.
+//! Iteration over the records of a single type.
 
 use super::mapped::MappedRow;
 use super::trace::Trace;
@@ -8,16 +8,17 @@ use metatf_container::{Error, Result};
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
 
-/// A generated struct that stands for a record of its own.
+/// A generated struct that represents a declared record.
 pub trait RecordType<P: Protocol>: Family {
-    /// Where it is listed: sections and records, as indices of the format.
+    /// The sections that list the record and its number in each, as indices in the format.
     const PLACES: &'static [(usize, u16)];
 
-    /// The record, if it is of this type.
+    /// Returns the record if it is of this type.
     fn pick<B>(record: P::Record<B>) -> Option<Self::With<B>>;
 }
 
-/// Reads the data records of one type and goes over the others, whose leaves are decoded only where later ones depend on them.
+/// Reads the data records of one type and skips the rest. Leaves of skipped records are decoded only if later records
+/// depend on them.
 #[derive(Debug)]
 pub struct Only<'s, 't, P: Protocol, T> {
     trace: &'s mut Trace<'t, P>,
@@ -25,7 +26,7 @@ pub struct Only<'s, 't, P: Protocol, T> {
 }
 
 impl<'t, P: Protocol> Trace<'t, P> {
-    /// The data records of one type; others are gone over.
+    /// Returns a reader of the data records of one type, which skips all other records.
     pub fn only<T: RecordType<P>>(&mut self) -> Only<'_, 't, P, T> {
         Only::new(self)
     }
@@ -36,18 +37,18 @@ impl<'s, 't, P: Protocol, T: RecordType<P>> Only<'s, 't, P, T> {
         Self { trace, record: PhantomData }
     }
 
-    /// The next record of the type; its bytes borrow from the trace.
+    /// Returns the next record of the type. Its bytes borrow from the trace.
     ///
     /// # Errors
-    /// The first thing that is wrong with the trace.
+    /// Returns the first error in the trace.
     pub fn next_record(&mut self) -> Result<Option<T::With<&[u8]>>> {
         next::<P, T, &[u8]>(self.trace)
     }
 
-    /// Gives each record of the type that is left to `each`: the fastest way.
+    /// Calls `each` with every remaining record of the type. This is the fastest way to read them.
     ///
     /// # Errors
-    /// As [`next_record`](Self::next_record).
+    /// As for [`next_record`](Self::next_record).
     #[inline]
     pub fn for_each(&mut self, mut each: impl FnMut(T::With<&[u8]>)) -> Result<()> {
         self.trace.for_each(|record| {
@@ -57,10 +58,11 @@ impl<'s, 't, P: Protocol, T: RecordType<P>> Only<'s, 't, P, T> {
         })
     }
 
-    /// As [`for_each`](Self::for_each), until `each` returns an error. The records after it can still be read.
+    /// Calls `each` with every remaining record of the type until it returns an error. The records after that one can
+    /// still be read.
     ///
     /// # Errors
-    /// As [`next_record`](Self::next_record), and what `each` returns.
+    /// As for [`next_record`](Self::next_record), and any error that `each` returns.
     #[inline]
     pub fn try_for_each<E: From<Error>>(
         &mut self,
@@ -69,19 +71,19 @@ impl<'s, 't, P: Protocol, T: RecordType<P>> Only<'s, 't, P, T> {
         self.trace.try_for_each(|record| T::pick(record).map_or(Ok(()), &mut each))
     }
 
-    /// An iterator over the records of the type that are left, with their bytes.
+    /// Returns an iterator over the remaining records of the type. The records own their bytes.
     pub fn records(&mut self) -> impl Iterator<Item = Result<T::With<Vec<u8>>>> + use<'_, 's, 't, P, T> {
         std::iter::from_fn(|| next::<P, T, Vec<u8>>(self.trace).transpose())
     }
 }
 
-/// The next record of the type: in the loop of `for_each`, which is left for it.
+/// Returns the next record of the type. It runs the loop of `for_each`, leaving it at the first match.
 fn next<'s, P: Protocol, T: RecordType<P>, B: From<&'s [u8]>>(
     trace: &'s mut Trace<'_, P>,
 ) -> Result<Option<T::With<B>>> {
     loop {
         if trace.map.is_none() {
-            // SAFETY: what this gives is returned; where it gives nothing, nothing of it is left.
+            // SAFETY: the result is returned immediately; if there is no result, no borrow from this call remains.
             let reader = unsafe { trace.reader.once_more() };
             let found = reader.run(|section, run| {
                 P::run::<B, _>(section, run, |record| match T::pick(record) {
@@ -95,7 +97,7 @@ fn next<'s, P: Protocol, T: RecordType<P>, B: From<&'s [u8]>>(
                 _ => {}
             }
         }
-        // One step, of whatever kind: behind metadata records may come as fast as before.
+        // Take one step, whatever the event. After a metadata record, the fast loop may apply again.
         match trace.reader.next_event()? {
             Some(Event::Record(at)) if T::PLACES.contains(&trace.target(at)) && trace.knows(at) => {
                 return decode::<P, T, B>(trace, at).map(Some);

@@ -1,4 +1,4 @@
-//! How a trace is to be opened.
+//! Options for opening a trace.
 
 use super::resolve::{Choice, choose};
 use super::{OpenError, Trace};
@@ -8,7 +8,7 @@ use metatf_container::{Class, Order, Reader};
 use std::io::Read;
 use std::path::Path;
 
-/// How a trace is to be opened: which DTD it is read by (spec 5.3), and what happens after damage (spec 5.2).
+/// Options for opening a trace: the DTD to read it by (spec 5.3), and whether to continue after corruption (spec 5.2).
 #[derive(Clone, Debug, Default)]
 pub struct TraceOptions {
     salvage: bool,
@@ -18,55 +18,58 @@ pub struct TraceOptions {
 }
 
 impl TraceOptions {
-    /// The embedded DTD; the first error ends the trace.
+    /// Returns the default options: use the embedded DTD and stop at the first error.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Reads on after damage; [`Trace::loss_report`] says what was lost.
+    /// Continues reading after corruption. [`Trace::loss_report`] describes the losses.
     #[must_use]
     pub fn salvage(mut self, salvage: bool) -> Self {
         self.salvage = salvage;
         self
     }
 
-    /// Reads a trace of another major or median version of the DTD (`tag.version`), too: by names, as one of another minor version.
-    /// Otherwise such a trace is not opened, as fields may mean something else.
+    /// Also reads a trace with a different major or median version of the DTD (`tag.version`), matching fields by name
+    /// as for a different minor version. Without this option, such a trace is rejected because its fields may have a
+    /// different meaning.
     #[must_use]
     pub fn by_name(mut self, by_name: bool) -> Self {
         self.by_name = by_name;
         self
     }
 
-    /// The text of the DTD to read by, whatever the trace says.
+    /// Sets the text of the DTD to read by, overriding the trace's own.
     #[must_use]
     pub fn force_dtd(mut self, text: impl Into<String>) -> Self {
         self.forced = Some(text.into());
         self
     }
 
-    /// The text of the DTD to read by, should the trace carry none.
+    /// Sets the text of the DTD to read by if the trace embeds none.
     #[must_use]
     pub fn dtd(mut self, text: impl Into<String>) -> Self {
         self.given = Some(text.into());
         self
     }
 
-    /// Opens a file, which is mapped, or a pipe. [`Reader::open`] says what happens if it changes meanwhile.
+    /// Opens a file, which is mapped, or a pipe. [`Reader::open`] describes the effect of changes to the file while it
+    /// is open.
     ///
     /// # Errors
-    /// No trace, or one whose DTD does not fit.
+    /// Returns an error if the file is not a trace or its DTD does not match the reader's.
     pub fn open<P: Protocol>(self, path: impl AsRef<Path>) -> Result<Trace<'static, P>, OpenError> {
         let path = path.as_ref();
         let reader = if self.salvage { Reader::salvage(path) } else { Reader::open(path) };
         reader.map_err(OpenError::from).and_then(|reader| self.read(reader)).map_err(|error| error.in_file(path))
     }
 
-    /// Reads a trace in a file that may change meanwhile: it is not mapped, so that one who truncates it causes an error and no signal.
+    /// Reads a trace from a file that may change while it is open. The file is not mapped, so truncating it causes an
+    /// error instead of a signal.
     ///
     /// # Errors
-    /// As [`open`](Self::open).
+    /// As for [`open`](Self::open).
     pub fn read_file<P: Protocol>(self, path: impl AsRef<Path>) -> Result<Trace<'static, P>, OpenError> {
         let path = path.as_ref();
         let reader = Reader::read(path).map_err(OpenError::from);
@@ -76,7 +79,7 @@ impl TraceOptions {
     /// Reads a trace in memory.
     ///
     /// # Errors
-    /// As [`open`](Self::open).
+    /// As for [`open`](Self::open).
     pub fn from_slice<P: Protocol>(self, bytes: &[u8]) -> Result<Trace<'_, P>, OpenError> {
         let reader = if self.salvage { Reader::salvage_slice(bytes)? } else { Reader::from_slice(bytes)? };
         self.read(reader)
@@ -85,27 +88,28 @@ impl TraceOptions {
     /// Reads a trace from a stream.
     ///
     /// # Errors
-    /// As [`open`](Self::open).
+    /// As for [`open`](Self::open).
     pub fn from_read<'t, P: Protocol>(self, read: impl Read + Send + 't) -> Result<Trace<'t, P>, OpenError> {
         let reader = if self.salvage { Reader::salvage_read(read)? } else { Reader::from_read(read)? };
         self.read(reader)
     }
 
-    /// Opens a file without a header that says itself how it is read, by the roles of its DTD (spec 5.4). What stands around its records
-    /// are elements of stream sections. [`read`](Self::read) reads others, whose byte order the caller knows.
+    /// Opens a file without a header whose DTD describes, through field roles, how to read it (spec 5.4). The data
+    /// around its records is returned as elements of stream sections. For other raw files, whose byte order the caller
+    /// must know, use [`read`](Self::read).
     ///
     /// # Errors
-    /// Reading failed, or the file begins otherwise.
+    /// Returns an error if reading fails or the file does not begin as the DTD requires.
     pub fn open_raw<P: Protocol>(self, path: impl AsRef<Path>) -> Result<Trace<'static, P>, OpenError> {
         let path = path.as_ref();
         let reader = Reader::open_raw(path, Class::Bits64, Order::Little, 0).map_err(OpenError::from);
         reader.and_then(|reader| self.read_raw(reader)).map_err(|error| error.in_file(path))
     }
 
-    /// As [`open_raw`](Self::open_raw), from memory.
+    /// Opens a raw file in memory, as [`open_raw`](Self::open_raw) does.
     ///
     /// # Errors
-    /// The file begins otherwise.
+    /// Returns an error if the file does not begin as the DTD requires.
     pub fn raw_from_slice<P: Protocol>(self, bytes: &[u8]) -> Result<Trace<'_, P>, OpenError> {
         self.read_raw(Reader::raw_from_slice(bytes, Class::Bits64, Order::Little, 0)?)
     }
@@ -114,10 +118,10 @@ impl TraceOptions {
         self.read(recognized(&FormatRef::Static(P::FORMAT), reader)?)
     }
 
-    /// Reads a trace from a container that was opened already: one without a header (spec 5.4), for example.
+    /// Reads a trace from an already opened container, such as one without a header (spec 5.4).
     ///
     /// # Errors
-    /// As [`open`](Self::open).
+    /// As for [`open`](Self::open).
     pub fn read<P: Protocol>(self, reader: Reader<'_>) -> Result<Trace<'_, P>, OpenError> {
         let (text, trusted) = match (&self.forced, reader.dtd_text(), &self.given) {
             (Some(forced), _, _) => (Some(forced.as_bytes()), true),

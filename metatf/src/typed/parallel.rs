@@ -1,4 +1,4 @@
-//! The groups of a trace, read by several threads.
+//! Reading the groups of a trace on several threads.
 
 use super::Trace;
 use super::map::Map;
@@ -7,7 +7,7 @@ use crate::reader::RecordReader;
 use crate::record::Protocol;
 use std::sync::Arc;
 
-/// How records of the trace's format become those of the reader's, where they differ.
+/// The mapping from the trace's records to the reader's, if their formats differ.
 #[doc(hidden)]
 #[derive(Clone, Debug)]
 pub struct SharedMap(Option<Arc<Map>>);
@@ -34,9 +34,9 @@ impl<'t, P: Protocol> Grouped<'t> for Trace<'t, P> {
 }
 
 impl<'t, P: Protocol> Trace<'t, P> {
-    /// The trace's groups, for several threads to read. After it the trace is read to its end.
+    /// Returns the trace's groups, to be read by several threads. Afterwards, the trace is at its end.
     ///
-    /// What `work` makes of each group goes to `take` on this thread; see [`ParGroups`].
+    /// The result of `work` for each group is passed to `take` on the current thread; see [`ParGroups`].
     pub fn par_groups(&mut self) -> ParGroups<'_, 't, Self> {
         ParGroups::new(self)
     }

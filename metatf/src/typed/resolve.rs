@@ -1,4 +1,4 @@
-//! Which format a trace is read by, and how its records become the reader's (spec 5.3).
+//! Chooses the format to read a trace by and maps its records to the reader's (spec 5.3).
 
 use super::OpenError;
 use super::map::Map;
@@ -13,14 +13,14 @@ use crate::record::Protocol;
 use metatf_parser::schema::{Dtd, Version};
 use std::sync::Arc;
 
-/// The format of the trace, and how it maps to the reader's where the two differ.
+/// The trace's format, and its mapping to the reader's format if the two differ.
 pub(crate) struct Choice {
     pub(crate) format: FormatRef,
     pub(crate) map: Option<Arc<Map>>,
 }
 
-/// By the text of the trace's DTD; where there is none, by the URL in its header.
-/// `trusted`: the caller gave the text, so that it may be long. `by_name`: whatever its version.
+/// Chooses the format by the text of the trace's DTD or, without a text, by the URL in its header. With `trusted`, the
+/// caller supplied the text, so its length is not limited. With `by_name`, any version is accepted.
 pub(crate) fn choose<P: Protocol>(
     text: Option<&[u8]>,
     (trusted, by_name): (bool, bool),
@@ -51,7 +51,7 @@ fn other<P: Protocol>(text: &str, (trusted, by_name): (bool, bool), direct: Choi
     if text.len() > metatf_parser::MOST_EMBEDDED_BYTES && !trusted {
         let bytes = text.len();
         return Err(OpenError::dtd(format!(
-            "it has {bytes} bytes; give its text with `TraceOptions::force_dtd` to read it"
+            "it has {bytes} bytes; to read it, supply its text with `TraceOptions::force_dtd`"
         )));
     }
     let own = P::FORMAT;
@@ -75,20 +75,20 @@ fn other<P: Protocol>(text: &str, (trusted, by_name): (bool, bool), direct: Choi
     Ok(Choice { format: FormatRef::Shared(Arc::new(theirs)), map: Some(Arc::new(map)) })
 }
 
-/// The versions of the reader's DTD and of a trace's, where a reader of one does not understand traces of the other (spec 5.3).
+/// Returns the versions of the reader's DTD and the trace's if the reader's version cannot read the trace's (spec 5.3).
 #[cfg(feature = "dynamic")]
 fn other_version(own: &str, theirs: &Dtd) -> Option<(Version, Version)> {
-    // A version that is none says nothing.
+    // An invalid version is treated as no version.
     let theirs = theirs.version().ok()??;
     let ours = metatf_parser::parse("", own.as_bytes()).dtd?.version().ok()??;
     (!ours.understands(theirs)).then_some((ours, theirs))
 }
 
-/// What a trace of one format and a generated reader of another do not share: what [`Trace::unmatched`](super::Trace::unmatched)
-/// says once such a trace is open.
+/// Returns the differences between a trace's format and a generated reader's.
+/// [`Trace::unmatched`](super::Trace::unmatched) returns the same for an open trace.
 ///
 /// # Errors
-/// What cannot be resolved, which is named: a reader would not open the trace.
+/// Returns a description of the first difference that would make the reader reject the trace.
 #[cfg(feature = "dynamic")]
 pub fn unmatched(reader: &Format, trace: &Format) -> Result<Unmatched, String> {
     if reader.fingerprint == trace.fingerprint {
@@ -100,7 +100,7 @@ pub fn unmatched(reader: &Format, trace: &Format) -> Result<Unmatched, String> {
 #[cfg(not(feature = "dynamic"))]
 fn other<P: Protocol>(_: &str, _: (bool, bool), _: Choice) -> Result<Choice, OpenError> {
     Err(OpenError::mismatch(format!(
-        "the trace carries another DTD than `{}`; to read it by names, enable the feature `dynamic` of `metatf`",
+        "the trace embeds a different DTD from `{}`; to read it by names, enable the feature `dynamic` of `metatf`",
         P::SOURCE
     )))
 }

@@ -1,11 +1,11 @@
-//! Whether two DTD texts are the same except for white space and comments.
+//! Compares two DTD texts, ignoring whitespace and comments.
 
-/// Compares token by token.
+/// Compares the texts token by token.
 pub(crate) fn same_text(a: &str, b: &str) -> bool {
     a == b || tokens(a).eq(tokens(b))
 }
 
-/// The tokens of a text: words and numbers, strings, and single characters.
+/// Returns the tokens of a text: words and numbers, strings, and single characters.
 fn tokens(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text.trim_start_matches('\u{feff}');
     std::iter::from_fn(move || {
@@ -25,7 +25,7 @@ fn tokens(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// What follows white space and comments (spec 2).
+/// Skips whitespace and comments (spec 2).
 fn skip(mut rest: &str) -> &str {
     loop {
         rest = rest.trim_start();
@@ -39,7 +39,7 @@ fn skip(mut rest: &str) -> &str {
     }
 }
 
-/// Length of a string with its quotes.
+/// Returns the length of a string, including its quotes.
 fn string(rest: &str) -> usize {
     let mut escaped = true; // The opening quote.
     let end = rest.char_indices().find(|&(_, c)| {

@@ -1,4 +1,4 @@
-//! One section of a trace: its records alone, or the elements of a stream section by their offsets.
+//! Reading a single section of a trace: its records, or the elements of a stream section by their offsets.
 
 use super::map::Map;
 use super::mapped::MappedRow;
@@ -10,7 +10,7 @@ use std::marker::PhantomData;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// Reads the data records of one section, and skips those of others.
+/// Reads the data records of one section and skips those of other sections.
 #[derive(Debug)]
 pub struct Section<'s, 't, P: Protocol, S> {
     trace: &'s mut Trace<'t, P>,
@@ -18,12 +18,13 @@ pub struct Section<'s, 't, P: Protocol, S> {
 }
 
 impl<'t, P: Protocol> Trace<'t, P> {
-    /// The data records of one section; those of others are skipped.
+    /// Returns a reader of the data records of one section, which skips all other sections.
     pub fn section<S>(&mut self) -> Section<'_, 't, P, S> {
         Section::new(self)
     }
 
-    /// The elements of a stream section, by the index of the reader's format: a handle that may be kept beside records.
+    /// Returns a handle to the elements of a stream section, given by its index in the reader's format. The handle can
+    /// be kept while records are read.
     pub fn elements<E>(&mut self, section: usize) -> Elements<'t, P, E> {
         Elements::new(self, section)
     }
@@ -36,11 +37,11 @@ impl<'s, 't, P: Protocol, S> Section<'s, 't, P, S> {
 }
 
 impl<P: Protocol, S: SectionFamily> Section<'_, '_, P, S> {
-    /// The section's next data record; its bytes borrow from the trace.
+    /// Returns the section's next data record. Its bytes borrow from the trace.
     ///
     /// # Errors
-    /// The first thing that is wrong with the trace.
-    #[allow(clippy::should_implement_trait, reason = "it lends; to iterate, the type is an Iterator, too")]
+    /// Returns the first error in the trace.
+    #[allow(clippy::should_implement_trait, reason = "a lending method; the type also implements Iterator")]
     #[inline]
     pub fn next_record(&mut self) -> Result<Option<S::With<&[u8]>>> {
         next::<P, S, &[u8]>(self.trace)
@@ -56,7 +57,7 @@ impl<P: Protocol, S: SectionFamily> Iterator for Section<'_, '_, P, S> {
     }
 }
 
-/// The section's next record; those of other sections are skipped.
+/// Returns the section's next record, skipping records of other sections.
 #[cfg_attr(not(debug_assertions), inline(always))]
 fn next<'s, P: Protocol, S: SectionFamily, B: From<&'s [u8]>>(
     trace: &'s mut Trace<'_, P>,
@@ -71,7 +72,7 @@ fn next<'s, P: Protocol, S: SectionFamily, B: From<&'s [u8]>>(
     S::one::<B, _, _>(One { reader }, |record| Ok(Some(record)), |one| next_slow::<S, B>(one.reader))
 }
 
-/// The next record where it is not decoded by its tier: leaf by leaf, and behind whatever stands before it.
+/// Returns the next record on the slow path: leaf by leaf, after handling any event that precedes it.
 #[inline(never)]
 fn next_slow<'s, S: SectionFamily, B: From<&'s [u8]>>(reader: &'s mut RecordReader<'_>) -> Result<Option<S::With<B>>> {
     if let Some(error) = reader.stopped() {
@@ -111,16 +112,16 @@ fn decode<'s, P: Protocol, S: SectionFamily, B: From<&'s [u8]>>(
     trace.reader.decode(|row| S::read::<B, _>(map.record, &mut MappedRow::read(row, map)?))
 }
 
-/// Elements of a stream section, found by the offsets that `sectionOffset` fields hold.
+/// Access to the elements of a stream section by the offsets that `sectionOffset` fields contain.
 ///
-/// It is apart from the trace that it came from: elements can be looked up while a record borrows from the trace. It follows
-/// what the trace reads, and clones of it share what they know.
+/// The handle is independent of the trace it came from, so elements can be looked up while a record borrows from the
+/// trace. It sees everything the trace has read so far, and its clones share their data.
 #[derive(Clone, Debug)]
 pub struct Elements<'t, P: Protocol, E> {
-    /// None where the trace has no such elements.
+    /// `None` if the trace has no such elements.
     table: Option<SharedTable<'t>>,
     map: Option<Arc<Map>>,
-    /// Section and record in the trace's format.
+    /// Section and record indices in the trace's format.
     place: (usize, u16),
     of: PhantomData<fn() -> (P, E)>,
 }
@@ -136,14 +137,14 @@ impl<'t, P: Protocol, E> Elements<'t, P, E> {
 }
 
 impl<P: Protocol, E: Family> Elements<'_, P, E> {
-    /// The element at a byte offset of the section's content. Its chunk must have been read, which is so for offsets in
-    /// records that were.
+    /// Returns the element at a byte offset in the section's content. Its chunk must have been read already, which is
+    /// always true for offsets in records that have been read.
     ///
     /// # Errors
-    /// No element begins there.
+    /// Returns an error if no element begins at the offset.
     pub fn get(&self, offset: u64) -> Result<E::With<Vec<u8>>> {
         let table = self.table.as_ref();
-        let table = table.ok_or(Error::at(0, ErrorKind::Mismatch("the trace has no section of that name")))?;
+        let table = table.ok_or(Error::at(0, ErrorKind::Mismatch("the trace has no section with that name")))?;
         let mut table = lock(table);
         let Some(map) = &self.map else { return table.find(offset, |row| Ok(E::read::<Vec<u8>, _>(row)?)) };
         let record = map.record(self.place.0, self.place.1);

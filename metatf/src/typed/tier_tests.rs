@@ -1,7 +1,7 @@
-//! Which tier decodes records of the formats that come with the project. A fast path that is not taken any more gives the
-//! same records, only later: nothing but this tells.
+//! Checks which tier decodes the records of the project's own formats. When a fast path is no longer taken, the records
+//! stay the same and only reading slows down, so no other test would notice.
 
-#![allow(unused_variables, reason = "the last step of macros, which lints pass over only in other crates")]
+#![allow(unused_variables, reason = "expanded macros, which lints ignore only in other crates")]
 
 use crate::decode::logged;
 use crate::format::Interpretation;
@@ -16,12 +16,12 @@ mod split {}
 #[metatf_derive::metatf(dtd = "dtds/heap.dtd")]
 mod heap {}
 
-/// Records in a trace; a few at the end of a part are decoded leaf by leaf.
+/// Number of records in a trace. A few records at the end of a part are decoded leaf by leaf.
 const RECORDS: u64 = 1000;
 const LAST: u64 = 16;
 
-/// Reads a trace in each way, and asserts that all records but the last, and those that models do not know yet, were decoded by this
-/// tier (specialized, planned, stateful, general).
+/// Reads a trace in every way and asserts that this tier (specialized, planned, stateful, general) decoded all records
+/// except the last ones and those the models cannot predict yet.
 macro_rules! assert_tier {
     ($format:ident, $trace:expr, $tier:literal, $columns:literal) => {{
         let bytes = $trace;
@@ -59,7 +59,7 @@ fn records_as_the_dtd_has_them_are_specialized() {
 
 #[test]
 fn other_widths_are_planned() {
-    // `next` and columns go by the same rows.
+    // `next` and columns use the same rows.
     assert_tier!(plain, plain(|n| (1 << 40) + 16 * n, |_| {}), 1, 1);
 }
 
@@ -81,7 +81,7 @@ fn numbers_of_streams_are_stateful() {
     assert_tier!(split, writer.finish().unwrap(), 2, 2);
 }
 
-/// A heap trace, each call with its time or without times.
+/// Writes a heap trace with or without the times of its calls.
 fn heap(with_times: bool) -> Vec<u8> {
     let mut writer = heap::Writer::new(Vec::new()).unwrap();
     if with_times {

@@ -13,30 +13,31 @@ use std::marker::PhantomData;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// A trace, read record by record. Generated modules wrap it in a `Trace` of their own.
+/// A trace to be read record by record. Generated modules wrap it in their own `Trace` type.
 pub struct Trace<'t, P: Protocol> {
     pub(crate) reader: RecordReader<'t>,
-    /// Where the trace's format is not the reader's.
+    /// The mapping, if the trace's format differs from the reader's.
     pub(crate) map: Option<Arc<Map>>,
     protocol: PhantomData<fn() -> P>,
 }
 
-/// Anything that can stand in a trace, data or not.
+/// Anything that can occur in a trace, whether data or not.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event<R, E, B> {
     /// A data record.
     Record(R),
-    /// A comment, and the number of its section.
+    /// A comment and the number of its section.
     Comment(u8, B),
-    /// A metadata record, already applied, and the number of its section. Numbers in it are the trace's own.
+    /// A metadata record, already applied, and the number of its section. Indices in it refer to the trace's own
+    /// format.
     Metadata(u8, Metadata),
-    /// An element of a stream section; only after [`Trace::set_all`]. Whether it is of a shared table.
+    /// An element of a stream section and whether it belongs to a shared table. Returned only after [`Trace::set_all`].
     Element(E, bool),
-    /// A `section` record (version 0), and the number of the section that starts.
+    /// A `section` record (version 0) with the number of the section that starts.
     Section(u8),
-    /// A group starts (version 1, from the second on).
+    /// The start of a group (version 1, from the second group on).
     Group(u32),
-    /// The state of the section of this number was reset inside a group.
+    /// A reset of the state of the section with this number inside a group.
     Reset(u8),
 }
 
@@ -45,20 +46,20 @@ impl<'t, P: Protocol> Trace<'t, P> {
         Self { reader, map, protocol: PhantomData }
     }
 
-    /// The next data record; its bytes borrow from the trace. `None` at the end, and after an error.
+    /// Returns the next data record, or `None` at the end and after an error. The record's bytes borrow from the trace.
     ///
     /// # Errors
-    /// The first thing that is wrong with the trace.
-    #[allow(clippy::should_implement_trait, reason = "it lends; `records` iterates")]
+    /// Returns the first error in the trace.
+    #[allow(clippy::should_implement_trait, reason = "a lending method; `records` returns an iterator")]
     #[inline]
     pub fn next(&mut self) -> Result<Option<P::Record<&[u8]>>> {
         self.next_of()
     }
 
-    /// As [`next`](Self::next), with a record that owns its bytes.
+    /// Returns the next data record like [`next`](Self::next); the record owns its bytes.
     ///
     /// # Errors
-    /// As [`next`](Self::next).
+    /// As for [`next`](Self::next).
     #[inline]
     pub fn next_owned(&mut self) -> Result<Option<P::Record<Vec<u8>>>> {
         self.next_of()
@@ -73,7 +74,8 @@ impl<'t, P: Protocol> Trace<'t, P> {
         P::one::<B, _, _>(One { reader }, |record| Ok(Some(record)), |one| next_slow::<P, B>(one.reader))
     }
 
-    /// Whether a record comes next that is the reader's own, and nothing before it. What was found out is all that is tested.
+    /// Returns whether the next item is a record in the reader's own format, based only on what has been decoded so
+    /// far.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn has_one(&mut self) -> bool {
         self.reader.has_one() || self.map.is_none() && self.reader.find_one()
@@ -92,10 +94,10 @@ impl<'t, P: Protocol> Trace<'t, P> {
         self.decode(at)
     }
 
-    /// Gives each data record that is left to `each`: the fastest way to read a trace.
+    /// Calls `each` with every remaining data record. This is the fastest way to read a trace.
     ///
     /// # Errors
-    /// As [`next`](Self::next).
+    /// As for [`next`](Self::next).
     #[inline]
     pub fn for_each(&mut self, mut each: impl FnMut(P::Record<&[u8]>)) -> Result<()> {
         self.try_for_each(|record| {
@@ -104,10 +106,11 @@ impl<'t, P: Protocol> Trace<'t, P> {
         })
     }
 
-    /// As [`for_each`](Self::for_each), until `each` returns an error. The records after it can still be read.
+    /// Calls `each` with every remaining data record until it returns an error. The records after that one can still be
+    /// read.
     ///
     /// # Errors
-    /// As [`next`](Self::next), and what `each` returns.
+    /// As for [`next`](Self::next), and any error that `each` returns.
     #[inline]
     pub fn try_for_each<E: From<Error>>(
         &mut self,
@@ -115,7 +118,7 @@ impl<'t, P: Protocol> Trace<'t, P> {
     ) -> Result<(), E> {
         loop {
             self.run_each(&mut each)?;
-            // One step, of whatever kind: behind metadata records may come as fast as before.
+            // Take one step, whatever the event. After a metadata record, the fast loop may apply again.
             match self.reader.next_event()? {
                 Some(RawEvent::Record(at)) if self.knows(at) => each(self.decode_slow(at)?)?,
                 Some(_) => {}
@@ -124,13 +127,13 @@ impl<'t, P: Protocol> Trace<'t, P> {
         }
     }
 
-    /// Gives the data records that come next to `each`, until something else comes, or an error, or nothing more:
-    /// [`next_event`](Self::next_event) tells which. Metadata is applied on the way. For a loop that is as fast as
-    /// [`for_each`](Self::for_each) and sees comments, too. Where
-    /// `each` returns an error the records after it can still be read.
+    /// Calls `each` with the upcoming data records until another event, an error or the end is reached; call
+    /// [`next_event`](Self::next_event) to find out which. Metadata is applied on the way. A loop over this method is
+    /// as fast as [`for_each`](Self::for_each) and also sees comments. If `each` returns an error, the records after
+    /// that one can still be read.
     ///
     /// # Errors
-    /// As [`next`](Self::next), and what `each` returns.
+    /// As for [`next`](Self::next), and any error that `each` returns.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn try_for_run<E: From<Error>>(
         &mut self,
@@ -139,7 +142,8 @@ impl<'t, P: Protocol> Trace<'t, P> {
         self.run_each(&mut each)
     }
 
-    /// By reference, as a closure that is passed on in one more closure of its type may not be compiled in line.
+    /// Takes the closure by reference, because the compiler may not inline a closure passed through another closure of
+    /// the same type.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn run_each<E: From<Error>>(&mut self, each: &mut impl FnMut(P::Record<&[u8]>) -> Result<(), E>) -> Result<(), E> {
         if self.map.is_some() {
@@ -158,10 +162,11 @@ impl<'t, P: Protocol> Trace<'t, P> {
         }
     }
 
-    /// Fills columns with the data records that come next; see [`RecordReader::next_columns`]. False where none is left.
+    /// Fills columns with the next data records; see [`RecordReader::next_columns`]. Returns false if no records
+    /// remain.
     ///
     /// # Errors
-    /// As [`next`](Self::next), once the records before it were given.
+    /// As for [`next`](Self::next). Records before the error are returned first.
     pub fn next_columns(&mut self, columns: &mut Columns) -> Result<bool> {
         if self.map.is_none() {
             return match const { has_slots(P::FORMAT) } {
@@ -179,7 +184,7 @@ impl<'t, P: Protocol> Trace<'t, P> {
         Ok(!columns.is_empty())
     }
 
-    /// Records of another format, which is mapped to this one.
+    /// Fills columns with records that are mapped from the trace's format.
     fn fill_mapped(&mut self, columns: &mut Columns) -> Result<()> {
         while columns.room() > 0
             && let Some(at) = self.advance(None)?
@@ -193,30 +198,31 @@ impl<'t, P: Protocol> Trace<'t, P> {
         Ok(())
     }
 
-    /// An iterator over the data records that are left, with their bytes.
+    /// Returns an iterator over the remaining data records. The records own their bytes.
     pub fn records(&mut self) -> impl Iterator<Item = Result<P::Record<Vec<u8>>>> + use<'_, 't, P> {
         std::iter::from_fn(|| self.next_owned().transpose())
     }
 
-    /// Goes to data record `n` of the file, from 0: it is the next that is read. See [`RecordReader::seek`]. Records
-    /// that this reader does not know count, too.
+    /// Moves to data record `n` of the file, counting from 0, so that it is read next. See [`RecordReader::seek`].
+    /// Records unknown to this reader count, too.
     ///
     /// # Errors
-    /// A record before the place in a stream; what is wrong with the trace on the way.
+    /// Returns an error if the trace is a stream and the record was already passed, or if the trace is malformed on the
+    /// way.
     pub fn seek(&mut self, n: u64) -> Result<()> {
         self.reader.seek(n)
     }
 
-    /// Also delivers the elements of stream sections, by [`next_event`](Self::next_event).
+    /// Sets whether [`next_event`](Self::next_event) also returns the elements of stream sections.
     pub fn set_all(&mut self, all: bool) {
         self.reader.set_all(all);
     }
 
-    /// Whatever comes next: comments and metadata, too.
+    /// Returns the next event of any kind, including comments and metadata.
     ///
     /// # Errors
-    /// As [`next`](Self::next).
-    #[allow(clippy::type_complexity, reason = "an event is of a record, an element, or bytes")]
+    /// As for [`next`](Self::next).
+    #[allow(clippy::type_complexity, reason = "an event contains a record, an element or bytes")]
     pub fn next_event(&mut self) -> Result<Option<Event<P::Record<&[u8]>, P::Element<&[u8]>, &[u8]>>> {
         if self.map.is_none() && self.reader.is_plain() {
             return self.next_of().map(|record| record.map(Event::Record));
@@ -237,19 +243,20 @@ impl<'t, P: Protocol> Trace<'t, P> {
         }
     }
 
-    /// The file's header.
+    /// Returns the file's header.
     #[must_use]
     pub fn header(&self) -> &Header {
         self.reader.container().header()
     }
 
-    /// User metadata met so far: JSON objects, later ones add to and override earlier ones (spec 5.2).
+    /// Returns the user metadata found so far. These are JSON objects; later ones extend and override earlier ones
+    /// (spec 5.2).
     #[must_use]
     pub fn user_metadata(&self) -> &[Vec<u8>] {
         self.reader.container().user_metadata()
     }
 
-    /// What the trace and the reader do not share, where their DTDs differ; `None` where they mean the same.
+    /// Returns the differences between the trace's DTD and the reader's, or `None` if the DTDs are equivalent.
     ///
     /// ```text
     /// if let Some(unmatched) = trace.unmatched().filter(|unmatched| !unmatched.is_empty()) {
@@ -261,31 +268,31 @@ impl<'t, P: Protocol> Trace<'t, P> {
         self.map.as_deref().map(|map| &map.unmatched)
     }
 
-    /// What is not as it should be, and no error.
+    /// Returns the warnings: irregularities that are not errors.
     #[must_use]
     pub fn warnings(&self) -> &[Warning] {
         self.reader.container().warnings()
     }
 
-    /// Salvage: what was lost so far.
+    /// Returns the losses so far if the trace is being salvaged.
     #[must_use]
     pub fn loss_report(&self) -> Option<&LossReport> {
         self.reader.container().loss_report()
     }
 
-    /// The error with the names of the trace's format put to its numbers.
+    /// Formats the error with the names of the trace's format in place of its indices.
     #[must_use]
     pub fn explain(&self, error: &Error) -> String {
         crate::explain(self.reader.format(), error).to_string()
     }
 
-    /// The reader beneath, whose numbers are those of the trace's own format.
+    /// Returns the underlying reader, whose indices refer to the trace's own format.
     #[must_use]
     pub fn reader(&self) -> &RecordReader<'t> {
         &self.reader
     }
 
-    /// Moves on to the next data record that the reader knows; of this section, if one is given.
+    /// Advances to the next data record that the reader knows and, if `section` is given, that belongs to it.
     pub(crate) fn advance(&mut self, section: Option<usize>) -> Result<Option<At>> {
         while let Some(event) = self.reader.next_event()? {
             if let RawEvent::Record(at) = event
@@ -302,7 +309,7 @@ impl<'t, P: Protocol> Trace<'t, P> {
         self.map.as_ref().is_none_or(|map| map.record(at.section, at.record).is_some())
     }
 
-    /// Section and record in the reader's format.
+    /// Returns the section and record in the reader's format.
     pub(crate) fn target(&self, at: At) -> (usize, u16) {
         let mapped = self.map.as_ref().and_then(|map| map.record(at.section, at.record));
         mapped.map_or((at.section, at.record), |map| (map.section, map.record))
@@ -323,7 +330,7 @@ impl<'t, P: Protocol> Trace<'t, P> {
     }
 }
 
-/// The next record where it is not decoded by its tier: leaf by leaf, and behind whatever stands before it.
+/// Returns the next record on the slow path: leaf by leaf, after handling any event that precedes it.
 #[inline(never)]
 fn next_slow<'s, P: Protocol, B: From<&'s [u8]>>(reader: &'s mut RecordReader<'_>) -> Result<Option<P::Record<B>>> {
     if let Some(error) = reader.stopped() {
@@ -341,7 +348,7 @@ fn next_slow<'s, P: Protocol, B: From<&'s [u8]>>(reader: &'s mut RecordReader<'_
     Ok(None)
 }
 
-/// `comment : vfield` (spec 3.6).
+/// Reads `comment : vfield` (spec 3.6).
 fn comment<'a>(row: &mut ContentRow<'_, 'a>) -> Result<&'a [u8]> {
     row.number(1)?;
     Ok(row.bytes(2)?)
@@ -353,7 +360,7 @@ impl<P: Protocol> fmt::Debug for Trace<'_, P> {
     }
 }
 
-/// The data records of a trace, each with its bytes. After an error nothing more comes.
+/// An iterator over the data records of a trace, which own their bytes. Nothing follows an error.
 #[derive(Debug)]
 pub struct Records<'t, P: Protocol>(Trace<'t, P>);
 

@@ -1,27 +1,28 @@
-//! What a trace and a reader do not share, where their DTDs differ (spec 5.3).
+//! The differences between a trace and a reader with different DTDs (spec 5.3).
 
 use std::fmt;
 
-/// Fields and records that only the trace has, and those that only the reader has: by section, record and path, `game.step.x`;
-/// without the section where that is the global one. A rename without `was` shows as one of each.
+/// Fields and records that only the trace has, and those that only the reader has, named by section, record and path,
+/// as in `game.step.x`. Names in the global section omit the section. A field renamed without `was` appears in both
+/// lists.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unmatched {
-    /// The trace has them, and the reader passes them over.
+    /// Names that only the trace has. The reader skips them.
     pub unread: Vec<String>,
-    /// The reader asks for them, and they are in no record of the trace. Fields that the reader's DTD gives a `default` or a
-    /// constant are not among them.
+    /// Names that the reader expects and no trace record has. Fields for which the reader's DTD specifies a `default`
+    /// or a constant are not listed.
     pub absent: Vec<String>,
 }
 
 impl Unmatched {
-    /// Checks whether nothing is passed over, and nothing asked for in vain.
+    /// Returns whether both lists are empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.unread.is_empty() && self.absent.is_empty()
     }
 }
 
-/// A sentence for each kind, on a line of its own.
+/// Prints one sentence per nonempty list, each on its own line.
 impl fmt::Display for Unmatched {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.unread.is_empty() {
@@ -31,7 +32,7 @@ impl fmt::Display for Unmatched {
             writeln!(f)?;
         }
         if !self.absent.is_empty() {
-            write!(f, "the reader has {}, which the trace lacks: 0 or nothing", self.absent.join(", "))?;
+            write!(f, "the reader has {}, which the trace lacks; the values are 0 or empty", self.absent.join(", "))?;
         }
         Ok(())
     }

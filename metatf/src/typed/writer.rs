@@ -11,17 +11,17 @@ use std::io::BufWriter;
 use std::marker::PhantomData;
 use std::path::Path;
 
-/// Writes a trace. Generated modules wrap it in a `Writer` of their own, with a method for each record.
+/// Writes a trace. Generated modules wrap it in their own `Writer` type with a method for each record.
 pub struct Writer<W: Sink, P: Protocol> {
     inner: RecordWriter<W>,
     protocol: PhantomData<fn() -> P>,
 }
 
 impl<P: Protocol> Writer<BufWriter<File>, P> {
-    /// Creates a file. Its header is there at once; records follow as [`WriteOptions::flush`] says.
+    /// Creates a file. Its header is written immediately; records follow as specified by [`WriteOptions::flush`].
     ///
     /// # Errors
-    /// The file system's.
+    /// Returns file system errors.
     pub fn create(path: impl AsRef<Path>) -> Result<Self> {
         Self::new(BufWriter::new(File::create(path)?))
     }
@@ -31,15 +31,15 @@ impl<W: Sink, P: Protocol> Writer<W, P> {
     /// Starts a trace with the default options.
     ///
     /// # Errors
-    /// The sink's.
+    /// Returns an error from the sink.
     pub fn new(sink: W) -> Result<Self> {
         Self::with_options(sink, &WriteOptions::default())
     }
 
-    /// Starts a trace. Where the options name no DTD, the header names this format's.
+    /// Starts a trace. If the options name no DTD, the header names this format's DTD.
     ///
     /// # Errors
-    /// The sink's.
+    /// Returns an error from the sink.
     pub fn with_options(sink: W, options: &WriteOptions) -> Result<Self> {
         let mut options = options.clone();
         if options.dtd_url.is_empty() {
@@ -52,53 +52,55 @@ impl<W: Sink, P: Protocol> Writer<W, P> {
     /// Writes a record of any section, borrowed or owned.
     ///
     /// # Errors
-    /// The sink's, and what cannot be written as it is.
+    /// Returns an error from the sink, or one for a value that cannot be encoded.
     #[inline]
     pub fn write(&mut self, record: &impl DataRecord) -> Result<()> {
         record.put(&mut self.inner)
     }
 
-    /// Writes records of any sections, one after the other, borrowed or owned. What comes of it is what
-    /// [`write`](Self::write) makes of each. Where records are stored in a straight line it is quicker, as what that
-    /// depends on is asked once for many.
+    /// Writes records of any sections in sequence, borrowed or owned. The output is the same as calling
+    /// [`write`](Self::write) for each record. It is faster for records encoded by straight-line code, because the
+    /// preconditions are checked once for many records.
     ///
     /// # Errors
-    /// As for [`write`](Self::write); the records before the one at fault are written, as
-    /// [`records_written`](Self::records_written) tells.
+    /// As for [`write`](Self::write). The records before the failing one are written;
+    /// [`records_written`](Self::records_written) returns their number.
     #[inline]
     pub fn write_all<R: DataRecord>(&mut self, records: impl IntoIterator<Item = R>) -> Result<()> {
         self.inner.put_all(records)
     }
 
-    /// Writes a comment into the section of this number.
+    /// Writes a comment into the section with this number.
     ///
     /// # Errors
-    /// No such section, or a stream section; the sink's; text of over 255 bytes, unless the writer may adapt.
+    /// Returns an error from the sink, or one if the section does not exist or is a stream section. If the writer is
+    /// strict, a comment of more than 255 bytes is an error, too.
     pub fn comment(&mut self, section: u8, text: impl AsRef<[u8]>) -> Result<()> {
         let section = index::<P>(section)?;
         self.inner.comment(section, text.as_ref())
     }
 
-    /// Changes how a leaf is encoded from here on (spec 4.1), by the names of the DTD: section, record, path of the
-    /// leaf (`vfield.length`). It holds in later groups, too.
+    /// Changes the encoding of a leaf from here on, including in later groups (spec 4.1). The leaf is named as in the
+    /// DTD: by section, record and path (`vfield.length`).
     ///
     /// # Errors
-    /// Names that the DTD does not have, a change that is not allowed.
+    /// Returns an error for names that are not in the DTD, or for a change that is not allowed.
     pub fn set(&mut self, section: &str, record: &str, leaf: &str, change: Change) -> Result<()> {
         let (section, record, leaf) = Self::leaf(section, record, leaf)?;
         self.inner.set(section, record, leaf, change)
     }
 
-    /// As [`set`](Self::set), for every leaf of the section that has this one's field name.
+    /// Changes the encoding of every leaf of the section with the same field name as this one, as [`set`](Self::set)
+    /// does.
     ///
     /// # Errors
-    /// As [`set`](Self::set); a change that is not allowed to one of them.
+    /// As for [`set`](Self::set), including if the change is not allowed for one of these leaves.
     pub fn set_all(&mut self, section: &str, record: &str, leaf: &str, change: Change) -> Result<()> {
         let (section, record, leaf) = Self::leaf(section, record, leaf)?;
         self.inner.set_all(section, record, leaf, change)
     }
 
-    /// The numbers of a leaf: section, record, leaf.
+    /// Returns the section, record and leaf indices of a leaf.
     fn leaf(section: &str, record: &str, leaf: &str) -> Result<(usize, u16, u8)> {
         let format = P::FORMAT;
         let unknown = Error::at(0, ErrorKind::Usage("the DTD has no such section, record or leaf"));
@@ -117,30 +119,32 @@ impl<W: Sink, P: Protocol> Writer<W, P> {
         Ok((section, record, leaf))
     }
 
-    /// Strict: a value that does not fit its leaf's encoding is an error, instead of a metadata record that makes it fit.
+    /// Makes the writer strict: a value that does not fit in its leaf's encoding is an error, rather than causing a
+    /// metadata record that changes the encoding.
     pub fn set_strict(&mut self, strict: bool) {
         self.inner.set_strict(strict);
     }
 
-    /// Keeps the order of records over sections, at the cost of a new chunk at every change of section.
+    /// Preserves the order of records across sections, at the cost of a new chunk at every change of section.
     pub fn set_keep_order(&mut self, keep_order: bool) {
         self.inner.set_keep_order(keep_order);
     }
 
-    /// Hands all records that were written on to the sink, and flushes that: they are safe then, whatever becomes of the
-    /// program. The writer does so by itself as [`WriteOptions::flush`] says. A version 0 trace cannot be flushed.
+    /// Passes all records written so far to the sink and flushes the sink, so the records survive even if the program
+    /// crashes. The writer also flushes by itself as specified by [`WriteOptions::flush`]. A version 0 trace cannot be
+    /// flushed.
     ///
     /// # Errors
-    /// The sink's.
+    /// Returns an error from the sink.
     pub fn flush(&mut self) -> Result<()> {
         self.inner.flush()
     }
 
-    /// Ends the group in progress and starts another: what follows can be read without what precedes. Nothing happens in a
-    /// version 0 trace, which has one group.
+    /// Ends the current group and starts another, so that the following records can be read without the preceding ones.
+    /// Does nothing in a version 0 trace, which always has a single group.
     ///
     /// # Errors
-    /// The sink's.
+    /// Returns an error from the sink.
     pub fn start_group(&mut self) -> Result<()> {
         self.inner.next_group()
     }
@@ -148,37 +152,38 @@ impl<W: Sink, P: Protocol> Writer<W, P> {
     /// Adds user metadata, a JSON object.
     ///
     /// # Errors
-    /// The sink's; text that is not a JSON object; a version 0 file, which has no place for it.
+    /// Returns an error from the sink, or one if the string is not a JSON object or the trace is a version 0 file,
+    /// which cannot store user metadata.
     pub fn user_metadata(&mut self, json: &str) -> Result<()> {
         self.inner.user_metadata(json)
     }
 
-    /// Elements of a stream section, by its index in the format.
+    /// Returns the stream section with this index in the format, to add elements to it.
     pub fn table<E>(&mut self, section: usize) -> Table<'_, W, E> {
         Table { inner: &mut self.inner, section, element: PhantomData }
     }
 
-    /// Data records written so far.
+    /// Returns the number of data records written so far.
     #[must_use]
     pub fn records_written(&self) -> u64 {
         self.inner.records_written()
     }
 
-    /// The writer beneath.
+    /// Returns the underlying writer.
     #[inline]
     pub fn inner(&mut self) -> &mut RecordWriter<W> {
         &mut self.inner
     }
 
-    /// Writes what is left, closes the trace and gives the sink back.
+    /// Writes the remaining data, closes the trace and returns the sink.
     ///
     /// # Errors
-    /// The sink's.
+    /// Returns an error from the sink.
     pub fn finish(self) -> Result<W> {
         self.inner.finish()
     }
 
-    /// Drops the writer without a message: what is in the sink is not a whole trace.
+    /// Drops the writer without a message. The trace in the sink is incomplete.
     pub fn abandon(self) {
         self.inner.abandon();
     }
@@ -195,14 +200,14 @@ fn index<P: Protocol>(number: u8) -> Result<usize> {
     index.ok_or(Error::at(0, ErrorKind::UnknownSection(number.into())))
 }
 
-/// A stream section that users fill: a table that `sectionOffset` fields refer to, or a list in its own right.
+/// A stream section that users fill: either a table that `sectionOffset` fields refer to, or a standalone list.
 pub struct Table<'w, W: Sink, E> {
     inner: &'w mut RecordWriter<W>,
     section: usize,
     element: PhantomData<fn() -> E>,
 }
 
-/// An element of a table, by its fields.
+/// The fields of a table element.
 struct Fields<'e, T>(&'e T);
 
 impl<T: WriteFields> Key for Fields<'_, T> {
@@ -213,10 +218,11 @@ impl<T: WriteFields> Key for Fields<'_, T> {
 }
 
 impl<W: Sink, E: Family> Table<'_, W, E> {
-    /// The offset of this element in the table, for a `sectionOffset` field. Equal elements are stored once.
+    /// Adds an element unless the table already contains an equal one, and returns its offset for a `sectionOffset`
+    /// field.
     ///
     /// # Errors
-    /// The sink's, and what cannot be written as it is.
+    /// Returns an error from the sink, or one for a value that cannot be encoded.
     pub fn intern<'b>(&mut self, element: impl Into<E::With<&'b [u8]>>) -> Result<u64>
     where
         E::With<&'b [u8]>: WriteFields,
@@ -225,10 +231,10 @@ impl<W: Sink, E: Family> Table<'_, W, E> {
         self.inner.intern(self.section, &Fields(&element), |row| element.write_fields(row, 0))
     }
 
-    /// Appends an element to the table and gives its offset.
+    /// Appends an element to the table and returns its offset.
     ///
     /// # Errors
-    /// As [`intern`](Self::intern).
+    /// As for [`intern`](Self::intern).
     pub fn push<'b>(&mut self, element: impl Into<E::With<&'b [u8]>>) -> Result<u64>
     where
         E::With<&'b [u8]>: WriteFields,

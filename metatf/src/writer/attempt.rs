@@ -1,4 +1,4 @@
-//! Writes a record whatever its plans are: metadata widens leaves until all of it fits.
+//! Writes a record whatever its plans are. Metadata records widen leaves until the complete record fits.
 
 use super::{RecordWriter, no_such_record};
 use crate::encode::{Misfit, RowWriter, UNPREDICTED};
@@ -8,11 +8,11 @@ use crate::state::Change;
 use metatf_container::{Error, ErrorKind, Place, Result, Sink};
 
 impl<S: Sink> RecordWriter<S> {
-    /// Writes a record of the section and record of these indices. `encode` fills the leaves after the tag, in order; it
-    /// is called again where an encoding has to change first.
+    /// Writes a record, given by the indices of its section and record. `encode` fills the leaves after the tag in
+    /// order. It is called again if an encoding must change first.
     ///
     /// # Errors
-    /// What `encode` returns; a value that cannot fit; the sink's.
+    /// Returns an error from `encode` or the sink, or one for a value that cannot fit.
     #[inline]
     pub fn record(
         &mut self,
@@ -27,7 +27,8 @@ impl<S: Sink> RecordWriter<S> {
         self.encode_record(section, record, encode)
     }
 
-    /// As [`record`](Self::record), where the section is ready, and models may have learnt values of the record.
+    /// Writes a record like [`record`](Self::record), in a section that is ready and whose models may have learned
+    /// values of the record.
     #[inline]
     pub(super) fn encode_record(
         &mut self,
@@ -36,7 +37,7 @@ impl<S: Sink> RecordWriter<S> {
         mut encode: impl FnMut(&mut RowWriter<'_>) -> Result<()>,
     ) -> Result<()> {
         self.close_open_section();
-        // Every round widens at least one leaf, or ends.
+        // Every round widens at least one leaf or ends the loop.
         loop {
             match self.attempt_record(section, record, &mut encode) {
                 Ok(true) => break,
@@ -51,7 +52,7 @@ impl<S: Sink> RecordWriter<S> {
         Ok(())
     }
 
-    /// Widens the leaves of a record that did not fit, or gives the error of one that could not be encoded.
+    /// Widens the leaves of a record that did not fit, or returns the error of one that could not be encoded.
     #[cold]
     #[inline(never)]
     fn widen_all(&mut self, tried: Result<bool>, section: usize, record: u16) -> Result<()> {
@@ -61,7 +62,7 @@ impl<S: Sink> RecordWriter<S> {
         misfits.into_iter().try_for_each(|misfit| self.widen(section, record, position, misfit))
     }
 
-    /// Encodes a record once. False where a value did not fit; then nothing was written.
+    /// Encodes a record once. Returns false if a value did not fit, in which case nothing was written.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn attempt_record(
         &mut self,
@@ -99,7 +100,7 @@ impl<S: Sink> RecordWriter<S> {
         self.take_back(section, start, encoded, too_long)
     }
 
-    /// Runs the models of the record's predicted leaves. False where that made misfits.
+    /// Runs the models of the record's predicted leaves. Returns false if a predicted leaf does not fit.
     #[inline]
     fn predict(&mut self, section: usize) -> bool {
         if let Some(writer) = self.sections.get_mut(section) {
@@ -113,7 +114,7 @@ impl<S: Sink> RecordWriter<S> {
         self.attempt.misfits.is_empty()
     }
 
-    /// Takes back a record that did not fit, or could not be encoded.
+    /// Rolls back a record that did not fit or could not be encoded.
     #[cold]
     #[inline(never)]
     fn take_back(&mut self, section: usize, start: usize, encoded: Result<()>, too_long: bool) -> Result<bool> {
@@ -124,12 +125,13 @@ impl<S: Sink> RecordWriter<S> {
         self.streams.roll_back();
         encoded?;
         if too_long {
-            return Err(Error::at(0, ErrorKind::Limit("a record of over 64 MiB does not fit a chunk")));
+            return Err(Error::at(0, ErrorKind::Limit("a record of more than 64 MiB does not fit in a chunk")));
         }
         Ok(false)
     }
 
-    /// Writes the metadata record that makes a value fit: it gives the leaf another previous value, or widens it.
+    /// Writes the metadata record that makes a value fit, by setting a new previous value for the leaf or by widening
+    /// it.
     fn widen(&mut self, section: usize, record: u16, position: usize, misfit: Misfit) -> Result<()> {
         let Some(writer) = self.sections.get(section) else { return Ok(()) };
         let index = writer.state.encoding.plans_of(position) + usize::from(misfit.leaf);
@@ -155,7 +157,7 @@ impl<S: Sink> RecordWriter<S> {
         let Some(writer) = self.sections.get(section) else { return Ok(()) };
         let wanted = misfit.needs.next_power_of_two();
         if interpretation.stores() {
-            // An item before this one of the same record may have widened the leaf already.
+            // A previous item in the same record may have widened the leaf already.
             if width < wanted {
                 self.put_change(section, record, misfit.leaf, false, Change::Width(wanted))?;
             }
@@ -167,7 +169,8 @@ impl<S: Sink> RecordWriter<S> {
         self.put_change(section, record, misfit.leaf, false, Change::Interpretation(Interpretation::None))
     }
 
-    /// Whether a jump of the leaf with this plan may be given as a new previous value: no jump was in the records before.
+    /// Returns whether a jump of the leaf with this plan may be encoded as a new previous value, which requires that
+    /// recent records contained no jump.
     fn may_restart(&mut self, section: usize, plan: usize) -> bool {
         let Some(writer) = self.sections.get_mut(section) else { return false };
         let cell = writer.state.encoding.plan(plan).map_or(0, |plan| plan.write);
@@ -175,11 +178,12 @@ impl<S: Sink> RecordWriter<S> {
     }
 }
 
-/// Records from one jump of a value to the next that make a metadata record for each cheaper than a wider leaf. Such a metadata
-/// record has 5 to 13 bytes with a tag of one byte: at most a fifth of a byte a record.
+/// Minimum number of records between two jumps of a value for which a metadata record per jump is cheaper than a wider
+/// leaf. With a one-byte tag, such a metadata record takes 5 to 13 bytes, or at most a fifth of a byte per record.
 const RECORDS_BETWEEN_JUMPS: u32 = 64;
 
-/// The interpretation, started again so that it gives `value` next. `None` if it does not go by the value before.
+/// Returns the interpretation restarted such that its next value is `value`, or `None` if it does not depend on the
+/// previous value.
 fn restart(interpretation: Interpretation, value: u64) -> Option<Interpretation> {
     match interpretation {
         Interpretation::Delta(_) => Some(Interpretation::Delta(value)),

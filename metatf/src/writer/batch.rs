@@ -1,5 +1,5 @@
-//! Writes many records in one loop that keeps its state in registers: the mirror of `reader/run.rs`. A record that the loop does not
-//! take ends it. That record is written by itself, and then another loop starts.
+//! Writes many records in one loop that keeps its state in registers, mirroring `reader/run.rs`. A record that the loop
+//! cannot handle ends the loop and is written separately. Then another loop starts.
 
 use super::{RecordWriter, SectionWriter};
 use crate::buffer::SpareCapacity;
@@ -10,23 +10,24 @@ use crate::state::bit;
 use metatf_container::{Result, Sink};
 use std::ops::ControlFlow;
 
-/// Records that are written by themselves at most before a loop is tried again.
+/// Maximum number of records written separately before a loop is tried again.
 const MOST_SINGLE: u32 = 63;
 
-/// A batch of records of one section. They are counted when it is dropped, also by a panic of the iterator that makes them.
+/// A batch of records of one section. The records are counted when the batch is dropped, even if the record iterator
+/// panics.
 struct WriteBatch<'w> {
     section: usize,
     spare: SpareCapacity<'w>,
-    /// The section's count of data records.
+    /// The section's data record count.
     records: &'w mut u32,
-    /// Ends of records, where a filter wants them.
+    /// The ends of records, if a filter needs them.
     ends: Option<&'w mut Vec<u32>>,
-    /// Records taken.
+    /// Number of records handled.
     count: u32,
 }
 
 impl WriteBatch<'_> {
-    /// Counts a record, if one was put.
+    /// Counts a record if it was written.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn count(&mut self, put: Option<()>) -> bool {
         if put.is_none() {
@@ -47,11 +48,12 @@ impl Drop for WriteBatch<'_> {
     }
 }
 
-/// Takes records of a specialized section, where no filter wants their ends. `ONE`: all records are of this section.
+/// Handles the records of a specialized section if no filter needs their ends. With `ONE`, all records belong to this
+/// section.
 struct SpecializedWrites<'w, const ONE: bool>(WriteBatch<'w>);
 
 impl<const ONE: bool> Puts for SpecializedWrites<'_, ONE> {
-    /// Whether the record was taken. If not, nothing has happened.
+    /// Whether the record was handled. If not, nothing has changed.
     type Done = bool;
 
     #[cfg_attr(not(debug_assertions), inline(always))]
@@ -66,17 +68,17 @@ impl<const ONE: bool> Puts for SpecializedWrites<'_, ONE> {
     }
 }
 
-/// Takes planned records of a section.
+/// Handles planned records of a section.
 struct PlannedWrites<'w> {
     batch: WriteBatch<'w>,
-    /// Of the section.
+    /// The plans of the section.
     plans: &'w [Plan],
-    /// Positions of records whose tier is planned, by bit.
+    /// Positions of the records in the planned tier, as a bit set.
     planned: u64,
 }
 
 impl Puts for PlannedWrites<'_> {
-    /// Whether the record was taken. If not, nothing has happened.
+    /// Whether the record was handled. If not, nothing has changed.
     type Done = bool;
 
     #[cfg_attr(not(debug_assertions), inline(always))]
@@ -95,10 +97,10 @@ impl Puts for PlannedWrites<'_> {
 }
 
 impl<S: Sink> RecordWriter<S> {
-    /// Writes records, one after the other.
+    /// Writes records in sequence.
     ///
     /// # Errors
-    /// As [`record`](Self::record); what comes before the record at fault is written.
+    /// As for [`record`](Self::record). The records before the failing one are written.
     #[inline]
     pub fn put_all<R: DataRecord>(&mut self, records: impl IntoIterator<Item = R>) -> Result<()> {
         let mut records = records.into_iter();
@@ -107,7 +109,7 @@ impl<S: Sink> RecordWriter<S> {
         loop {
             let before = self.records_of(section);
             let Some(record) = self.put_batch(section, &mut records) else { return Ok(()) };
-            // Where a loop takes no record, it is not tried with each.
+            // If a loop handles no record, it is tried less often.
             single = if self.records_of(section) == before { (2 * single + 1).min(MOST_SINGLE) } else { 0 };
             section = record.place().0;
             self.put_one(&record)?;
@@ -118,12 +120,12 @@ impl<S: Sink> RecordWriter<S> {
         }
     }
 
-    /// Counts the data records in the section's chunk.
+    /// Returns the number of data records in the section's chunk.
     fn records_of(&self, section: usize) -> u32 {
         self.sections.get(section).map_or(0, |writer| writer.records)
     }
 
-    /// Writes records as long as the section's batch takes them. Gives the first that it does not take.
+    /// Writes records for as long as the section's batch handles them. Returns the first record that it cannot handle.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn put_batch<R: DataRecord>(&mut self, section: usize, records: &mut impl Iterator<Item = R>) -> Option<R> {
         self.open(section);
@@ -151,7 +153,7 @@ impl<S: Sink> RecordWriter<S> {
     }
 }
 
-/// Puts records up to the first that is not taken, and gives that.
+/// Writes records up to the first one that cannot be handled and returns that record.
 #[cfg_attr(not(debug_assertions), inline(always))]
 fn put_while<R: DataRecord>(records: &mut impl Iterator<Item = R>, puts: &mut impl Puts<Done = bool>) -> Option<R> {
     let taken = |record: R| if record.put(puts) { ControlFlow::Continue(()) } else { ControlFlow::Break(record) };

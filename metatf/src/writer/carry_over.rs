@@ -1,9 +1,9 @@
-//! Live-set carry-over: whether a group begins with the live objects of a heap is decided at its end, when it is known how many of
-//! them were freed in it.
+//! Live-set carry-over. Whether a group starts with the live objects of a heap is decided at the end of the group, when
+//! it is known how many of these objects the group frees.
 //!
-//! A group is written as if no object were live at its start, and the inputs of its heap's model are logged. Where many of the
-//! objects that were live were freed in it, the model runs once more and knows them. The new codes replace the old ones in the
-//! chunks, which still wait for the group's stream sections.
+//! A group is first written as if no object were live at its start, while the inputs of its heap model are logged. If
+//! many of the previously live objects are freed in the group, the model runs again with these objects. The new codes
+//! replace the old ones in the chunks, which are still waiting for the group's stream sections.
 
 use crate::encode::Prediction;
 use crate::formula::Width;
@@ -13,27 +13,28 @@ use hashbrown::HashSet;
 use metatf_container::{Order, Sink};
 use std::collections::BTreeMap;
 
-/// Addresses that are logged at most. No object is carried into a group with more.
+/// Maximum number of logged addresses. If a group contains more, no object is carried into it.
 const MOST: usize = 1 << 21;
-/// One in this many objects has to be freed in the group for all to be carried into it.
+/// Objects are carried into a group if at least one in this many is freed in it.
 const PAYS: usize = 2;
 
-/// The objects that were live when a group began, and the addresses of its records.
+/// The objects live at the start of a group, and the addresses in its records.
 #[derive(Debug)]
 pub(crate) struct Log {
     before: Vec<Live>,
     entries: Vec<LoggedAddress>,
-    /// There were more than are logged.
+    /// Whether the limit on logged addresses was exceeded.
     full: bool,
 }
 
-/// A predicted address, and the place of its code.
+/// A predicted address and the position of its code.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LoggedAddress {
     value: u64,
     by: u64,
     size: u64,
-    /// The place of its code: which of the section's chunks in this group, the offset in that, and how many bytes.
+    /// The position of its code: the chunk of the section within this group, the offset in the chunk, and the number of
+    /// bytes.
     part: u32,
     at: u32,
     width: Width,
@@ -41,18 +42,18 @@ pub(crate) struct LoggedAddress {
 }
 
 impl Log {
-    /// Starts a log of a group, in memory of an earlier one.
+    /// Starts the log of a group, reusing the memory of an earlier log.
     pub(crate) fn new(before: Vec<Live>, mut memory: Vec<LoggedAddress>) -> Self {
         memory.clear();
         Self { before, entries: memory, full: false }
     }
 
-    /// Gives the memory for another log.
+    /// Returns the memory for reuse by another log.
     pub(crate) fn into_memory(self) -> Vec<LoggedAddress> {
         self.entries
     }
 
-    /// Logs the inputs of a heap's model.
+    /// Logs the inputs of a heap model.
     #[inline]
     pub(crate) fn push(&mut self, prediction: &Prediction, part: u32) {
         let Prediction { model, value, context, at, width, .. } = *prediction;
@@ -61,7 +62,7 @@ impl Log {
             Ok(at) if self.entries.len() < MOST && !self.full => {
                 self.entries.push(LoggedAddress { value, by, size, part, at, width, model });
             }
-            // The log is useless now.
+            // The log can no longer be used.
             _ => {
                 self.full = true;
                 self.entries = Vec::new();
@@ -69,12 +70,13 @@ impl Log {
         }
     }
 
-    /// Gives the objects from before the group that are live at its end, and how many were freed.
+    /// Returns the objects from before the group that are still live at its end, and the number of those that were
+    /// freed.
     fn survivors(&self, cells: &Cells) -> (Vec<Live>, usize) {
         let mut live: HashSet<u64> = self.before.iter().flat_map(|(_, objects)| objects).map(|o| o.0).collect();
         let mut freed = 0;
         for entry in &self.entries {
-            // Where another object is allocated, too, the old one is gone.
+            // An allocation at the same address also ends the life of the old object.
             if !cells.is_use(entry.model) && live.remove(&entry.value) {
                 freed += 1;
             }
@@ -83,7 +85,7 @@ impl Log {
         (self.before.iter().map(left).collect(), freed)
     }
 
-    /// Gives the objects that are live at the end of the group, where `new` are those that its model knows.
+    /// Returns the objects that are live at the end of the group, where `new` are those that its model knows.
     pub(crate) fn live_after(&self, cells: &Cells, new: Vec<Live>) -> Vec<Live> {
         if self.full {
             return new;
@@ -100,7 +102,7 @@ impl Log {
 }
 
 impl<S: Sink> RecordWriter<S> {
-    /// Carries the live objects into a group whose records are encoded, where that pays.
+    /// Carries the live objects into an encoded group if that makes it smaller.
     pub(crate) fn carry_live_set(&mut self, section: usize) {
         let Some(writer) = self.sections.get_mut(section) else { return };
         let Some(log) = writer.log.take() else { return };
@@ -127,11 +129,11 @@ impl<S: Sink> RecordWriter<S> {
     }
 }
 
-/// New elements by stream section.
+/// The new elements of each stream section.
 type StreamElements = BTreeMap<u8, Vec<u64>>;
 
-/// Encodes the addresses with models that know the live objects: their codes, and the elements for stream sections. `None` where a
-/// code does not fit its width.
+/// Encodes the addresses with models that know the live objects. Returns their codes and the elements for stream
+/// sections, or `None` if a code does not fit in its width.
 fn rerun(
     format: &crate::format::Format,
     cells: &Cells,
@@ -154,7 +156,7 @@ fn rerun(
     Some((codes, elements))
 }
 
-/// Stores new codes in the chunks.
+/// Stores the new codes in the chunks.
 fn patch(order: Order, entries: &[LoggedAddress], codes: &[u64], parts: &mut [&mut Vec<u8>]) {
     for (&LoggedAddress { part, at, width, .. }, &code) in entries.iter().zip(codes) {
         let (raw, at) = (parts.get_mut(part as usize), at as usize);

@@ -1,18 +1,18 @@
-//! Tells writers that time has passed: one thread for all that want to know. It ends with the last of them.
+//! Notifies writers that time has passed. A single thread serves all writers and ends with the last of them.
 //!
-//! A writer cannot look at a clock with each record: that takes several times as long as the record. So the thread sets a flag,
-//! and closes the buffers, which sends the next record the long way, where the flag is seen.
+//! Reading a clock for each record would take several times as long as writing the record. Instead, the thread sets a
+//! flag and closes the buffers, which sends the next record through the slow path, where the flag is checked.
 
 use crate::buffer::Until;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Rings for a writer.
+/// An alarm for one writer.
 #[derive(Debug)]
 pub(super) struct Alarm {
     due: AtomicBool,
-    /// The buffers that are closed when the alarm rings.
+    /// The buffers to close when the alarm rings.
     buffers: Vec<Until>,
 }
 
@@ -22,7 +22,7 @@ impl Alarm {
         self.due.load(Ordering::Relaxed)
     }
 
-    /// Stops ringing.
+    /// Stops the ringing.
     pub(super) fn stop(&self) {
         self.due.store(false, Ordering::Relaxed);
     }
@@ -33,16 +33,17 @@ impl Alarm {
     }
 }
 
-/// An alarm that rings again and again, until this is dropped.
+/// An alarm that rings periodically until this value is dropped.
 #[derive(Debug)]
 pub(super) struct Ringing(Arc<Alarm>);
 
 impl Ringing {
-    /// Rings, and closes the buffers, so often that a record is at most `period` old when the next one is written. Where the system has no threads to give
-    /// it never rings; nor under Miri, which wants all threads to have ended before the program does.
+    /// Rings and closes the buffers often enough that a record is at most `period` old when the next one is written.
+    /// The alarm never rings if the system cannot start a thread, or under Miri, which requires all threads to end
+    /// before the program does.
     pub(super) fn new(buffers: Vec<Until>, period: Duration) -> Self {
         let alarm = Arc::new(Alarm { due: AtomicBool::new(false), buffers });
-        // A buffer may be opened just when it is closed; the next time is in time for that, too.
+        // A buffer may be opened just as the alarm closes it. The next ring still meets the deadline.
         let period = (period / 2).max(Duration::from_millis(1));
         let mut clock = lock(&CLOCK);
         clock.entries.push(Entry { alarm: Arc::clone(&alarm), period, next: Instant::now() + period });
@@ -74,7 +75,7 @@ struct Entry {
 
 struct Clock {
     entries: Vec<Entry>,
-    /// The thread is there.
+    /// Whether the thread is running.
     runs: bool,
 }
 
@@ -85,7 +86,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Rings every alarm in time, until there is none.
+/// Rings each alarm when it is due, until no alarms are left.
 fn run() {
     let mut clock = lock(&CLOCK);
     loop {
@@ -122,7 +123,7 @@ mod tests {
             }
         }
         drop(ringing);
-        // The thread has ended, or will find that it is not needed; the next alarm rings all the same.
+        // The thread has ended or is about to end; the next alarm must ring in either case.
         let again = Ringing::new(Vec::new(), Duration::from_millis(1));
         while !again.alarm().is_due() {
             assert!(begun.elapsed() < Duration::from_secs(60), "no alarm rang");

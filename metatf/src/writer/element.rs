@@ -1,4 +1,5 @@
-//! Writes elements of stream sections that the caller gives: into a group, or into a table that grows over the whole trace.
+//! Writes stream section elements supplied by the caller, either into a group or into a table that grows over the whole
+//! trace.
 
 use super::RecordWriter;
 use crate::encode::{GivenElements, HELD_A_NUMBER, RowWriter};
@@ -6,11 +7,12 @@ use crate::format::Interpretation;
 use metatf_container::{Error, ErrorKind, MAX_RAW_LEN, Result, Sink};
 
 impl<S: Sink> RecordWriter<S> {
-    /// Appends an element to a stream section and returns its offset in the section's content. Shared: the section is a
-    /// table that grows over the whole trace. Otherwise the element belongs to the group in progress.
+    /// Appends an element to a stream section and returns its offset in the section's content. If `shared` is set, the
+    /// section is a table that grows over the whole trace. Otherwise, the element belongs to the current group.
     ///
     /// # Errors
-    /// What `encode` returns; a value that does not fit the DTD's widths (a section of one number adapts).
+    /// Returns an error from `encode`, or one for a value that exceeds the DTD's widths. In a section of single
+    /// numbers, the width adapts instead.
     pub fn element(
         &mut self,
         section: usize,
@@ -20,7 +22,8 @@ impl<S: Sink> RecordWriter<S> {
         self.close_open_section();
         let record = self.element_record(section)?;
         let shared = shared && self.waits;
-        // Chunks of numbers adapt their width: not in a table, whose offsets are given out, and not in version 0.
+        // Chunks of numbers adapt their width, except in a table, because its offsets have already been handed out, and
+        // in version 0.
         let adapts = !shared && !self.streams.fixed;
         self.encode_element(section, record, adapts, encode)?;
         let encoded = self.element.in_use();
@@ -30,7 +33,7 @@ impl<S: Sink> RecordWriter<S> {
             writer.table_length += encoded.len() as u64;
             writer.table.extend_from_slice(encoded);
             writer.table_count += 1;
-            // The group's own chunks wait, so this one comes before them.
+            // The group's own chunks are still waiting, so this chunk precedes them.
             if writer.table.len() > MAX_RAW_LEN / 2 {
                 self.put_table(section)?;
             }
@@ -44,7 +47,7 @@ impl<S: Sink> RecordWriter<S> {
         if writer.given.is_empty() {
             writer.given.push(GivenElements::default());
         }
-        // Offsets into a section of one number hold where its width does: in version 0.
+        // Offsets into a section of single numbers require a fixed width, which only version 0 guarantees.
         let width =
             self.format.records.get(usize::from(record)).and_then(|r| r.single_number()).map_or(0, |l| l.width());
         let offset = writer.next_local(width);
@@ -64,7 +67,7 @@ impl<S: Sink> RecordWriter<S> {
         Ok(offset)
     }
 
-    /// The interpretation now in force of a leaf of a record, by the indices of its section and record.
+    /// Returns the current interpretation of a leaf, given by the indices of its section and record.
     #[must_use]
     pub fn interpretation(&self, section: usize, record: u16, leaf: u8) -> Option<Interpretation> {
         let position = self.format.sections.get(section)?.records.iter().position(|&r| r == record)?;
@@ -72,13 +75,13 @@ impl<S: Sink> RecordWriter<S> {
         Some(encoding.interpretation(encoding.plans_of(position) + usize::from(leaf)))
     }
 
-    /// The number of the group in progress. In version 0, all is one group.
+    /// Returns the number of the current group. A version 0 trace is a single group.
     #[must_use]
     pub fn group(&self) -> u32 {
         self.group
     }
 
-    /// Gives the offset that the next new element of a table will get.
+    /// Returns the offset that the next new element of a table will get.
     #[must_use]
     pub fn next_offset(&self, section: usize) -> u64 {
         let Some(writer) = self.streams.streams.get(section) else { return 0 };
@@ -95,8 +98,8 @@ impl<S: Sink> RecordWriter<S> {
         record.ok_or(Error::at(0, ErrorKind::Usage("not a stream section")))
     }
 
-    /// Encodes a stream element to `self.element`, by the state of its section. `adapts`: a value that does not fit
-    /// is not an error in a section of one number.
+    /// Encodes a stream element to `self.element` with the state of its section. With `adapts`, a value that does not
+    /// fit is not an error in a section of single numbers.
     fn encode_element(
         &mut self,
         section: usize,
@@ -114,7 +117,7 @@ impl<S: Sink> RecordWriter<S> {
         let encoded = encode(&mut row).and_then(|()| row.finish());
         let end = row.at;
         self.element.keep(end);
-        // Only a section of one number can adapt the width of its chunks; others have no metadata.
+        // Only a section of single numbers can adapt the width of its chunks, because other sections have no metadata.
         let misfit = self.attempt.misfits.first().filter(|_| !adapts || r.single_number().is_none()).copied();
         if encoded.is_ok() && misfit.is_none() {
             return Ok(());

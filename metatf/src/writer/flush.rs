@@ -1,28 +1,29 @@
-//! When a writer hands its records on to the sink: what a program loses at most when it dies.
+//! Decides when a writer passes its records to the sink, which bounds the data lost if the program dies.
 //!
-//! A writer of a file holds records until their chunk is full; where stream sections have to stand before what strides through
-//! them, until their group is full. [`FlushEvery`] bounds what is held, by bytes and by time. The loops that write know
-//! nothing of it: the end of what is allowed is one more limit of the open buffer, and the clock closes that buffer.
+//! A file writer buffers records until their chunk is full. If stream sections must precede the records that stride
+//! through them, it buffers records until the group is full. [`FlushEvery`] bounds the buffered data by size and by
+//! age. The write loops need no extra checks: the size bound is one more limit of the open buffer, and the clock closes
+//! that buffer.
 
 use super::clock::Ringing;
 use super::{FileWriter, RecordWriter, SectionWriter};
 use metatf_container::{FlushEvery, Result, Sink, WriteOptions};
 
-/// What a writer may hold.
+/// The limit on the data a writer buffers.
 #[derive(Debug)]
 pub(super) struct FlushLimit {
-    /// Bytes of content; `None`: any number, and the writer is not flushed by itself.
+    /// Bytes of content, or `None` if the size is unlimited and the writer does not flush by itself.
     bytes: Option<usize>,
-    /// Bytes of the group in progress up to which the section that is written to is ready.
+    /// Size of the current group, in bytes, up to which the open section is ready.
     group: usize,
     clock: Option<Ringing>,
 }
 
 impl FlushLimit {
-    /// No writer is flushed by itself.
+    /// The limit of a writer that does not flush by itself.
     const NEVER: Self = Self { bytes: None, group: usize::MAX, clock: None };
 
-    /// What is written to memory, or with version 0, is not flushed.
+    /// Creates the limit. Traces written to memory and version 0 traces are not flushed.
     pub(super) fn new(options: &WriteOptions, is_volatile: bool, sections: &[SectionWriter]) -> Self {
         let never = is_volatile || options.version == 0;
         let FlushEvery { bytes, time } = if never { FlushEvery::NEVER } else { options.flush };
@@ -31,13 +32,13 @@ impl FlushLimit {
         Self { bytes: bytes.or(time.map(|_| usize::MAX)).map(|bytes| bytes.max(1)), clock, ..Self::NEVER }
     }
 
-    /// Whether a record may be written before anything is flushed, where the group has this many bytes.
+    /// Returns whether a record may be written before any flush if the group has this many bytes.
     #[inline]
     pub(super) fn allows(&self, group: usize) -> bool {
         group < self.group && !self.is_due()
     }
 
-    /// Up to how many bytes the open section may be filled, where the group has this many beside.
+    /// Returns the maximum number of bytes in the open section if the rest of the group has this many.
     pub(super) fn of_section(&self, closed: usize) -> usize {
         self.group.saturating_sub(closed)
     }
@@ -49,7 +50,7 @@ impl FlushLimit {
 }
 
 impl<S: Sink> RecordWriter<S> {
-    /// Bytes of content that are held, except for those of one section.
+    /// Returns the number of buffered bytes outside this section.
     fn held_beside(&self, section: usize) -> usize {
         let others = self.sections.iter().enumerate().filter(|&(i, _)| i != section);
         let tables = self.streams.streams.iter().map(|stream| stream.table.len());
@@ -57,7 +58,7 @@ impl<S: Sink> RecordWriter<S> {
         others.map(|(_, writer)| writer.out.len()).chain(tables).sum::<usize>() + closed + self.streams.held
     }
 
-    /// Flushes what is held if that is due, before a record of the section.
+    /// Flushes the buffered data if that is due, before a record of the section is written.
     pub(super) fn flush_due(&mut self, section: usize) -> Result<()> {
         let Some(most) = self.flush_limit.bytes else { return Ok(()) };
         let own = self.sections.get(section).map_or(0, |writer| writer.out.len());
@@ -67,7 +68,7 @@ impl<S: Sink> RecordWriter<S> {
             if let Some(clock) = &self.flush_limit.clock {
                 clock.alarm().stop();
             }
-            // Where there is much to write, threads that compress are not waited for.
+            // Under a high load, do not wait for the compressing threads.
             self.flush_held(is_due)?;
             beside = self.held_beside(section);
         }
@@ -75,17 +76,17 @@ impl<S: Sink> RecordWriter<S> {
         Ok(())
     }
 
-    /// Hands all records that were written on to the sink, and flushes that. What follows is another chunk, and in formats
-    /// with stream sections another group. A version 0 file has one group, which is in the sink when the trace is finished:
-    /// there nothing happens.
+    /// Passes all records written so far to the sink and flushes the sink. The following records start another chunk
+    /// and, in formats with stream sections, another group. Does nothing for a version 0 file, whose single group
+    /// reaches the sink when the trace is finished.
     ///
     /// # Errors
-    /// The sink's.
+    /// Returns an error from the sink.
     pub fn flush(&mut self) -> Result<()> {
         self.flush_held(true)
     }
 
-    /// Flushes; `all`: also chunks that threads still compress.
+    /// Flushes. With `all`, also waits for chunks that threads are still compressing.
     fn flush_held(&mut self, all: bool) -> Result<()> {
         if self.streams.fixed {
             return Ok(());
@@ -103,7 +104,7 @@ impl<S: Sink> RecordWriter<S> {
         }
     }
 
-    /// From here on the caller says where groups end.
+    /// Lets the caller decide where groups end from here on.
     pub(crate) fn stop_grouping(&mut self) {
         self.group_size = usize::MAX;
         if self.waits {

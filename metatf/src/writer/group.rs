@@ -1,5 +1,5 @@
-//! How the chunks of a group go into the file: shared tables, then stream sections, then what strides through them
-//! (spec 5.2).
+//! Writes the chunks of a group to the file: shared tables first, then stream sections, then the records that stride
+//! through them (spec 5.2).
 
 use crate::encode::{GivenElements, Numbers};
 use crate::formula::{Plan, bytes_for, bytes_of, fits, history, note};
@@ -15,11 +15,11 @@ pub(crate) struct Chunk {
     ends: Vec<u32>,
 }
 
-/// Memory of chunks that are in the file, for later ones.
+/// Memory of written chunks, for reuse.
 #[derive(Default)]
 pub(crate) struct ChunkPool {
     chunks: Vec<(Vec<u8>, Vec<u32>)>,
-    /// For numbers of a stream section.
+    /// Memory for the numbers of a stream section.
     numbers: Vec<u8>,
 }
 
@@ -28,7 +28,7 @@ impl ChunkPool {
         self.chunks.push((raw, ends));
     }
 
-    /// Gives memory for content, with anything in it, and for ends of records.
+    /// Returns memory for content, whose bytes are arbitrary, and for the ends of records.
     fn take(&mut self) -> (Vec<u8>, Vec<u32>) {
         let (raw, mut ends) = self.chunks.pop().unwrap_or_default();
         ends.clear();
@@ -37,7 +37,7 @@ impl ChunkPool {
 }
 
 impl<S: Sink> RecordWriter<S> {
-    /// Closes the chunk of a section, if it holds anything.
+    /// Closes the chunk of a section unless it is empty.
     pub(crate) fn close_chunk(&mut self, section: usize) -> Result<()> {
         let Some(writer) = self.sections.get_mut(section).filter(|s| !s.out.is_empty()) else { return Ok(()) };
         let spec = ChunkSpec {
@@ -72,7 +72,7 @@ impl<S: Sink> RecordWriter<S> {
         Ok(())
     }
 
-    /// Hands a chunk of the group to the container; the group's first one starts it.
+    /// Passes a chunk of the group to the container. The group's first chunk starts it.
     fn put_part(&mut self, spec: ChunkSpec, raw: &[u8], ends: &[u32]) -> Result<()> {
         self.end_in_place();
         let group_start = !spec.shared && std::mem::take(&mut self.group_start);
@@ -83,7 +83,7 @@ impl<S: Sink> RecordWriter<S> {
         }
     }
 
-    /// Ends the group in progress.
+    /// Ends the current group.
     pub(crate) fn next_group(&mut self) -> Result<()> {
         if self.streams.fixed || self.group_is_empty() {
             return Ok(());
@@ -101,8 +101,8 @@ impl<S: Sink> RecordWriter<S> {
         Ok(())
     }
 
-    /// Whether nothing belongs to the group in progress. New elements of shared tables do not: they wait for the group that needs
-    /// them.
+    /// Returns whether the current group is empty. New elements of shared tables do not count, because they wait for
+    /// the group that needs them.
     fn group_is_empty(&self) -> bool {
         let no_stream = self.streams.streams.iter().all(|s| s.put.is_empty() && s.given.iter().all(|g| g.count == 0));
         self.group_start && self.waiting.is_empty() && no_stream && self.sections.iter().all(|s| s.out.is_empty())
@@ -134,7 +134,7 @@ impl<S: Sink> RecordWriter<S> {
         let raw = std::mem::take(&mut stream.table);
         let records = std::mem::take(&mut stream.table_count);
         if raw.len() > MAX_RAW_LEN {
-            return Err(Error::at(0, ErrorKind::Limit("an element of a table has over 32 MiB")));
+            return Err(Error::at(0, ErrorKind::Limit("a table element exceeds 32 MiB")));
         }
         let width = self.single_width(section).unwrap_or(0);
         let spec = ChunkSpec {
@@ -152,7 +152,7 @@ impl<S: Sink> RecordWriter<S> {
         self.put_part(spec, &raw, &[])
     }
 
-    /// Gives the DTD's width of the leaf of a section of one number.
+    /// Returns the DTD's width for the leaf of a section of single numbers.
     fn single_width(&self, section: usize) -> Option<u8> {
         let record = self.format.sections.get(section).filter(|s| s.stream)?.records.first()?;
         let leaf = self.format.records.get(usize::from(*record))?.single_number()?;
@@ -191,7 +191,7 @@ impl<S: Sink> RecordWriter<S> {
 
     fn put_elements(&mut self, section: usize, segment: &GivenElements, first: bool) -> Result<()> {
         if segment.raw.len() > MAX_RAW_LEN {
-            return Err(Error::at(0, ErrorKind::Limit("a stream section grew by over 64 MiB within a group")));
+            return Err(Error::at(0, ErrorKind::Limit("a stream section grew by more than 64 MiB within a group")));
         }
         if segment.raw.is_empty() && !first {
             return Ok(());
@@ -210,7 +210,8 @@ impl<S: Sink> RecordWriter<S> {
         self.put_part(spec, &segment.raw, &[])
     }
 
-    /// Encodes numbers, chunk by chunk, each in the least width that holds all of its own (version 0: the DTD's).
+    /// Encodes numbers chunk by chunk. Each chunk uses the smallest width that holds all its numbers; in version 0, the
+    /// width is always the DTD's.
     fn put_numbers(&mut self, section: usize, segment: &GivenElements, first: bool) -> Result<()> {
         if segment.values.is_empty() && !first {
             return Ok(());
@@ -254,10 +255,11 @@ impl<S: Sink> RecordWriter<S> {
         Ok(())
     }
 
-    /// Writes what is left, the index and the footer, and gives the sink back.
+    /// Writes the remaining data, the index and the footer, and returns the sink.
     ///
     /// # Errors
-    /// The sink's; elements that were given and disagree with what records took from them.
+    /// Returns an error from the sink, or one if supplied elements disagree with the values that records took from
+    /// them.
     pub fn finish(mut self) -> Result<S> {
         let ended = self.end_group();
         self.end_in_place();
@@ -266,29 +268,29 @@ impl<S: Sink> RecordWriter<S> {
         match layout {
             Some(FileWriter::Chunks(chunks)) => chunks.finish(self.records),
             Some(FileWriter::Extents(extents)) => extents.finish(self.records),
-            None => Err(Error::at(0, ErrorKind::Usage("the writer is finished already"))),
+            None => Err(Error::at(0, ErrorKind::Usage("the writer is already finished"))),
         }
     }
 }
 
-/// Computes the least width that holds all of `values` under the section's interpretation. The state stays as it is.
+/// Computes the smallest width that holds all `values` under the section's interpretation. The state is not changed.
 fn least_width(writer: &crate::writer::SectionWriter, values: &[u64]) -> u8 {
     let Some(plan) = writer.state.encoding.plan(0) else { return 8 };
     let mut bits = 0;
     each_raw(plan, history(plan, &writer.state.history.cells), values, |raw, _| {
-        // As `bytes_for` folds negative numbers.
+        // Folds negative numbers as `bytes_for` does.
         bits |= if plan.sign != 0 { (raw << 1) ^ 0_u64.wrapping_sub(raw >> 63) } else { raw };
     });
     bytes_for(bits, false)
 }
 
-/// Encodes the numbers of one chunk into `out` by the plan of their leaf. The error is one that does not fit.
+/// Encodes the numbers of one chunk into `out` by the plan of their leaf. The error is a number that does not fit.
 fn encode(state: &mut State, values: &[u64], order: Order, out: &mut Vec<u8>) -> Result<(), u64> {
     out.clear();
     let Some(plan) = state.encoding.plans.first() else { return Ok(()) };
     let previous = history(plan, &state.history.cells);
     let width = plan.width.bytes();
-    // All eight bytes of each; the next overwrites those that are not its own.
+    // All eight bytes of each number are stored; the next number overwrites the excess bytes.
     out.resize(values.len() * width + 8, 0);
     let (mut at, mut all_fit) = (0, true);
     each_raw(plan, previous, values, |raw, _| {
@@ -309,8 +311,9 @@ fn encode(state: &mut State, values: &[u64], order: Order, out: &mut Vec<u8>) ->
     misfit.map_or(Ok(()), Err)
 }
 
-/// Gives `each` the stored integers of values, before they are cut to their width, and the values. `previous` is what history adds to
-/// the first; to others it adds the value before, as there is no other leaf.
+/// Calls `each` with the stored integer of every value, before truncation to its width, and with the value itself.
+/// `previous` is the history added to the first value. The history of every later value is simply the preceding value,
+/// because the section has no other leaf.
 #[inline(always)]
 fn each_raw(plan: &Plan, mut previous: u64, values: &[u64], mut each: impl FnMut(u64, u64)) {
     for &value in values {
@@ -319,8 +322,9 @@ fn each_raw(plan: &Plan, mut previous: u64, values: &[u64], mut each: impl FnMut
     }
 }
 
-/// Chooses the elements of a stream of numbers: those that the caller gave, or those that strides and models put there, where a
-/// skipped one has the value before it. Both have to agree. Where models put values, the caller's are another writer's, and ignored.
+/// Chooses the elements of a stream of numbers: those supplied by the caller, or those produced by strides and models,
+/// where a skipped element repeats the value before it. Both must agree. If models produced the values, the caller's
+/// elements come from a different writer and are ignored.
 fn agree(put: Numbers, given: Vec<GivenElements>, predicted: bool) -> Result<Vec<GivenElements>> {
     if given.is_empty() {
         return Ok(vec![GivenElements { values: put.into_values(), ..GivenElements::default() }]);
@@ -334,7 +338,7 @@ fn agree(put: Numbers, given: Vec<GivenElements>, predicted: bool) -> Result<Vec
         return Ok(given);
     }
     if !predicted {
-        let why = "the elements given for a stream section are not the values its records take from it";
+        let why = "the elements supplied for a stream section differ from the values its records take from it";
         return Err(Error::at(0, ErrorKind::Usage(why)));
     }
     let values = put.into_values();

@@ -1,17 +1,17 @@
-//! Chunks, or in version 0 parts of the one extent, that are made in place: where the sink is memory, and content is stored as it
-//! is.
+//! Builds chunks (in version 0, parts of the single extent) in place, if the sink is memory and content is stored
+//! unchanged.
 //!
-//! One section at a time borrows the sink's memory. Before anything else goes to the sink, its memory is given back, and the chunk
-//! in progress is moved into a buffer of its own.
+//! One section at a time borrows the sink's memory. Before any other data is written to the sink, the memory is
+//! returned, and the current chunk moves to a separate buffer.
 
 use super::{FileWriter, RecordWriter};
 use metatf_container::{ChunkSpec, Result, Sink};
 
 impl<S: Sink> RecordWriter<S> {
-    /// Borrows the sink's memory for the next chunk of the section, where that is possible.
+    /// Borrows the sink's memory for the section's next chunk, if possible.
     ///
     /// # Errors
-    /// The sink's.
+    /// Returns an error from the sink.
     pub(super) fn start_in_place(&mut self, section: usize) -> Result<()> {
         let Some(writer) = self.sections.get_mut(section).filter(|writer| writer.out.is_empty()) else { return Ok(()) };
         if self.waits || self.in_place.is_some() {
@@ -20,7 +20,7 @@ impl<S: Sink> RecordWriter<S> {
         let number = self.format.sections.get(section).map_or(0, |s| s.number);
         let memory = match &mut self.layout {
             Some(FileWriter::Chunks(chunks)) => chunks.borrow_memory(number),
-            // With several sections there will be more than one extent.
+            // Several sections will need more than one extent.
             Some(FileWriter::Extents(extents))
                 if self.format.sections.iter().filter(|s| s.number != 0).count() == 1 =>
             {
@@ -35,14 +35,14 @@ impl<S: Sink> RecordWriter<S> {
         Ok(())
     }
 
-    /// Gives the sink its memory back, and moves the chunk in progress out of it.
+    /// Returns the memory to the sink and moves the current chunk out of it.
     pub(crate) fn end_in_place(&mut self) {
         let Some(writer) = self.in_place.take().and_then(|section| self.sections.get_mut(section)) else { return };
         let start = writer.out.start();
         let content = writer.out.in_use().to_vec();
         let mut memory = writer.out.take();
         writer.out.append(&content);
-        // Without content nothing can be wrong with it.
+        // Without content, this cannot fail.
         let _ = match &mut self.layout {
             Some(FileWriter::Chunks(chunks)) => chunks.return_memory(None, memory, start),
             Some(FileWriter::Extents(extents)) => {
@@ -53,7 +53,7 @@ impl<S: Sink> RecordWriter<S> {
         };
     }
 
-    /// Closes a chunk that was made in the sink's memory.
+    /// Closes a chunk that was built in the sink's memory.
     pub(crate) fn close_in_place(&mut self, section: usize, spec: ChunkSpec) -> Result<()> {
         self.in_place = None;
         let Some(writer) = self.sections.get_mut(section) else { return Ok(()) };

@@ -1,5 +1,5 @@
-//! Elements of tables that are stored once. A known element is found by its values, without being encoded or copied: its fields
-//! are hashed where they lie, and then compared.
+//! Interning of table elements. A known element is found by its values without being encoded or copied: its fields are
+//! hashed in place and then compared.
 
 use super::RecordWriter;
 use crate::encode::RowWriter;
@@ -8,45 +8,47 @@ use hashbrown::DefaultHashBuilder;
 use metatf_container::{Error, Result, Sink};
 use std::hash::{BuildHasher, Hasher};
 
-/// The elements that were interned.
+/// The interned elements.
 #[derive(Debug, Default)]
 pub(super) struct Interned {
-    /// By section.
+    /// The elements by section.
     tables: Vec<Known>,
-    /// Its seed is random, so that no text can be made for a table whose elements all meet.
+    /// The hasher, seeded randomly so that nobody can construct a trace whose elements all collide.
     hasher: DefaultHashBuilder,
     key: ElementKey,
     last: LastNumbers,
 }
 
-/// An element's values, as what makes it equal to another: numbers, and byte arrays behind the number that is their length.
+/// The values that identify an element: numbers, and byte arrays preceded by a number with their length.
 pub(crate) trait Key {
-    /// Puts them.
+    /// Writes the values to `to`.
     fn put<P: Put<Error = Stopped>>(&self, to: &mut P) -> Result<(), Stopped>;
 }
 
-/// The elements of a table that were interned.
+/// The interned elements of one table.
 ///
-/// They lie one behind the other, each at a multiple of 8: offset and length of the key in eight bytes each, key. To find one
-/// touches a line of the index and those of the element, as interning is bound by that.
+/// Elements are stored contiguously at multiples of 8 bytes: eight bytes each for the offset and the key length, then
+/// the key. A lookup touches one cache line of the index and those of the element, because cache misses dominate the
+/// cost of interning.
 #[derive(Debug, Default)]
 struct Known {
     elements: Vec<u8>,
-    /// A power of two, of which at most three quarters are in use; an element is at the place that its hash names or behind it.
+    /// A hash table with open addressing. Its size is a power of two, and at most three quarters of the slots are in
+    /// use.
     index: Vec<Slot>,
     count: usize,
 }
 
-/// Where an element is; a place 0 is none.
+/// The position of an element. A `place` of 0 marks an empty slot.
 #[derive(Clone, Copy, Debug, Default)]
 struct Slot {
     hash: u32,
-    /// The element's place in eights of bytes, and 1.
+    /// The element's position in units of 8 bytes, plus 1.
     place: u32,
 }
 
 impl Known {
-    /// The offset of the element of this key.
+    /// Returns the offset of the element with this key.
     #[inline]
     fn find(&self, hash: u32, key: &impl Key, last: &mut LastNumbers) -> Option<u64> {
         let mask = self.index.len().wrapping_sub(1);
@@ -66,7 +68,7 @@ impl Known {
         }
     }
 
-    /// Adds an element. One that has no place any more, behind 32 GiB, is stored again where it comes again.
+    /// Adds an element. An element past 32 GiB cannot be indexed, so it is stored again at its next occurrence.
     fn add(&mut self, hash: u32, key: &[u8], offset: u64) {
         if 4 * (self.count + 1) > 3 * self.index.len() {
             let slots = vec![Slot::default(); (2 * self.index.len()).max(16)];
@@ -92,7 +94,7 @@ impl Known {
     }
 }
 
-/// Offset and key of the element that begins at `at`.
+/// Returns the offset and key of the element that begins at `at`.
 #[inline]
 fn element(elements: &[u8], at: usize) -> Option<(u64, &[u8])> {
     let (offset, rest) = elements.get(at..)?.split_first_chunk()?;
@@ -138,7 +140,7 @@ impl<H: Hasher> Put for Hashing<'_, H> {
         Ok(())
     }
 
-    /// The count is a number of the element.
+    /// The count is already hashed as one of the element's numbers.
     fn items(&mut self, _: usize) -> Result<(), Stopped> {
         Ok(())
     }
@@ -149,7 +151,7 @@ impl<H: Hasher> Put for Hashing<'_, H> {
     }
 }
 
-/// Compares an element with a key: stops where they differ.
+/// Compares an element with a key and stops at the first difference.
 struct Matching<'k, 'l> {
     rest: &'k [u8],
     last: &'l mut LastNumbers,
@@ -189,7 +191,7 @@ impl Put for Matching<'_, '_> {
     }
 }
 
-/// The values of an element as bytes: numbers in eight, byte arrays as they are.
+/// The values of an element as bytes: numbers take eight bytes each, and byte arrays are stored verbatim.
 #[derive(Debug, Default)]
 struct ElementKey {
     bytes: Vec<u8>,
@@ -225,11 +227,11 @@ impl Put for ElementKey {
 }
 
 impl<S: Sink> RecordWriter<S> {
-    /// Like [`element`](Self::element) of a shared table, but equal elements are stored once. `key` and `encode` give the same
-    /// values.
+    /// Adds an element to a shared table like [`element`](Self::element), but stores equal elements only once. `key`
+    /// and `encode` must produce the same values.
     ///
     /// # Errors
-    /// As [`element`](Self::element).
+    /// As for [`element`](Self::element).
     #[inline]
     pub(crate) fn intern(
         &mut self,
@@ -239,9 +241,9 @@ impl<S: Sink> RecordWriter<S> {
     ) -> Result<u64> {
         let Interned { tables, hasher, last, .. } = &mut self.interned;
         let mut hashing = Hashing { hasher: hasher.build_hasher(), last };
-        // What stops here stops the encoding, too.
+        // An error here occurs in the encoding, too.
         let hashed = key.put(&mut hashing);
-        #[allow(clippy::cast_possible_truncation, reason = "half of a hash is one")]
+        #[allow(clippy::cast_possible_truncation, reason = "half of a hash is also a hash")]
         let hash = hashing.hasher.finish() as u32;
         if hashed.is_ok()
             && let Some(offset) = tables.get(section).and_then(|table| table.find(hash, key, last))
@@ -277,7 +279,7 @@ impl<S: Sink> RecordWriter<S> {
 mod tests {
     use super::*;
 
-    /// A text.
+    /// A string element.
     struct Text<'t>(&'t str);
 
     impl Key for Text<'_> {
@@ -287,7 +289,7 @@ mod tests {
         }
     }
 
-    /// Interns texts whose hashes are below `hashes`, and looks all of them up.
+    /// Interns strings whose hashes are less than `hashes` and looks all of them up.
     fn intern(count: u32, hashes: u32) {
         let (mut known, mut key, mut last) = (Known::default(), ElementKey::default(), LastNumbers::default());
         let texts: Vec<String> = (0..count).map(|n| "x".repeat(n as usize % 50) + &n.to_string()).collect();

@@ -1,4 +1,4 @@
-//! Writes metadata records: as they are given, as changes of a leaf, or again after a reset.
+//! Writes metadata records: as supplied by the caller, as changes of a leaf, or again after a reset.
 
 use super::RecordWriter;
 use crate::format::{Interpretation, METADATA};
@@ -8,28 +8,29 @@ use crate::state::Metadata;
 use metatf_container::{Error, ErrorKind, MetadataRule, Result, Sink};
 
 impl<S: Sink> RecordWriter<S> {
-    /// Writes a metadata record as it is given.
+    /// Writes a metadata record as supplied.
     ///
     /// # Errors
-    /// A change that spec 4.1 does not allow.
+    /// Returns an error if spec 4.1 does not allow the change.
     pub fn metadata(&mut self, section: usize, metadata: &Metadata) -> Result<()> {
         self.stop_grouping();
         self.close_full(section)?;
         self.put_metadata(section, metadata)
     }
 
-    /// Changes the encoding of a leaf from here on, in this group and, again, in every later one.
+    /// Changes the encoding of a leaf from here on. The change is repeated in every later group.
     ///
     /// # Errors
-    /// A change that spec 4.1 does not allow.
+    /// Returns an error if spec 4.1 does not allow the change.
     pub fn set(&mut self, section: usize, record: u16, leaf: u8, change: Change) -> Result<()> {
         self.set_lasting(section, record, leaf, false, change)
     }
 
-    /// As [`set`](Self::set), for every leaf of the section that has this one's field name, by one metadata record.
+    /// Changes, with a single metadata record, every leaf of the section with the same field name as this one, as
+    /// [`set`](Self::set) does.
     ///
     /// # Errors
-    /// A change that spec 4.1 does not allow to one of them.
+    /// Returns an error if spec 4.1 does not allow the change for one of the leaves.
     pub fn set_all(&mut self, section: usize, record: u16, leaf: u8, change: Change) -> Result<()> {
         self.set_lasting(section, record, leaf, true, change)
     }
@@ -62,7 +63,7 @@ impl<S: Sink> RecordWriter<S> {
         if self.raw {
             return Err(Error::at(
                 0,
-                ErrorKind::Usage("a raw stream has no metadata: its values must fit the DTD's widths"),
+                ErrorKind::Usage("a raw stream has no metadata: its values must fit in the DTD's widths"),
             ));
         }
         let at = |kind| Error::at(0, kind);
@@ -95,7 +96,7 @@ impl<S: Sink> RecordWriter<S> {
         Ok(())
     }
 
-    /// Makes the lasting changes again after a reset.
+    /// Repeats the lasting changes after a reset.
     pub(super) fn put_sticky(&mut self, section: usize) -> Result<()> {
         let Some(writer) = self.sections.get_mut(section).filter(|s| s.fresh) else { return Ok(()) };
         writer.fresh = false;
@@ -108,13 +109,13 @@ impl<S: Sink> RecordWriter<S> {
 }
 
 impl Metadata {
-    /// The same for all leaves of the field's name (bit 3 of the property).
+    /// Returns the metadata record for all leaves with the field's name (bit 3 of the property).
     #[must_use]
     pub fn for_all(self) -> Self {
         Self { property: self.property | 8, ..self }
     }
 
-    /// The same, where it sets an interpretation, with values of at least this many bytes.
+    /// Returns the metadata record with values of at least this many bytes, if it sets an interpretation.
     #[cfg(feature = "dynamic")]
     #[doc(hidden)]
     #[must_use]
@@ -125,7 +126,7 @@ impl Metadata {
         Self { property: width << 4 | self.property & 15, ..self }
     }
 
-    /// The metadata record of a change, its values as short as they go.
+    /// Creates the metadata record for a change, with values as short as possible.
     #[must_use]
     #[inline]
     pub fn new(record: u32, field: u8, change: Change) -> Self {

@@ -1,8 +1,9 @@
-//! Writes a trace record by record: it gives rows for the caller to fill, writes metadata where a value needs it, and makes chunks
-//! and groups for the container. Generated and dynamic writers write through it.
+//! Writes a trace record by record. The record writer supplies rows for the caller to fill, writes metadata when a
+//! value requires it, and assembles chunks and groups for the container. Both generated and dynamic writers are built
+//! on it.
 //!
-//! Records of one section keep their order. Records of different sections keep theirs only as far as chunks do, unless
-//! [`RecordWriter::keep_order`] asks for a chunk at every change of section.
+//! Records of one section keep their order. The order across sections is preserved only at chunk granularity, unless
+//! [`RecordWriter::set_keep_order`] requests a new chunk at every change of section.
 
 mod attempt;
 mod batch;
@@ -35,7 +36,7 @@ pub(crate) use section::SectionWriter;
 #[cfg(feature = "dynamic")]
 pub use trial::{TrialEncoder, TrialState};
 
-/// The container that takes the chunks.
+/// The container writer that receives the chunks.
 pub(crate) enum FileWriter<S: Sink> {
     /// Version 1.
     Chunks(Box<ChunkWriter<S>>),
@@ -43,42 +44,42 @@ pub(crate) enum FileWriter<S: Sink> {
     Extents(Box<ExtentWriter<S>>),
 }
 
-/// Writes the records of a trace. [`finish`](Self::finish) must be called; a writer dropped without it says so on
-/// standard error.
+/// Writes the records of a trace. [`finish`](Self::finish) must be called; a writer dropped without it prints a message
+/// to standard error.
 pub struct RecordWriter<S: Sink> {
     pub(crate) format: FormatRef,
     pub(crate) layout: Option<FileWriter<S>>,
     pub(crate) order: Order,
-    /// Bytes of a metadata value of default width.
+    /// Size of a metadata value of default width, in bytes.
     int_size: usize,
     pub(crate) sections: Vec<SectionWriter>,
     pub(crate) streams: StreamWriters,
     attempt: Attempt,
-    /// The stream element encoded last.
+    /// The most recently encoded stream element.
     element: Buffer,
-    /// Chunks of the group in progress, which wait until its stream sections are complete.
+    /// The chunks of the current group, which wait until its stream sections are complete.
     pub(crate) waiting: Vec<Chunk>,
     pub(crate) pool: ChunkPool,
-    /// Whether chunks have to wait for stream sections.
+    /// Whether chunks must wait for stream sections.
     pub(crate) waits: bool,
     pub(crate) group: u32,
-    /// No chunk of the group is in the file yet.
+    /// Whether no chunk of the group has been written to the file yet.
     pub(crate) group_start: bool,
-    /// Raw bytes in the group so far.
+    /// Number of raw bytes in the group so far.
     pub(crate) group_bytes: usize,
     interned: Interned,
     pub(crate) chunk_size: usize,
-    /// Raw bytes after which a group ends. Unlimited where the caller ends groups, and in version 0.
+    /// Number of raw bytes after which a group ends. Unlimited if the caller ends the groups, and in version 0.
     group_size: usize,
     flush_limit: FlushLimit,
     strict: bool,
-    /// What is written is a raw stream: there is no metadata.
+    /// Whether the output is a raw stream, which contains no metadata.
     raw: bool,
     keep_order: bool,
     last_section: Option<usize>,
-    /// The section whose chunk is made in place, in the sink's memory.
+    /// The section whose chunk is being built in place, in the sink's memory.
     pub(crate) in_place: Option<usize>,
-    /// Data records in chunks that are closed.
+    /// Number of data records in closed chunks.
     pub(crate) records: u64,
 }
 
@@ -86,7 +87,7 @@ impl<S: Sink> RecordWriter<S> {
     /// Starts a trace.
     ///
     /// # Errors
-    /// The sink's.
+    /// Returns an error from the sink.
     pub fn new(sink: S, format: FormatRef, options: &WriteOptions) -> Result<Self> {
         let is_volatile = sink.is_volatile();
         let layout = match options.version {
@@ -107,7 +108,7 @@ impl<S: Sink> RecordWriter<S> {
         };
         let section = |i| {
             let mut state = State::new(&format, i);
-            // Version 0 has no way to reset a model.
+            // Version 0 cannot reset a model.
             let unknown = (options.version == 0).then(SizeRule::default);
             state.history.models.set_rule(options.size_rule.or(unknown));
             let number = format.sections.get(i).map_or(0, |s| s.number);
@@ -143,29 +144,31 @@ impl<S: Sink> RecordWriter<S> {
         })
     }
 
-    /// Strict: a value that does not fit its leaf's encoding is an error, instead of a metadata record that makes it fit.
+    /// Makes the writer strict: a value that does not fit in its leaf's encoding is an error, rather than causing a
+    /// metadata record that changes the encoding.
     pub fn set_strict(&mut self, strict: bool) {
         self.strict = strict;
     }
 
-    /// Keeps the order of records over sections: a new chunk at every change of section.
+    /// Preserves the order of records across sections by starting a new chunk at every change of section.
     pub fn set_keep_order(&mut self, keep_order: bool) {
         self.keep_order = keep_order;
     }
 
-    /// The format written.
+    /// Returns the format being written.
     #[must_use]
     pub fn format(&self) -> &FormatRef {
         &self.format
     }
 
-    /// Data records written so far.
+    /// Returns the number of data records written so far.
     #[must_use]
     pub fn records_written(&self) -> u64 {
         self.records + self.sections.iter().map(|section| u64::from(section.records)).sum::<u64>()
     }
 
-    /// Gives the value that a leaf has in any record, as it is now: of one that stores nothing, and depends on nothing else.
+    /// Returns the current value of a leaf that stores nothing and depends on no other value, so that it is the same in
+    /// any record.
     #[cfg(feature = "dynamic")]
     #[doc(hidden)]
     #[must_use]
@@ -175,7 +178,8 @@ impl<S: Sink> RecordWriter<S> {
         (plan.width.is_zero() && plan.flags & (HISTORY | SPECIAL | BYTES) == 0).then(|| plain(0, plan))
     }
 
-    /// Whether a record of the section can be encoded right away: its chunk and group are not full, no change is due.
+    /// Returns whether a record of the section can be encoded immediately, because its chunk and group are not full and
+    /// no change is due.
     #[inline]
     fn is_ready(&self, section: usize) -> bool {
         let Some(writer) = self.sections.get(section) else { return false };
@@ -186,7 +190,8 @@ impl<S: Sink> RecordWriter<S> {
             && self.group_has_place(writer.out.len())
     }
 
-    /// Whether a record may come into the group, and need not wait until others are flushed. `open`: bytes in the open section.
+    /// Returns whether a record can be added to the group without flushing first. `open` is the number of bytes in the
+    /// open section.
     #[inline]
     fn group_has_place(&self, open: usize) -> bool {
         let closed = self.group_bytes + self.streams.held;
@@ -203,7 +208,7 @@ impl<S: Sink> RecordWriter<S> {
     /// Writes a comment record.
     ///
     /// # Errors
-    /// As [`record`](Self::record).
+    /// As for [`record`](Self::record).
     pub fn comment(&mut self, section: usize, text: &[u8]) -> Result<()> {
         self.record(section, COMMENT, |row| {
             row.number(1, text.len() as u64)?;
@@ -211,23 +216,23 @@ impl<S: Sink> RecordWriter<S> {
         })
     }
 
-    /// Adds user metadata, a JSON object (version 1; version 0 has no place for it).
+    /// Adds user metadata, a JSON object. Version 0 cannot store user metadata.
     ///
     /// # Errors
-    /// Text that is not a JSON object, a version 0 file; the sink's.
+    /// Returns an error from the sink, or one if the string is not a JSON object or the file is a version 0 file.
     pub fn user_metadata(&mut self, json: &str) -> Result<()> {
         self.end_in_place();
         match &mut self.layout {
             Some(FileWriter::Chunks(chunks)) => chunks.user_metadata(json),
-            _ => Err(Error::at(0, ErrorKind::Usage("a version 0 file has no place for user metadata"))),
+            _ => Err(Error::at(0, ErrorKind::Usage("a version 0 file cannot store user metadata"))),
         }
     }
 
-    /// Ends the group in progress and starts another (version 1): what follows can be read without what precedes.
-    /// Version 0 has one group: there nothing happens.
+    /// Ends the current group and starts another (version 1), so that the following records can be read without the
+    /// preceding ones. Does nothing in version 0, which always has a single group.
     ///
     /// # Errors
-    /// The sink's.
+    /// Returns an error from the sink.
     pub fn start_group(&mut self) -> Result<()> {
         if self.streams.fixed {
             return Ok(());
@@ -236,17 +241,17 @@ impl<S: Sink> RecordWriter<S> {
         self.next_group()
     }
 
-    /// Resets the state of a section inside the group (version 1). Version 0 has no reset: there nothing happens.
+    /// Resets the state of a section inside the group (version 1). Does nothing in version 0, which has no resets.
     ///
     /// # Errors
-    /// The sink's.
+    /// Returns an error from the sink.
     pub fn reset(&mut self, section: usize) -> Result<()> {
         if self.streams.fixed {
             return Ok(());
         }
         self.stop_grouping();
         if self.format.sections.get(section).is_some_and(|s| s.stream) {
-            // Where nothing was given since the last reset there is nothing to reset.
+            // Without elements since the last reset, there is nothing to reset.
             if let Some(writer) = self.streams.streams.get_mut(section)
                 && writer.given.last().is_some_and(|segment| segment.count > 0)
             {
@@ -261,12 +266,12 @@ impl<S: Sink> RecordWriter<S> {
         Ok(())
     }
 
-    /// Drops the writer without a message: what is in the sink is not a whole trace.
+    /// Drops the writer without a message. The trace in the sink is incomplete.
     pub fn abandon(mut self) {
         self.give_up();
     }
 
-    /// Gives up the trace. False where it is finished already.
+    /// Abandons the trace. Returns false if it has already been finished.
     fn give_up(&mut self) -> bool {
         self.end_in_place();
         match self.layout.take() {
@@ -284,7 +289,7 @@ impl<S: Sink> RecordWriter<S> {
         position.ok_or_else(no_such_record)
     }
 
-    /// Closes a chunk that is full, and ends a group that is full, before a record of the section.
+    /// Closes a full chunk and ends a full group before a record of the section is written.
     fn close_full(&mut self, section: usize) -> Result<()> {
         self.close_open_section();
         if self.keep_order && self.last_section.is_some_and(|last| last != section) {
@@ -309,8 +314,8 @@ impl<S: Sink> RecordWriter<S> {
         self.start_in_place(section)
     }
 
-    /// Closes the buffer of the open section, so that [`is_ready`](Self::is_ready) decides over its next record. No section but the
-    /// one written to last is open.
+    /// Closes the buffer of the open section, so that [`is_ready`](Self::is_ready) is consulted for its next record.
+    /// Only the section written to last can be open.
     #[inline]
     fn close_open_section(&mut self) {
         if let Some(writer) = self.last_section.and_then(|last| self.sections.get_mut(last)) {

@@ -1,39 +1,41 @@
-//! One section of a trace that is written: its state, and its records that are not in a chunk yet.
+//! A section of a trace being written: its state, and its records that are not in a chunk yet.
 
 use super::carry_over::{Log, LoggedAddress};
 use crate::buffer::Buffer;
 use crate::format::Format;
 use crate::state::{Change, State};
 
-/// One section of a trace being written.
+/// A section of a trace being written.
 pub(crate) struct SectionWriter {
     pub(crate) state: State,
-    /// Encoded records that are not in a chunk yet. While it is open, see `RecordWriter::open`, a record's tier alone decides how it
-    /// is written.
+    /// Encoded records that are not in a chunk yet. While the buffer is open (see `RecordWriter::open`), a record's
+    /// tier alone determines how it is written.
     pub(crate) out: Buffer,
-    /// Ends of the records in `out`, metadata records and comments counted, where a filter wants them.
+    /// The ends of the records in `out`, including metadata records and comments, if a filter needs them.
     pub(crate) ends: Vec<u32>,
-    /// Whether a filter wants to know where records end.
+    /// Whether a filter needs the ends of records.
     pub(super) wants_ends: bool,
-    /// Data records in `out`.
+    /// Number of data records in `out`.
     pub(crate) records: u32,
-    /// The inputs of a heap's model in this group, while live objects may yet be carried into it.
+    /// The inputs of a heap model in this group, as long as live objects may still be carried into the group.
     pub(crate) log: Option<Box<Log>>,
     /// Memory for the next log.
     pub(crate) log_memory: Vec<LoggedAddress>,
-    /// Chunks of this group that are closed.
+    /// Number of closed chunks in this group.
     pub(crate) closed: u32,
-    /// The next chunk resets the state.
+    /// Whether the next chunk resets the state.
     pub(crate) reset: bool,
-    /// Changes to make again after every reset: record, leaf, whether it is for all leaves of the name, change.
+    /// The changes to repeat after every reset: record, leaf, whether the change applies to all leaves with the name,
+    /// and change.
     pub(super) sticky: Vec<(u16, u8, bool, Change)>,
-    /// The sticky changes are due.
+    /// Whether the sticky changes are due.
     pub(super) fresh: bool,
-    /// Jumps of values since the last reset: their cell, the chunks closed then, and the records in the open one.
+    /// The jumps of values since the last reset. For each cell: the number of closed chunks at its last jump, and the
+    /// number of records in the open chunk.
     jumps: Vec<(u32, u32, u32)>,
 }
 
-/// Gives the end of a record as filters take it: a chunk has at most 64 MiB.
+/// Returns the end of a record in the type that filters use. A chunk is at most 64 MiB long.
 #[cfg_attr(not(debug_assertions), inline(always))]
 pub(super) fn record_end(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
@@ -57,8 +59,8 @@ impl SectionWriter {
         }
     }
 
-    /// Notes a jump of the value in a cell. Gives the records of the chunk since its last one, or `u32::MAX` if that was in another
-    /// chunk, or there was none since the last reset.
+    /// Records a jump of the value in a cell. Returns the number of records in the chunk since its previous jump, or
+    /// `u32::MAX` if that jump was in another chunk or before the last reset.
     pub(super) fn note_jump(&mut self, cell: u32) -> u32 {
         let now = (cell, self.closed, self.records);
         let Some(last) = self.jumps.iter_mut().find(|(of, ..)| *of == cell) else {
@@ -69,7 +71,7 @@ impl SectionWriter {
         if closed == self.closed { self.records.saturating_sub(records) } else { u32::MAX }
     }
 
-    /// Notes the end of a record.
+    /// Records the end of a record.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn note_end(&mut self) {
         if self.wants_ends {
@@ -77,7 +79,7 @@ impl SectionWriter {
         }
     }
 
-    /// Starts the next chunk from the DTD's state.
+    /// Starts the next chunk with the DTD's initial state.
     pub(crate) fn restart(&mut self, format: &Format) {
         self.state.reset(format);
         self.out.close();
@@ -87,7 +89,7 @@ impl SectionWriter {
         self.jumps.clear();
     }
 
-    /// Starts a group, and a log where objects are live that its heap's model may have to know.
+    /// Starts a group. Also starts a log if there are live objects that the heap model may need.
     pub(crate) fn restart_group(&mut self, format: &Format) {
         let new = self.state.history.models.live();
         let live = match self.log.take() {

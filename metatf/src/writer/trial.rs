@@ -1,4 +1,4 @@
-//! Encodes records as a trial, by a copy of what a writer knows: nothing is written, and the writer stays as it is.
+//! Encodes records as a trial, using a copy of a writer's state. Nothing is written, and the writer is not changed.
 
 use super::RecordWriter;
 use crate::buffer::Prefilled;
@@ -8,7 +8,7 @@ use crate::formula::width_of;
 use crate::state::{Change, State};
 use metatf_container::{Order, Result, Sink};
 
-/// A copy of what a writer knows of stream sections, and the record in progress.
+/// A copy of a writer's stream sections, and the record being tried.
 pub struct TrialEncoder<'w> {
     format: &'w Format,
     order: Order,
@@ -21,7 +21,7 @@ pub struct TrialEncoder<'w> {
 pub struct TrialState(State);
 
 impl<'w> TrialEncoder<'w> {
-    /// Copies what the writer knows.
+    /// Copies the writer's stream sections.
     pub fn new<S: Sink>(format: &'w Format, writer: &RecordWriter<S>) -> Self {
         let streams = writer.streams.clone();
         Self { format, order: writer.order, streams, attempt: Attempt::default(), out: Vec::new() }
@@ -32,11 +32,11 @@ impl<'w> TrialEncoder<'w> {
         self.attempt.start_record();
     }
 
-    /// Encodes a record, whose models learn. False where a leaf cannot be what it is: then the record is taken back, and
-    /// [`misfits`](Self::misfits) gives these leaves.
+    /// Encodes a record and trains the models with it. Returns false if a leaf cannot be encoded as it currently is.
+    /// The record is then rolled back, and [`misfits`](Self::misfits) returns these leaves.
     ///
     /// # Errors
-    /// What `encode` returns.
+    /// Returns any error from `encode`.
     pub fn attempt(
         &mut self,
         TrialState(state): &mut TrialState,
@@ -63,12 +63,12 @@ impl<'w> TrialEncoder<'w> {
         Ok(fits)
     }
 
-    /// Takes the leaves that did not fit in the last attempt.
+    /// Returns the leaves that did not fit in the last attempt.
     pub fn misfits(&mut self) -> impl Iterator<Item = u8> + use<> {
         std::mem::take(&mut self.attempt.misfits).into_iter().map(|misfit| misfit.leaf)
     }
 
-    /// The predicted leaves of the record that was encoded last, each with the bytes that its code needs.
+    /// Returns the predicted leaves of the most recently encoded record, each with the number of bytes its code needs.
     pub fn codes(&self) -> impl Iterator<Item = (u8, u8)> + '_ {
         self.attempt.codes().map(|(leaf, code)| (leaf, width_of(code)))
     }
@@ -80,25 +80,26 @@ impl TrialState {
         writer.sections.get(section).map(|section| Self(section.state.clone()))
     }
 
-    /// Sets the state to that of the DTD.
+    /// Resets the state to that of the DTD.
     pub fn reset(&mut self, format: &Format) {
         self.0.reset(format);
     }
 
-    /// Whether models hold so much that a writer would reset the section before the next record.
+    /// Returns whether a writer would reset the section before the next record, because the heap's size rule turned out
+    /// to be wrong.
     #[must_use]
     pub fn is_outdated(&self) -> bool {
         self.0.history.models.is_outdated()
     }
 
-    /// The interpretation of a leaf, by the position of its record in the section.
+    /// Returns the interpretation of a leaf, given by the position of its record in the section.
     #[must_use]
     pub fn interpretation(&self, position: usize, leaf: usize) -> Option<Interpretation> {
         let index = self.0.encoding.plans_of(position).checked_add(leaf)?;
         self.0.encoding.plan(index).map(|_| self.0.encoding.interpretation(index))
     }
 
-    /// Applies a change to a leaf. One that may not stand does nothing.
+    /// Applies a change to a leaf. A change that is not allowed has no effect.
     pub fn change(&mut self, format: &Format, position: usize, leaf: u8, change: Change) {
         let _ = self.0.apply(format, position, leaf, false, change);
     }

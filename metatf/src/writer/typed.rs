@@ -1,5 +1,5 @@
-//! Records whose types are known when the program is compiled: each goes to the first encoder that its tier allows, specialized,
-//! planned, stateful or general.
+//! Writes records whose types are known at compile time. Each record goes to the first encoder that its tier allows:
+//! specialized, planned, stateful or general.
 
 use super::{RecordWriter, SectionWriter};
 use crate::encode::{Attempt, Effects, RowWriter, StatefulEncoder, StreamWriters, put, put_specialized};
@@ -21,7 +21,7 @@ impl<S: Sink> RecordWriter<S> {
     /// Writes a `K` of the section, which has `PLANS` plans.
     ///
     /// # Errors
-    /// As [`record`](Self::record).
+    /// As for [`record`](Self::record).
     #[doc(hidden)]
     #[cfg_attr(not(debug_assertions), inline(always))]
     #[cfg_attr(debug_assertions, inline)]
@@ -41,8 +41,8 @@ impl<S: Sink> RecordWriter<S> {
         self.put_general::<K, T>(section, fields, learnt)
     }
 
-    /// Encodes a record of the stateful tier. An error where that cannot be: whether models have learnt its first values;
-    /// nothing else has happened.
+    /// Encodes a record of the stateful tier. If this is not possible, nothing has changed, and the error tells whether
+    /// models have learned the record's first values.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn put_stateful<K: Known, T: WriteFields, const PLANS: usize>(
         &mut self,
@@ -66,7 +66,7 @@ impl<S: Sink> RecordWriter<S> {
         }
         writer.note_end();
         writer.records += 1;
-        // The buffer was opened for as many bytes as were held in streams then.
+        // The buffer was opened for the number of bytes that streams held at that time.
         let (has_grown, length) = (streams.held != held, writer.out.len());
         let is_outdated = K::MODELS && writer.state.history.models.is_outdated();
         if is_outdated || has_grown && !self.group_has_place(length) {
@@ -75,7 +75,7 @@ impl<S: Sink> RecordWriter<S> {
         Ok(())
     }
 
-    /// Encodes a record of any tier. `learnt`: models have learnt its first values already.
+    /// Encodes a record of any tier. `learnt` tells whether models have already learned its first values.
     #[inline(never)]
     fn put_general<K: Known, T: WriteFields>(&mut self, section: usize, fields: &T, learnt: bool) -> Result<()> {
         let encode = |row: &mut RowWriter<'_>| fields.write_fields(row, 0);
@@ -88,7 +88,7 @@ impl<S: Sink> RecordWriter<S> {
         Ok(())
     }
 
-    /// Finds out up to where records of the section can be written without asking for more than their tier.
+    /// Determines the limit up to which records of the section can be written with no checks except for their tier.
     pub(super) fn open(&mut self, section: usize) {
         let ready = self.order == Order::Little && self.is_ready(section);
         let most = self.flush_limit.of_section(self.group_bytes + self.streams.held).min(self.chunk_size);
@@ -101,7 +101,8 @@ impl<S: Sink> RecordWriter<S> {
 }
 
 impl SectionWriter {
-    /// Encodes a record of the stateful tier. `None` where that cannot be; then it has to be [taken back](Self::take_back).
+    /// Encodes a record of the stateful tier. Returns `None` if this is not possible; the record must then be [rolled
+    /// back](Self::take_back).
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn put_stateful<K: Known, T: WriteFields, const PLANS: usize, const EXPECTED: bool>(
         &mut self,
@@ -124,7 +125,8 @@ impl SectionWriter {
         Some(())
     }
 
-    /// Does what [`put_stateful`](Self::put_stateful) does for a record that is not stored as generated code has it in constants.
+    /// Encodes a record like [`put_stateful`](Self::put_stateful) if it is not stored according to the constants in
+    /// generated code.
     #[inline(never)]
     fn put_changed<K: Known, T: WriteFields, const PLANS: usize>(
         &mut self,
@@ -137,7 +139,7 @@ impl SectionWriter {
         self.put_stateful::<K, T, PLANS, false>(format, streams, attempt, may_learn, fields)
     }
 
-    /// Takes back what a record that was not committed has changed, and gives whether models have learnt its first values.
+    /// Rolls back the changes of an uncommitted record and returns whether models have learned its first values.
     #[cold]
     #[inline(never)]
     fn take_back(&mut self, streams: &mut StreamWriters, attempt: &mut Attempt) -> bool {
@@ -146,7 +148,8 @@ impl SectionWriter {
         attempt.has_learnt()
     }
 
-    /// Encodes a record of the planned tier, if the buffer is open. `None` where that cannot be; then nothing has happened.
+    /// Encodes a record of the planned tier if the buffer is open. Returns `None` if this is not possible, in which
+    /// case nothing has changed.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn put_planned<K: Known, T: WriteFields, const PLANS: usize>(&mut self, fields: &T) -> Option<()> {
         let tiers = &self.state.encoding.tiers;

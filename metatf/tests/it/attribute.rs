@@ -1,14 +1,15 @@
-//! The attribute of `metatf-derive` gives what the other faces give, and calls the runtime by whatever name it goes.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that goes wrong has to panic")]
+//! Checks that the attribute of `metatf-derive` generates the same code as the other generators and calls the runtime
+//! by a custom name.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failing test must panic")]
 
 mod inner {
-    /// The runtime under another name.
+    /// The runtime under a different name.
     pub(crate) use metatf as renamed;
 }
 
 #[metatf_derive::metatf(dtd = "tests/dtds/good.dtd")]
 mod readings {
-    /// What stands in the module stays in it.
+    /// Existing items in the module are kept.
     pub(crate) const ANSWER: u64 = 42;
 }
 

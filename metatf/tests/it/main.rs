@@ -1,4 +1,4 @@
-//! The tests of the runtime, without those that Miri runs (loops.rs).
+//! Tests of the runtime, except for those that run under Miri (loops.rs).
 
 mod attribute;
 #[cfg(all(feature = "dynamic", feature = "zstd", feature = "lz4", feature = "zlib"))]

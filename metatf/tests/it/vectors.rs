@@ -1,5 +1,6 @@
-//! The universal reader against the conformance vectors: every good trace gives the expected JSON lines, every bad one
-//! the records before the error and then an error at one of the places its note allows.
+//! Tests the dynamic reader with the conformance vectors. Every good trace must yield the expected JSON lines, and
+//! every bad trace must yield the records before the error and then an error at one of the positions allowed by its
+//! note.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use metatf::container::{Class, Order, Reader, WriteOptions};
@@ -27,7 +28,7 @@ fn schema(container: &Reader<'_>, case: &Path, forced: bool) -> Result<Schema, S
     }
 }
 
-/// The lines a trace prints as, and the error that ended it.
+/// Returns the lines that a trace prints as, and the error that ended it.
 fn dump(trace: &mut Trace<'_>, all: bool) -> (Vec<u8>, Option<metatf::Error>) {
     let mut out = Vec::new();
     trace.reader_mut().set_all(all);
@@ -40,7 +41,7 @@ fn dump(trace: &mut Trace<'_>, all: bool) -> (Vec<u8>, Option<metatf::Error>) {
     }
 }
 
-/// JSON lines with what the vectors leave open taken out: the tag of predefined records.
+/// Parses JSON lines without the tags of predefined records, which the vectors leave open.
 fn lines(text: &[u8]) -> Vec<Vec<(String, Value)>> {
     let line = |line: &str| {
         let Value::Object(object) = serde_json::from_str(line).unwrap() else { panic!("not an object: {line}") };
@@ -64,7 +65,7 @@ fn same(got: &[u8], expected: &Path, name: &str, failures: &mut Vec<String>) {
     }
 }
 
-/// Whether it is a file without a header whose DTD says how it begins.
+/// Returns whether the case is a file without a header whose DTD describes its start.
 fn says_how_it_is_read(case: &Path, info: &Value) -> bool {
     info["mode"] == "dump" && case.join("trace.raw").exists()
 }
@@ -126,7 +127,7 @@ fn good_traces_print_as_expected() {
     assert!(failures.is_empty(), "{} failures\n{}", failures.len(), failures.join("\n"));
 }
 
-/// Records are written before what stands around them in the file.
+/// Records are written before the data around them in the file.
 #[test]
 fn files_that_say_how_they_are_read_are_written_again() {
     let mut written = 0;
@@ -198,7 +199,7 @@ fn bad_traces_end_in_an_error_at_its_place() {
     assert!(failures.is_empty(), "{} failures\n{}", failures.len(), failures.join("\n"));
 }
 
-/// What `metatfc encode` makes of JSON lines.
+/// Encodes JSON lines like `metatfc encode`.
 fn encode(schema: &Schema, text: &[u8], options: &WriteOptions) -> Result<Vec<u8>, String> {
     let mut writer = Writer::new(Vec::new(), schema, options).map_err(|e| e.to_string())?;
     let mut owned = OwnedRecord::default();
@@ -209,7 +210,7 @@ fn encode(schema: &Schema, text: &[u8], options: &WriteOptions) -> Result<Vec<u8
     writer.finish().map_err(|e| e.to_string())
 }
 
-/// Lines without offsets and `section` records, which depend on the container.
+/// Returns lines without offsets and `section` records, which depend on the container.
 fn comparable(text: &[u8]) -> Vec<Vec<(String, Value)>> {
     let mut lines = lines(text);
     lines.retain(|line| !line.iter().any(|(k, v)| k == "@record" && v == "section"));
@@ -230,7 +231,8 @@ fn json_lines_encode_to_the_same_records() {
         }
         let schema = Schema::parse("format.dtd", &fs::read(case.join("format.dtd")).unwrap()).unwrap();
         for (all, file) in [(true, "expected_all.jsonl"), (false, "expected.jsonl")] {
-            // Metadata values of default width depend on the class; the DTD of some cases is not the embedded one.
+            // Metadata values of default width depend on the class, and the DTD of some cases differs from the embedded
+            // one.
             let is_other = name == "v1-embedded-first" || case.join("expected_by_name.jsonl").exists();
             let lossy = name == "metadata-every-property-class2-big" || is_other;
             if !case.join(file).exists() || lossy {

@@ -445,7 +445,7 @@ fn a_wrong_file_is_an_error() {
     other
         .command_as_said(here, &["dump", "packets.pcapng"])
         .exits(1)
-        .says("bytes are asked for, more than the section has left");
+        .says("bytes are required, more than the section has left");
     here.write(PIPE.name, PIPE.bytes);
     metatfc(here, &["verify", PIPE.name]).exits(1).says("metatfc: perf-pipe.data: offset");
 }

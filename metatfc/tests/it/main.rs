@@ -169,12 +169,12 @@ fn bytes_that_are_written_as_numbers() {
         let line = format!(r#"{{"@section":"s","@record":"r","a":{a},"b":{b}}}"#);
         run(here, &["encode", "--dtd", "bytes.dtd", "-", "-"], line.as_bytes()).exits(1)
     };
-    wrong("[1,2,255]", "\"hi\"").says("`a`: bytes are written in hex, two digits each: \"0102ff\"");
+    wrong("[1,2,255]", "\"hi\"").says("`a`: bytes must be written in hex, two digits each: use \"0102ff\"");
     wrong("[1,2,3,4,5,6,7,8,9,10,11,12]", "\"hi\"").says("\"0102030405060708..\"");
     wrong("5", "\"hi\"").says("`a`: 5 is not a string of hex digits");
     wrong("\"0x\"", "\"hi\"").says("`a`: \"0x\" is not a string of hex digits");
     wrong("\"000102030405060708090a0b\"", "[104,105]")
-        .says("`b`: bytes are written in hex, two digits each: {\"hex\":\"6869\"}");
+        .says("`b`: bytes must be written in hex, two digits each: use {\"hex\":\"6869\"}");
     run(here, &["encode", "--dtd", "bytes.dtd", "-", "-"], b"{\"a\":}")
         .exits(1)
         .says("not a JSON object: expected value (column 6)");

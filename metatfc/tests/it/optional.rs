@@ -89,10 +89,10 @@ fn lines_that_do_not_agree() {
     let here = &folder();
     let line = LINES.lines().next().unwrap_or_default();
     for (from, to, says) in [
-        ("\"flags\":3", "\"flags\":2", "the record has 1 items here"),
-        ("\"size\":300,", "", "the record has 0 items here"),
-        ("[7,8]", "[7]", "the record has 1 items here"),
-        ("\"code\":3}", "\"code\":70000}", "`options`: the value 70000 does not fit 2 bytes"),
+        ("\"flags\":3", "\"flags\":2", "the record has 1 items, but"),
+        ("\"size\":300,", "", "the record has 0 items, but"),
+        ("[7,8]", "[7]", "the record has 1 items, but"),
+        ("\"code\":3}", "\"code\":70000}", "`options`: the value 70000 does not fit in 2 bytes"),
         ("{\"@record\":\"option\",\"code\":3}", "{\"code\":3}", "`options`: there is no `@record`"),
         ("\"code\":3}", "\"code\":3,\"x\":1}", "`options`: the record has no field `x`"),
         ("option\",\"code\":3", "comment\",\"code\":3", "`options`: the section has no record `comment`"),

@@ -63,7 +63,7 @@ fn what_is_whole_is_salvaged() {
     let run = mps(here, &["dump", "--salvage", "damaged.log"]).exits(0);
     let left = lines(&run);
     assert!(left < records && records - left < 10, "{left} of {records}");
-    run.says("damaged (offset").says("how many records were lost in all is not known");
+    run.says("damaged (offset").says("the total number of lost records is unknown");
     let verified = mps(here, &["verify", "damaged.log", "--salvage", "whole.mtf"]).exits(1);
     verified.says("damaged.log: offset").says("lost: bytes").says(&format!("{left} records salvaged into"));
     metatfc(here, &["verify", "whole.mtf"]).exits(0).prints(&format!("whole: {left} records"));
@@ -130,7 +130,7 @@ fn events_of_another_version_are_stepped_over() {
     let taken = String::from_utf8_lossy(&json.out).replacen("\"tag\":0,", "\"tag\":6,", 1);
     run(here, &["encode", "--dtd", "mps", "-", "taken.mtf"], taken.as_bytes())
         .exits(1)
-        .says("tag 6 is that of another");
+        .says("tag 6 belongs to another");
 }
 
 /// A DTD that names what was one of all other tags, and one in which these are one.
@@ -149,7 +149,7 @@ fn another_dtd_has_the_tag() {
     let line = r#"{"@section":"s","@record":"other","tag":768,"size":6}"#;
     run(here, &["encode", "--dtd", "old.dtd", "-", "old.mtf"], line.as_bytes()).exits(0);
     let recode = |dtd| metatfc(here, &["recode", "old.mtf", "new.mtf", "--dtd", dtd]).exits(1);
-    recode("new.dtd").says("tag 768 is that of another record");
+    recode("new.dtd").says("tag 768 belongs to another record");
     recode("one.dtd").says("other.tag");
     run(here, &["encode", "--dtd", "one.dtd", "-", "one.mtf"], line.replace("\"tag\":768,", "").as_bytes()).exits(0);
     metatfc(here, &["recode", "one.mtf", "new.mtf", "--dtd", "old.dtd"])

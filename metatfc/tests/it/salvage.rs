@@ -39,7 +39,9 @@ fn the_headers_count_is_checked() {
     bytes[at] = 40;
     here.write("more.mtf", &bytes);
     let bad = metatfc(here, &["verify", "more.mtf"]).exits(1);
-    let bad = bad.says("the header says 40 records, there are 4").says("lost: 36 records, by the header's count");
+    let bad = bad
+        .says("the header declares 40 records, but the trace contains 4")
+        .says("lost: 36 records, by the header's count");
     assert_eq!(bad.text(), "");
 }
 
@@ -74,12 +76,12 @@ fn every_reader_tells_what_is_missing() {
         &["stat", "--threads", "1", "--format", "json", "cut.mtf"],
         &["verify", "cut.mtf"],
     ];
-    let lost = "cut.mtf: the header says 200 records, there are 100\n";
+    let lost = "cut.mtf: the header declares 200 records, but the trace contains 100\n";
     for args in runs {
         let err = metatfc(here, args).exits(1).err;
         assert_eq!(err.matches(lost).count(), 1, "{args:?}: {err}");
     }
-    run(here, &["stat", "-"], &here.read("cut.mtf")).exits(1).says("standard input: the header says 200 records");
+    run(here, &["stat", "-"], &here.read("cut.mtf")).exits(1).says("standard input: the header declares 200 records");
     // What is not read to its end says nothing of it.
     metatfc(here, &["dump", "--head", "3", "cut.mtf"]).exits(0);
     metatfc(here, &["dump", "whole.mtf"]).exits(0);
@@ -112,7 +114,7 @@ fn last_records(here: &Folder) {
     let groups = reader.chunks().expect("chunks").iter().filter(|chunk| chunk.is_group_start());
     let starts: Vec<_> = groups.map(|chunk| usize::try_from(chunk.offset).expect("a length")).collect();
     // The last byte of what a group holds: that of the third, and that of the first.
-    for (next, before) in [(3, "; 100 records before it are whole"), (1, "the CRC-32C does not hold")] {
+    for (next, before) in [(3, "; 100 records before it are whole"), (1, "CRC-32C mismatch")] {
         damaged.clone_from(&whole);
         damaged[starts[next] - 1] ^= 0xff;
         here.write("damaged.mtf", &damaged);

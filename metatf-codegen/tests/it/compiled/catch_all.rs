@@ -10,7 +10,7 @@ fn written() -> Vec<u8> {
         writer.other(&Other { tag, size: 6, rest: &b"hi"[..] }).unwrap();
     }
     // The tags of `start` and of `metadata`, and a tag of three bytes.
-    for (tag, why) in [(4, "tag 4 is that of another record"), (3, "tag 3 is"), (0x1_0000, "does not fit 2 bytes")] {
+    for (tag, why) in [(4, "tag 4 belongs to another record"), (3, "tag 3 is"), (0x1_0000, "does not fit in 2 bytes")] {
         let error = writer.other(&Other { tag, size: 4, rest: &b""[..] }).unwrap_err().to_string();
         assert!(error.contains(why), "{error}");
     }
@@ -56,7 +56,7 @@ fn are_found_by_name() {
         r#"{"@section":"events","@record":"other","tag":200,"rest":"000000000000000000","size":3}"#,
     ];
     let error = Trace::from_slice(&write(dtd, &lines)).unwrap_err().to_string();
-    assert!(error.contains("`events.other.rest` is a byte array of variable length in the reader's"), "{error}");
+    assert!(error.contains("`events.other.rest` is a byte array of variable length in the reader's DTD"), "{error}");
     let dtd = dtd.replace("rest.width = 9;", "rest.width = tag.width + 1;").replace("rest", "more");
     let lines = lines.map(|line| line.replace("\"rest\":\"000000000000000000\"", "\"more\":258"));
     let bytes = write(&dtd, &lines.each_ref().map(String::as_str));
@@ -70,6 +70,6 @@ fn have_no_tag_of_their_own() {
     let dtd = "section events 1 { other: (tag, size) { tag.value = 9; size.width = 1; size.interpretation = none; } }";
     let error = Trace::from_slice(&write(dtd, &[])).unwrap_err().to_string();
     let expected =
-        "`events.other.tag` is any tag that no other record has in the reader's, a tag of its own in the trace's";
+        "`events.other.tag` is any tag not used by another record in the reader's DTD, but its own tag in the trace's";
     assert!(error.contains(expected), "{error}");
 }

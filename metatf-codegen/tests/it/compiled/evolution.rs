@@ -74,16 +74,16 @@ fn what_cannot_be_resolved_is_named() {
     let cases = [
         (
             "section s 1 { alloc: (tag, size) { tag.value = 4; size.width = 9; size.interpretation = none; } }",
-            "`s.alloc.size` is a number in the reader's, an array of 9 bytes in the trace's",
+            "`s.alloc.size` is a number in the reader's DTD, but an array of 9 bytes in the trace's",
         ),
         (
             "section s 1 { alloc: (tag, n*size) { tag.value = 4; n.width = 1; n.interpretation = none; size.width = 1;
              size.interpretation = none; } }",
-            "`s.alloc.size` is not repeated in the reader's, repeated by `n` in the trace's",
+            "`s.alloc.size` is not repeated in the reader's DTD, but repeated by `n` in the trace's",
         ),
         (
             "section s 1 { alloc: vfield; }",
-            "section `s` is a section of tagged records in the reader's, a stream section in the trace's",
+            "section `s` is a section of tagged records in the reader's DTD, but a stream section in the trace's",
         ),
     ];
     for (dtd, expected) in cases {

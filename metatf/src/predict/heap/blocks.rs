@@ -1,36 +1,37 @@
-//! Every address the model knows: live objects, and freed ones until too many of them were not used again.
+//! All addresses that the model knows: live objects, and freed objects until too many of them remain unused.
 
 use super::super::NONE;
 use super::places::AddressIndex;
 
-/// An object, or where one was. Half a line of cache.
+/// An object, or a former object. It takes half a cache line.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(32))]
 pub(super) struct HeapBlock {
     pub(super) address: u64,
-    /// Whose it is: the context that allocated it, or that freed it.
+    /// The context that allocated or freed it.
     pub(super) context: u32,
     /// Its class in that context.
     pub(super) class: u32,
-    /// Live: its place in the context's order of allocation. [`FREED`] or [`FORGOTTEN`] otherwise.
+    /// For a live block, its position in the context's allocation order; otherwise [`FREED`] or [`FORGOTTEN`].
     pub(super) slot: u32,
-    /// Freed: neighbours in its class. That there is none newer the class knows; then this is out of date.
+    /// For a freed block, its neighbors in its class. `newer` of the newest block is out of date, because its class
+    /// tracks the newest block.
     pub(super) older: u32,
     pub(super) newer: u32,
-    /// Freed: how many frees there had been, modulo 2^32.
+    /// For a freed block, the number of earlier frees modulo 2^32.
     stamp: u32,
 }
 
-/// Slot of a block that was freed.
+/// Slot of a freed block.
 pub(super) const FREED: u32 = u32::MAX;
-/// Slot of an entry that is used again.
+/// Slot of an entry available for reuse.
 pub(super) const FORGOTTEN: u32 = u32::MAX - 1;
 
-/// Freed blocks that are kept whatever the heap's size.
+/// Number of freed blocks kept regardless of the heap's size.
 const KEPT: usize = 4096;
-/// Freed blocks that are kept for each block of the largest number that were live at a time.
+/// Number of freed blocks kept per block of the peak number of live blocks.
 const KEPT_PER_LIVE: usize = 4;
-/// The latest of this many of them stay when there are more.
+/// Divisor of the maximum: when there are too many freed blocks, only those among the last `kept / STAY` frees remain.
 const STAY: usize = 2;
 
 /// The blocks, by index and by address.
@@ -40,17 +41,17 @@ pub(super) struct HeapBlocks {
     spare: Vec<u32>,
     places: AddressIndex,
     live: usize,
-    /// The largest number that were live at a time.
+    /// Peak number of live blocks.
     most: usize,
     freed: usize,
-    /// Freed blocks that are kept at most, by `most`.
+    /// Maximum number of freed blocks kept, derived from `most`.
     kept: usize,
-    /// Frees so far, modulo 2^32.
+    /// Number of frees so far, modulo 2^32.
     frees: u32,
 }
 
 impl HeapBlock {
-    /// A new object.
+    /// Creates a block for a new object.
     #[inline]
     pub(super) fn new(address: u64, context: u32, class: u32, slot: u32) -> Self {
         Self { address, context, class, slot, older: NONE, newer: NONE, stamp: 0 }
@@ -71,7 +72,7 @@ impl HeapBlocks {
         }
     }
 
-    /// Forgets all, but keeps memory.
+    /// Removes all blocks but keeps the memory.
     pub(super) fn clear(&mut self) {
         self.all.clear();
         self.spare.clear();
@@ -89,7 +90,7 @@ impl HeapBlocks {
         self.all.get_mut(block as usize)
     }
 
-    /// The block at an address.
+    /// Returns the block at an address.
     #[inline(always)]
     pub(super) fn at(&self, address: u64) -> Option<u32> {
         self.places.get(address)
@@ -100,20 +101,20 @@ impl HeapBlocks {
         self.get(block).is_some_and(|b| b.slot < FORGOTTEN)
     }
 
-    /// Whether `block` is a freed one.
+    /// Returns whether `block` is freed.
     #[inline]
     pub(super) fn is_freed(&self, block: u32) -> bool {
         self.get(block).is_some_and(|b| b.slot == FREED)
     }
 
-    /// Whether `block` is a freed one at this address.
+    /// Returns whether `block` is freed and at this address.
     #[inline]
     pub(super) fn is_freed_at(&self, block: u32, address: u64) -> bool {
         self.get(block).is_some_and(|b| b.slot == FREED && b.address == address)
     }
 
-    /// The block at an address, and whether it was known; where none is, `new` is put there. `None` where there are 2^32 of
-    /// them.
+    /// Returns the block at an address and whether it was known. If there is none, `new` is stored there. Returns
+    /// `None` if there are already 2^32 blocks.
     #[inline]
     pub(super) fn at_or_add(&mut self, new: HeapBlock) -> Option<(u32, bool)> {
         let entry = self.places.entry(new.address)?;
@@ -132,7 +133,7 @@ impl HeapBlocks {
         Some((block, false))
     }
 
-    /// A block is live from now on.
+    /// Counts a block that becomes live.
     #[inline]
     pub(super) fn count_live(&mut self) {
         self.live += 1;
@@ -142,13 +143,13 @@ impl HeapBlocks {
         }
     }
 
-    /// A block is not live any more.
+    /// Counts a block that is no longer live.
     #[inline]
     pub(super) fn count_dead(&mut self) {
         self.live -= 1;
     }
 
-    /// Notes that a block was freed: of a class, the newest one, before which there is `older`.
+    /// Adds a freed block to a class as its newest block, after `older`.
     #[inline]
     pub(super) fn enter(&mut self, block: u32, class: u32, older: u32) {
         let stamp = self.frees;
@@ -162,38 +163,38 @@ impl HeapBlocks {
         self.freed += 1;
     }
 
-    /// A freed block is used again, or forgotten.
+    /// Counts a freed block that is reused or evicted.
     #[inline]
     pub(super) fn leave(&mut self) {
         self.freed -= 1;
     }
 
-    /// How many addresses are known.
+    /// Returns the number of known addresses.
     #[inline]
     pub(super) fn known(&self) -> usize {
         self.all.len() - self.spare.len()
     }
 
-    /// Whether more freed blocks are kept than should be.
+    /// Returns whether too many freed blocks are kept.
     #[inline]
     pub(super) fn has_surplus(&self) -> bool {
         self.freed > self.kept
     }
 
-    /// The blocks freed longest ago, all but as many as stay when there are too many.
+    /// Returns the blocks freed longest ago, which are to be evicted.
     pub(super) fn surplus(&self) -> Vec<u32> {
         let kept = self.kept;
         let old = |b: &HeapBlock| b.slot == FREED && self.frees.wrapping_sub(b.stamp) as usize > kept / STAY;
         (0..).zip(&self.all).filter(|(_, b)| old(b)).map(|(block, _)| block).collect()
     }
 
-    /// How many frees there have been since a freed block's, modulo 2^32.
+    /// Returns the number of frees since the block was freed, modulo 2^32.
     #[inline]
     pub(super) fn frees_since(&self, block: u32) -> Option<usize> {
         self.get(block).map(|b| self.frees.wrapping_sub(b.stamp).wrapping_sub(1) as usize)
     }
 
-    /// Forgets a block that is in no list any more.
+    /// Evicts a block that is no longer in any list.
     pub(super) fn forget(&mut self, block: u32) {
         let Some(b) = self.get_mut(block) else { return };
         b.slot = FORGOTTEN;

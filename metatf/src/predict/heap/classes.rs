@@ -1,22 +1,22 @@
-//! What an allocator makes of a size, and the freed objects of one size class.
+//! Size rounding by an allocator, and the freed objects of a size class.
 
 use super::super::NONE;
 use super::clear;
 use hashbrown::HashMap;
 use metatf_container::SizeRule;
 
-/// What a rule makes of sizes.
+/// The rounding of sizes by a rule.
 pub(super) trait Rounding: Sized {
-    /// Its number in a trace.
+    /// Returns its number in a trace.
     fn number(self) -> u64;
 
-    /// The rule with this number.
+    /// Returns the rule with this number.
     fn from_number(number: u64) -> Option<Self>;
 
-    /// A size that rounds to this.
+    /// Returns a size that is rounded to `round`.
     fn size_of(self, round: u64) -> u64;
 
-    /// Bytes an object of this size takes.
+    /// Returns the number of bytes that an object of this size takes.
     fn round(self, size: u64) -> u64;
 }
 
@@ -52,21 +52,21 @@ impl Rounding for SizeRule {
     }
 }
 
-/// The freed objects of one class and one context, from the oldest to the newest, as a list through the blocks.
+/// The freed objects of one class and one context, as a list through the blocks, from the oldest to the newest.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SizeClass {
-    /// Bytes an object takes; 0: no object has been of this class.
+    /// Number of bytes that an object takes; 0 if no object has belonged to this class yet.
     pub(super) round: u64,
     pub(super) newest: u32,
-    /// The neighbours of the object taken last, towards the oldest and the newest.
+    /// The neighbors of the object taken last, on the older and the newer side.
     pub(super) older: u32,
     pub(super) newer: u32,
-    /// Where the last object ends that neither a freed one nor a bump explains; 0: there is none.
+    /// End of the last object that neither a freed object nor a bump pointer explains; 0 if there is none.
     pub(super) fresh: u64,
 }
 
 impl SizeClass {
-    /// A class that no object has been of.
+    /// A class to which no object has belonged.
     const UNKNOWN: Self = Self { round: 0, newest: NONE, older: NONE, newer: NONE, fresh: 0 };
 
     fn new(round: u64) -> Self {
@@ -77,13 +77,13 @@ impl SizeClass {
 /// The classes of a context.
 #[derive(Clone, Debug)]
 pub(super) struct Classes {
-    /// First those of the sizes that matter most, by `round / 16`, whether an object has been of them or not.
+    /// First the classes of the most important sizes, by `round / 16`, whether used or not, then the large classes.
     all: Vec<SizeClass>,
-    /// The others.
+    /// Indices of the large classes.
     large: HashMap<u64, u32>,
 }
 
-/// Classes found without hashing.
+/// Number of classes found without hashing.
 const SMALL_CLASSES: usize = 64;
 const SMALL: u64 = SMALL_CLASSES as u64;
 
@@ -92,30 +92,30 @@ impl Classes {
         Self { all: (0..SMALL).map(|_| SizeClass::UNKNOWN).collect(), large: HashMap::new() }
     }
 
-    /// Forgets all, but keeps memory.
+    /// Removes everything but keeps the memory.
     pub(super) fn clear(&mut self) {
         self.all.truncate(SMALL_CLASSES);
         self.all.fill(SizeClass::UNKNOWN);
         clear(&mut self.large);
     }
 
-    /// Where a class is, or would be: maybe no object has been of it.
+    /// Returns the index that a class has or would have. The class may not have been used yet.
     #[inline]
     pub(super) fn index(&self, round: u64) -> Option<u32> {
         let small = round / 16;
-        #[allow(clippy::cast_possible_truncation, reason = "under 64")]
+        #[allow(clippy::cast_possible_truncation, reason = "less than 64")]
         if small < SMALL { Some(small as u32) } else { self.large.get(&round).copied() }
     }
 
-    /// As [`index`](Self::index), for the sizes that matter most.
+    /// Returns the index like [`index`](Self::index), only for the most important sizes.
     #[inline(always)]
     pub(super) fn small(&self, round: u64) -> Option<u32> {
         let small = round / 16;
-        #[allow(clippy::cast_possible_truncation, reason = "under 64")]
+        #[allow(clippy::cast_possible_truncation, reason = "less than 64")]
         (small < SMALL).then_some(small as u32)
     }
 
-    /// A class that an object has been of.
+    /// Returns a class that has been used.
     #[inline]
     pub(super) fn find(&self, round: u64) -> Option<(u32, &SizeClass)> {
         let index = self.index(round)?;

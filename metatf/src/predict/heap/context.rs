@@ -1,5 +1,5 @@
-//! The state of one context, a value of the leaf that distinguishes contexts (a thread, an arena): the order of its allocations,
-//! its free lists, and where its fresh memory goes on.
+//! The state of one context, given by a value of the leaf that distinguishes contexts (a thread, an arena): its
+//! allocation order, its free lists, and the ends of its fresh memory.
 
 use super::super::NONE;
 use super::blocks::{FREED, HeapBlock, HeapBlocks};
@@ -7,23 +7,23 @@ use super::classes::Classes;
 use super::freed::{AFTER, BEFORE, DISTANCE, NEWEST};
 use super::order::LiveOrder;
 
-/// Pointers into fresh memory that are kept.
+/// Number of pointers into fresh memory.
 pub(super) const BUMPS: usize = 8;
-/// Frees that are remembered one by one.
+/// Number of recent frees stored individually.
 pub(super) const RECENT: usize = 128;
 
 #[derive(Clone, Debug)]
 pub(super) struct HeapContext {
-    /// The number that distinguishes it from others.
+    /// The number that identifies the context.
     pub(super) by: u64,
     pub(super) classes: Classes,
     pub(super) order: LiveOrder,
-    /// Ends of the objects allocated last in fresh memory, the latest first.
+    /// Ends of the objects most recently allocated in fresh memory, most recent first.
     pub(super) bumps: [u64; BUMPS],
-    /// The addresses freed last, 0 where there are none yet; `recent_at` is where the next goes.
+    /// The most recently freed addresses, or 0 if there are none yet. `recent_at` is the position of the next one.
     recent: [u64; RECENT],
     recent_at: usize,
-    /// The address that was a miss last.
+    /// The address of the last miss.
     pub(super) last_miss: u64,
 }
 
@@ -32,7 +32,7 @@ impl HeapContext {
         Self::with(by, Classes::new(), LiveOrder::default())
     }
 
-    /// As [`new`](Self::new), in the memory of a context that is not wanted any more.
+    /// Creates a context like [`new`](Self::new), reusing the memory of a discarded context.
     pub(super) fn again(mut self, by: u64) -> Self {
         self.classes.clear();
         self.order.clear();
@@ -43,24 +43,24 @@ impl HeapContext {
         Self { by, classes, order, bumps: [0; BUMPS], recent: [0; RECENT], recent_at: 0, last_miss: 0 }
     }
 
-    /// The address freed `k` frees ago.
+    /// Returns the address freed `k` frees ago.
     #[inline]
     pub(super) fn recent(&self, k: usize) -> u64 {
         let at = (self.recent_at + 2 * RECENT - 1 - k) % RECENT;
         self.recent.get(at).copied().unwrap_or(0)
     }
 
-    /// How many frees ago this address was freed.
+    /// Returns how many frees ago this address was freed.
     pub(super) fn recency(&self, address: u64) -> Option<usize> {
         let (newer, older) = self.recent.split_at_checked(self.recent_at)?;
-        // Newest first; a ring's search in two halves.
+        // Search the two halves of the ring, newest first.
         match newer.iter().rposition(|&freed| freed == address) {
             Some(at) => Some(self.recent_at - 1 - at),
             None => older.iter().rposition(|&freed| freed == address).map(|at| RECENT - 1 - at),
         }
     }
 
-    /// Notes a free.
+    /// Records a free.
     #[inline]
     pub(super) fn note_freed(&mut self, address: u64) {
         if let Some(entry) = self.recent.get_mut(self.recent_at) {
@@ -69,7 +69,7 @@ impl HeapContext {
         self.recent_at = (self.recent_at + 1) % RECENT;
     }
 
-    /// A bump pointer of this index is used: it comes first, and goes on behind the new object.
+    /// Uses the bump pointer with this index, which moves it to the front and advances it past the new object.
     #[inline]
     pub(super) fn bump(&mut self, index: usize, end: u64) {
         if index > 0
@@ -80,7 +80,7 @@ impl HeapContext {
         self.bumps[0] = end;
     }
 
-    /// The live object behind the code of a free that needs no element.
+    /// Returns the live object for the code of a free that needs no element.
     #[inline(always)]
     pub(super) fn by_rank(&self, code: u64) -> Option<u32> {
         match code {
@@ -91,7 +91,7 @@ impl HeapContext {
         }
     }
 
-    /// Puts the block of an address, freed just now, on top of its class.
+    /// Adds the block at a just freed address to the top of its class.
     #[inline(always)]
     pub(super) fn push(&mut self, blocks: &mut HeapBlocks, block: u32, (class, address): (u32, u64)) {
         let Some(list) = self.classes.get_mut(class) else { return };
@@ -104,15 +104,15 @@ impl HeapContext {
         self.note_freed(address);
     }
 
-    /// Whether the newest freed object of a class is at this address, which is not 0.
+    /// Returns whether the newest freed object of a class is at this address, which must not be 0.
     #[inline(always)]
     pub(super) fn is_newest(&self, blocks: &HeapBlocks, class: u32, address: u64) -> bool {
         let newest = self.classes.get(class).and_then(|class| blocks.get(class.newest));
         newest.is_some_and(|block| block.address == address)
     }
 
-    /// Allocates the newest freed object of a class again, and gives its address. `None`: the class has none, or the order no capacity. The
-    /// order may be [sparse](LiveOrder::is_sparse) afterwards.
+    /// Reallocates the newest freed object of a class and returns its address. Returns `None` if the class has no freed
+    /// object or the order has no capacity. The order may be [sparse](LiveOrder::is_sparse) afterwards.
     #[inline(always)]
     pub(super) fn take_newest(&mut self, blocks: &mut HeapBlocks, class: u32) -> Option<u64> {
         let list = self.classes.get_mut(class)?;
@@ -126,7 +126,7 @@ impl HeapContext {
         Some(address)
     }
 
-    /// An object of this context is freed by it: its address.
+    /// Frees an object of this context and returns its address.
     #[inline(always)]
     pub(super) fn free_own(&mut self, blocks: &mut HeapBlocks, block: u32) -> Option<u64> {
         let &HeapBlock { address, slot, class, .. } = blocks.get(block)?;
@@ -136,15 +136,15 @@ impl HeapContext {
         Some(address)
     }
 
-    /// The neighbours of a freed block in its class, the older and the newer one.
+    /// Returns the neighbors of a freed block in its class, the older one and the newer one.
     #[inline]
     pub(super) fn neighbours(&self, block: u32, b: &HeapBlock) -> (u32, u32) {
-        // The newest one's link to a newer one is out of date.
+        // The newest block's link to a newer block is out of date.
         let newest = self.classes.get(b.class).is_some_and(|list| list.newest == block);
         (b.older, if newest { NONE } else { b.newer })
     }
 
-    /// Takes a block out of its class. `taken`: to be used again, so its neighbours may be next.
+    /// Removes a block from its class. With `taken`, it is about to be reused, so its neighbors may be next.
     #[inline(always)]
     pub(super) fn unlink(&mut self, blocks: &mut HeapBlocks, block: u32, taken: bool) {
         let Some(b) = blocks.get(block).filter(|b| b.slot == FREED) else { return };

@@ -9,17 +9,17 @@ pub(crate) fn allocation(code: u64) -> String {
         NEWEST => "newest freed of its class".to_owned(),
         OLDER => "older than the one taken last".to_owned(),
         NEWER => "newer than the one taken last".to_owned(),
-        FRESH => "fresh memory, behind the last of its class".to_owned(),
+        FRESH => "fresh memory, after the last of its class".to_owned(),
         BUMP..DEEP => format!("fresh memory, pointer {}", code - BUMP),
         DEEP..MISS => format!("freed of its class, {} newer", code - DEEP),
-        MISS => "not predicted: a distance".to_owned(),
+        MISS => "not predicted, a distance".to_owned(),
         NULL => "address 0".to_owned(),
         RECENTLY..END => format!("freed {} frees ago", code - RECENTLY + 1),
         _ => "no such candidate".to_owned(),
     }
 }
 
-/// Describes the code of a free, or of a use.
+/// Describes the code of a free or a use.
 pub(crate) fn free(code: u64) -> String {
     use freed::{AFTER, BEFORE, DISTANCE, FOREIGN, MISS, NEWEST, NULL};
     match code {
@@ -28,13 +28,13 @@ pub(crate) fn free(code: u64) -> String {
         BEFORE..DISTANCE => format!("before the one freed last, {} between", code - BEFORE),
         DISTANCE => "at a distance from the one freed last".to_owned(),
         FOREIGN => "of another context".to_owned(),
-        MISS => "no object known there: a distance".to_owned(),
+        MISS => "no object known there, a distance".to_owned(),
         NULL => "address 0".to_owned(),
         _ => "no such candidate".to_owned(),
     }
 }
 
-/// Whether elements of the stream section complete the code.
+/// Returns whether elements of the stream section complete the code.
 pub(crate) fn takes_elements(allocates: bool, code: u64) -> bool {
     match code {
         allocated::MISS if allocates => true,

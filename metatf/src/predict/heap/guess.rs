@@ -1,13 +1,14 @@
-//! Guesses which rule of sizes an allocator goes by, from the places of its first objects.
+//! Guesses the size rule of an allocator from the positions of its first objects.
 
 use super::classes::Rounding;
 use hashbrown::HashMap;
 use metatf_container::SizeRule;
 
-/// Allocations that are looked at.
+/// Number of allocations to examine.
 const ENOUGH: u32 = 4096;
 
-/// Counts, for each rule, how often an object begins where the one before it ends, or the one before it of its class.
+/// Counts, for each rule, how often an object begins where the previous object, or the previous object of its class,
+/// ends.
 #[derive(Clone, Debug)]
 pub(crate) struct Guess {
     seen: u32,
@@ -28,7 +29,7 @@ impl Guess {
         Self { seen: 0, tallies: [tally(SizeRule::Header), tally(SizeRule::Classes)] }
     }
 
-    /// Notes a new object. When enough were seen: the rule that explains most.
+    /// Records a new object. Once enough objects have been recorded, returns the rule that explains most of them.
     pub(crate) fn note(&mut self, size: u64, address: u64) -> Option<SizeRule> {
         for tally in &mut self.tallies {
             let round = tally.rule.round(size);

@@ -1,11 +1,13 @@
-//! The model of a heap: which object a free names, and where an allocator puts a new one.
+//! The heap model, which predicts the object that a free refers to and the address that an allocator returns.
 //!
-//! A free is coded by where its object stands in the order of allocation: among the newest, next to the object freed
-//! last, or at a distance from it. An allocation is coded by where the allocator took its address from: the top of the
-//! free list of the size's class, the neighbours of what was taken there last, an end of the list, an object freed a
-//! little while ago, or fresh memory behind an earlier object. The rest are distances, which go to the stream section.
+//! A free is coded by the position of its object in the allocation order: among the newest, near the most recently
+//! freed object, or at a distance from it. An allocation is coded by the origin of its address: the top of the free
+//! list of its size class, the neighbors of the object last taken from that list, an end of the list, a recently freed
+//! object, or fresh memory after an earlier object. All other addresses are coded as distances, which are stored in the
+//! stream section.
 //!
-//! Longer than other files: coding, decoding and learning have to go through the same candidates in the same order, side by side.
+//! This file is longer than most because coding, decoding and learning must visit the same candidates in the same order
+//! and are kept side by side.
 
 mod blocks;
 mod classes;
@@ -31,17 +33,17 @@ mod allocated {
     use super::{BUMPS, RECENT};
     /// The newest freed object of its class.
     pub(super) const NEWEST: u64 = 0;
-    /// In the list of its class, the neighbours of what was taken last: towards the oldest, towards the newest.
+    /// The neighbors, in the list of its class, of the object taken last: the older one and the newer one.
     pub(super) const OLDER: u64 = 1;
     pub(super) const NEWER: u64 = 2;
-    /// Behind the last fresh object of its class.
+    /// Directly after the last fresh object of its class.
     pub(super) const FRESH: u64 = 3;
-    /// Behind the object that was the k-th to begin in fresh memory, counted back.
+    /// Directly after the k-th most recent object in fresh memory.
     pub(super) const BUMP: u64 = 4;
-    /// The k-th from the top of its class.
+    /// The k-th object from the top of its class.
     pub(super) const DEEP: u64 = BUMP + BUMPS as u64;
     pub(super) const DEPTH: u64 = 24;
-    /// At a distance from the last such address: one element.
+    /// At a distance from the address of the last miss, given by one element.
     pub(super) const MISS: u64 = DEEP + DEPTH;
     /// The address 0, which is not an object.
     pub(super) const NULL: u64 = MISS + 1;
@@ -50,51 +52,53 @@ mod allocated {
     pub(super) const END: u64 = RECENTLY + RECENT as u64;
 }
 
-/// Codes of a free, or of a use.
+/// Codes of a free or a use.
 mod freed {
-    /// The object with k newer ones.
+    /// The object with k newer objects.
     pub(super) const NEWEST: u64 = 0;
     pub(super) const NEWER: u64 = 32;
-    /// The k-th object after the one freed last, in the order of allocation.
+    /// The k-th object after the most recently freed one in the allocation order.
     pub(super) const AFTER: u64 = NEWEST + NEWER;
     pub(super) const NEAR: u64 = 8;
-    /// The k-th before it.
+    /// The k-th object before the most recently freed one.
     pub(super) const BEFORE: u64 = AFTER + NEAR;
-    /// At a distance from it: one element.
+    /// At a distance from the most recently freed object, given by one element.
     pub(super) const DISTANCE: u64 = BEFORE + NEAR;
-    /// An object of another context: two elements, the context and how many slots from its newest.
+    /// An object of another context, given by two elements: the context, and the number of slots from its newest
+    /// object.
     pub(super) const FOREIGN: u64 = DISTANCE + 1;
-    /// No live object is known there: one element, the distance from the last address that was a miss.
+    /// No live object is known at the address. One element is the distance from the address of the last miss.
     pub(super) const MISS: u64 = FOREIGN + 1;
     /// The address 0.
     pub(super) const NULL: u64 = MISS + 1;
 }
 
-/// The model. See the module's head.
+/// The heap model. See the module documentation.
 #[derive(Clone, Debug)]
 pub(crate) struct Heap {
     rule: SizeRule,
     blocks: HeapBlocks,
     contexts: Vec<HeapContext>,
     by: HashMap<u64, u32>,
-    /// What was looked up there last.
+    /// The most recent lookup in `by`.
     latest: (u64, u32),
-    /// Memory of contexts that were forgotten, that of the first at the end.
+    /// Memory of evicted contexts, that of the first context at the end.
     spare: Vec<HeapContext>,
 }
 
-/// Addresses that a model knows at most, contexts counted.
+/// Maximum number of addresses that a model knows, including those charged for contexts.
 const MOST_ADDRESSES: usize = 1 << 21;
-/// How many addresses a context counts for: it takes as much memory as about a hundred, and more as it is used.
+/// Number of addresses charged for a context. It takes as much memory as about a hundred addresses, and more as it is
+/// used.
 const ADDRESSES_PER_CONTEXT: usize = 512;
-/// Contexts whose memory is kept when they are forgotten.
+/// Number of evicted contexts whose memory is kept.
 const KEPT_CONTEXTS: usize = 16;
 
-/// Objects that are live, the oldest first: address, and a size of the same class. Before them the number that distinguishes their
-/// context from others.
+/// Live objects, oldest first, by address and a size of the same class. They are preceded by the number that identifies
+/// their context.
 pub(crate) type Live = (u64, Vec<(u64, u64)>);
 
-/// A candidate: an address, and its block where that is known.
+/// A candidate: an address and, if known, its block.
 type Candidate = Option<(u64, u32)>;
 
 impl Heap {
@@ -109,7 +113,8 @@ impl Heap {
         }
     }
 
-    /// Makes this as [`new`](Self::new), but keeps memory. The time grows with what was known, not with the memory.
+    /// Resets to the state of [`new`](Self::new) but keeps the memory. The time grows with the number of known objects,
+    /// not with the memory.
     fn reset(&mut self, rule: SizeRule) {
         self.rule = rule;
         self.blocks.clear();
@@ -121,10 +126,10 @@ impl Heap {
         self.latest = (0, 0);
     }
 
-    /// Begins with what a heap's stream section begins with: the rule, and the objects that are live already.
+    /// Initializes the heap from the start of its stream section: the rule, and the objects that are already live.
     ///
     /// # Errors
-    /// What `next` returns; a rule that is not known. Then nothing of the heap counts.
+    /// Returns any error from `next`, or one for an unknown rule. The heap is unusable afterwards.
     pub(crate) fn open(&mut self, next: &mut dyn FnMut() -> Result<u64>) -> Result<Result<(), ErrorKind>> {
         let number = next()?;
         let Some(rule) = SizeRule::from_number(number) else {
@@ -144,7 +149,7 @@ impl Heap {
         Ok(Ok(()))
     }
 
-    /// Begins with these objects live, and gives the elements that record it.
+    /// Initializes the heap with these live objects and returns the elements that record them.
     pub(crate) fn carry(&mut self, rule: SizeRule, live: &[Live]) -> Vec<u64> {
         self.reset(rule);
         let mut elements = vec![rule.number(), live.len() as u64];
@@ -160,7 +165,7 @@ impl Heap {
         elements
     }
 
-    /// The live objects, context by context.
+    /// Returns the live objects, context by context.
     pub(crate) fn live(&self) -> Vec<Live> {
         let objects = |context: &HeapContext| {
             let size = |class| context.classes.get(class).map_or(0, |class| self.rule.size_of(class.round));
@@ -176,7 +181,7 @@ impl Heap {
         Some((context, self.contexts.get(context as usize)?))
     }
 
-    /// The index of the context of a value, where there is one.
+    /// Returns the index of the context with this value, if it exists.
     #[inline]
     fn own(&mut self, by: u64) -> Option<u32> {
         if by == self.latest.0 { Some(self.latest.1) } else { self.other(by) }
@@ -189,7 +194,7 @@ impl Heap {
         Some(context)
     }
 
-    /// The context of a value, made where there is none yet.
+    /// Returns the context with this value, creating it if necessary.
     #[inline]
     fn enter(&mut self, by: u64) -> u32 {
         if by == self.latest.0 && !self.contexts.is_empty() {
@@ -209,7 +214,7 @@ impl Heap {
         context
     }
 
-    /// How a new object's address is coded. Nothing is learnt yet.
+    /// Returns the coding of a new object's address, without learning it.
     pub(crate) fn find_allocated(&mut self, by: u64, size: u64, address: u64) -> CodedValue {
         if address == 0 {
             return CodedValue::hit(allocated::NULL, NONE);
@@ -224,7 +229,7 @@ impl Heap {
         }
     }
 
-    /// The first candidate that is this address, by its code, and its block if it is freed.
+    /// Returns the code of the first candidate with this address, and its block if it is freed.
     #[inline(always)]
     fn candidate(
         &self,
@@ -248,7 +253,7 @@ impl Heap {
         self.far(own, context, class, (address, block)).map(|code| (code, block))
     }
 
-    /// The code of a freed block that lies deep in the list of the class, or was freed a little while ago.
+    /// Returns the code of a freed block that is deep in the list of the class or was freed recently.
     fn far(
         &self,
         own: u32,
@@ -261,14 +266,14 @@ impl Heap {
             return Some(allocated::DEEP + k);
         }
         let k = match self.contexts.len() {
-            // All frees were this context's.
+            // All frees belong to this context.
             1 => self.blocks.frees_since(block).filter(|&k| k < RECENT && context.recent(k) == address),
             _ => context.recency(address),
         };
         k.map(|k| allocated::RECENTLY + k as u64)
     }
 
-    /// The freed block of a class that has `k` newer ones.
+    /// Returns the freed block of a class with `k` newer ones.
     #[inline]
     fn deep(&self, class: &SizeClass, k: u64) -> Option<u32> {
         let mut block = class.newest;
@@ -278,7 +283,7 @@ impl Heap {
         Some(block)
     }
 
-    /// The inverse of [`deep`](Self::deep), for what has a code.
+    /// Returns the inverse of [`deep`](Self::deep) for blocks that have a code.
     fn depth(&self, class: &SizeClass, wanted: u32) -> Option<u64> {
         let mut block = class.newest;
         for k in 0..allocated::DEPTH {
@@ -290,10 +295,10 @@ impl Heap {
         None
     }
 
-    /// The address of a new object by its code; `None` where the code names none.
+    /// Returns the address of a new object for its code, or `None` if the code is invalid.
     ///
     /// # Errors
-    /// What `next` returns: it gives the elements of the stream section.
+    /// Returns any error from `next`, which returns the elements of the stream section.
     pub(crate) fn allocated(
         &self,
         by: u64,
@@ -313,7 +318,7 @@ impl Heap {
         Ok(context.and_then(|context| self.allocated_hit(context, size, code)))
     }
 
-    /// The address of a new object by a code that needs no element.
+    /// Returns the address of a new object for a code that needs no element.
     #[inline]
     fn allocated_hit(&self, context: &HeapContext, size: u64, code: u64) -> Candidate {
         use allocated::{BUMP, DEEP, END, FRESH, MISS, NEWER, NEWEST, NULL, OLDER, RECENTLY};
@@ -333,11 +338,11 @@ impl Heap {
         self.blocks.get(block).filter(|x| x.slot == blocks::FREED).map(|x| (x.address, block))
     }
 
-    /// What [`find_allocated`](Self::find_allocated) and [`allocate`](Self::allocate) do where no element is needed: the
-    /// code. `None`: nothing has happened.
+    /// Combines [`find_allocated`](Self::find_allocated) and [`allocate`](Self::allocate) if no element is needed, and
+    /// returns the code. Returns `None` and changes nothing otherwise.
     ///
-    /// What is rare here and in [`encode_freed`](Self::encode_freed), [`allocated_usual`](Self::allocated_usual) and
-    /// [`freed_usual`](Self::freed_usual) is called last of all, so that the rest needs no stack.
+    /// Here and in [`encode_freed`](Self::encode_freed), [`allocated_usual`](Self::allocated_usual) and
+    /// [`freed_usual`](Self::freed_usual), rare cases are handled by tail calls, so the common path needs no stack.
     #[inline(never)]
     pub(crate) fn encode_allocated(&mut self, by: u64, size: u64, address: u64) -> Option<u64> {
         if by == self.latest.0
@@ -351,7 +356,7 @@ impl Heap {
         self.encode_elsewhere(by, size, address)
     }
 
-    /// The code of an object that is not at the place of the newest of its class, or of a large one.
+    /// Returns the code of an object that is large or is not at the address of the newest object of its class.
     #[inline(never)]
     fn encode_elsewhere(&mut self, by: u64, size: u64, address: u64) -> Option<u64> {
         if address == 0 {
@@ -366,8 +371,8 @@ impl Heap {
         Some(code)
     }
 
-    /// What [`find_freed`](Self::find_freed) and [`free`](Self::free) do for an object of the context where no element is needed, as
-    /// [`encode_allocated`](Self::encode_allocated) does for allocations.
+    /// Combines [`find_freed`](Self::find_freed) and [`free`](Self::free) for an object of the context if no element is
+    /// needed, as [`encode_allocated`](Self::encode_allocated) does for allocations.
     #[inline(never)]
     pub(crate) fn encode_freed(&mut self, by: u64, address: u64) -> Option<u64> {
         if by == self.latest.0
@@ -381,7 +386,7 @@ impl Heap {
         self.encode_older(by, address)
     }
 
-    /// The code of an object that is not the newest.
+    /// Returns the code of an object other than the newest.
     #[inline(never)]
     fn encode_older(&mut self, by: u64, address: u64) -> Option<u64> {
         let own = self.own(by)?;
@@ -393,8 +398,8 @@ impl Heap {
         if self.blocks.has_surplus() { self.swept(code) } else { Some(code) }
     }
 
-    /// What [`allocated`](Self::allocated) and [`allocate`](Self::allocate) do where no element is needed. `None`: nothing
-    /// has happened.
+    /// Combines [`allocated`](Self::allocated) and [`allocate`](Self::allocate) if no element is needed. Returns `None`
+    /// and changes nothing otherwise.
     #[inline(never)]
     pub(crate) fn allocated_usual(&mut self, by: u64, size: u64, code: u64) -> Option<u64> {
         if code == allocated::NEWEST
@@ -408,7 +413,7 @@ impl Heap {
         self.allocated_otherwise(by, size, code)
     }
 
-    /// A result, after the order of the context in use was closed up.
+    /// Returns `result` after closing up the order of the current context.
     #[cold]
     #[inline(never)]
     fn closed_up(&mut self, result: u64) -> Option<u64> {
@@ -428,7 +433,8 @@ impl Heap {
         Some(address)
     }
 
-    /// What [`freed`](Self::freed) and [`free`](Self::free) do where no element is needed. `None`: nothing has happened.
+    /// Combines [`freed`](Self::freed) and [`free`](Self::free) if no element is needed. Returns `None` and changes
+    /// nothing otherwise.
     #[inline(never)]
     pub(crate) fn freed_usual(&mut self, by: u64, code: u64) -> Option<u64> {
         let own = if by == self.latest.0 { self.latest.1 } else { return self.freed_elsewhere(by, code) };
@@ -438,7 +444,7 @@ impl Heap {
         if self.blocks.has_surplus() { self.swept(address) } else { Some(address) }
     }
 
-    /// A free in another context than the one in use.
+    /// Handles a free in a context other than the current one.
     #[cold]
     #[inline(never)]
     fn freed_elsewhere(&mut self, by: u64, code: u64) -> Option<u64> {
@@ -446,7 +452,7 @@ impl Heap {
         self.freed_usual(by, code)
     }
 
-    /// A result, after what is too much was forgotten.
+    /// Returns `result` after evicting surplus blocks.
     #[cold]
     #[inline(never)]
     fn swept(&mut self, result: u64) -> Option<u64> {
@@ -454,7 +460,7 @@ impl Heap {
         Some(result)
     }
 
-    /// Learns of a new object. `hint`: its block, where that is known.
+    /// Learns a new object. `hint` is its block, if known.
     #[inline(never)]
     pub(crate) fn allocate(&mut self, by: u64, size: u64, address: u64, code: u64, hint: u32) {
         if address == 0 {
@@ -474,13 +480,13 @@ impl Heap {
         self.begin((own, None), round, (address, hint), code);
     }
 
-    /// A new object, in a context and in a class of it if that is known. The hint is its block, freed, or none.
+    /// Adds a new object to a context and, if known, to a class. The hint is its freed block, or `NONE`.
     #[inline(always)]
     fn begin(&mut self, (own, class): (u32, Option<u32>), round: u64, (address, hint): (u64, u32), code: u64) {
         let Some(context) = self.contexts.get_mut(own as usize) else { return };
         let class = class.unwrap_or_else(|| context.classes.find_or_add(round));
         let block = match self.blocks.get(hint) {
-            // Most often it is one of this context's.
+            // Usually, the block belongs to this context.
             Some(b) if b.context == own => {
                 context.unlink(&mut self.blocks, hint, true);
                 self.blocks.leave();
@@ -508,7 +514,7 @@ impl Heap {
         }
     }
 
-    /// The block of a new object at an address, which is in no list or order afterwards. `hint`: the block, if that is known.
+    /// Returns the block for a new object at an address, removed from any list or order. `hint` is the block, if known.
     #[inline(never)]
     fn place(&mut self, own: u32, class: u32, address: u64, hint: u32) -> Option<u32> {
         let (block, known) = match hint {
@@ -521,7 +527,7 @@ impl Heap {
         Some(block)
     }
 
-    /// Uses a block again: it leaves the list it is in, or the order of allocation.
+    /// Prepares a block for reuse by removing it from its list or from the allocation order.
     fn clear(&mut self, block: u32) {
         let Some(&old) = self.blocks.get(block) else { return };
         let Some(owner) = self.contexts.get_mut(old.context as usize) else { return };
@@ -534,7 +540,7 @@ impl Heap {
         }
     }
 
-    /// How the address of an object that ends (or is used) is coded. Nothing is learnt yet.
+    /// Returns the coding of the address of an object that ends or is used, without learning it.
     pub(crate) fn find_freed(&mut self, by: u64, address: u64) -> CodedValue {
         if address == 0 {
             return CodedValue::hit(freed::NULL, NONE);
@@ -566,10 +572,10 @@ impl Heap {
         }
     }
 
-    /// The address of an object that ends (or is used) by its code; `None` where the code names none.
+    /// Returns the address of an object that ends or is used for its code, or `None` if the code is invalid.
     ///
     /// # Errors
-    /// What `next` returns: it gives the elements of the stream section.
+    /// Returns any error from `next`, which returns the elements of the stream section.
     pub(crate) fn freed(&self, by: u64, code: u64, next: &mut dyn FnMut() -> Result<u64>) -> Result<Candidate> {
         use freed::{DISTANCE, FOREIGN, MISS, NULL};
         if code == NULL {
@@ -596,7 +602,7 @@ impl Heap {
         block.and_then(|b| self.blocks.get(b).map(|x| (x.address, b)))
     }
 
-    /// Learns that an object has ended. `hint`: its block, as it was found; without one nothing is known of it.
+    /// Learns that an object has ended. `hint` is its block as found; without a block, the object is unknown.
     pub(crate) fn free(&mut self, by: u64, hint: u32) {
         let Some(&block) = self.blocks.get(hint).filter(|_| self.blocks.is_live(hint)) else { return };
         let by = self.enter(by);
@@ -620,7 +626,7 @@ impl Heap {
         self.stay_in_bounds();
     }
 
-    /// Resets a model that knows too much.
+    /// Resets a model that knows too many addresses.
     #[inline]
     fn stay_in_bounds(&mut self) {
         if self.blocks.known() + ADDRESSES_PER_CONTEXT * self.contexts.len() >= MOST_ADDRESSES {
@@ -628,7 +634,7 @@ impl Heap {
         }
     }
 
-    /// Keeps memory within a multiple of what was live at a time.
+    /// Limits memory to a multiple of the peak number of live objects.
     #[inline]
     fn forget_surplus(&mut self) {
         if self.blocks.has_surplus() {
@@ -649,7 +655,8 @@ impl Heap {
     }
 }
 
-/// The code of a live object by its slot; `None` where it is near neither the newest nor the one freed last.
+/// Returns the code of a live object, given by its slot, or `None` if the object is near neither the newest nor the
+/// most recently freed one.
 #[inline(always)]
 fn rank(order: &LiveOrder, slot: usize) -> Option<u64> {
     if let Some(rank) = order.rank_from_newest(slot).filter(|&rank| rank < freed::NEWER) {
@@ -661,7 +668,7 @@ fn rank(order: &LiveOrder, slot: usize) -> Option<u64> {
     order.rank_before_freed(slot).filter(|&rank| rank < freed::NEAR).map(|rank| freed::BEFORE + rank)
 }
 
-/// The code of a freed block that is where an allocator looks first.
+/// Returns the code of a freed block in one of the positions where an allocator looks first.
 #[inline]
 fn near(class: &SizeClass, block: u32) -> Option<u64> {
     match block {
@@ -693,7 +700,8 @@ fn learn_fresh(context: &mut HeapContext, class: u32, (address, end): (u64, u64)
     }
 }
 
-/// Empties a map, and keeps its memory where that is not much more than was in it: to empty it takes as long as its memory is large.
+/// Empties a map. Keeps its memory only if that is not much larger than its contents, because emptying a map takes time
+/// proportional to its memory.
 fn clear(map: &mut HashMap<u64, u32>) {
     if map.capacity() > 16 * map.len().max(64) {
         *map = HashMap::new();

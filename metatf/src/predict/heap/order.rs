@@ -1,39 +1,40 @@
 //! The live objects of a context in the order of their allocation.
 //!
-//! An object keeps its slot until the order is closed up, so a dead one leaves a gap. A bit for each slot marks those that are
-//! alive: what codes count are bits of one word.
+//! An object keeps its slot until the order is closed up, so a dead object leaves a gap. One bit per slot marks the
+//! live objects, so the counts in codes can be computed from the bits of a single word.
 
 use super::blocks::{FORGOTTEN, HeapBlocks};
 use std::cmp::Ordering;
 
-/// Slots that are looked at from one place: a word of bits.
+/// Number of slots examined from one position: a word of bits.
 const WINDOW: usize = 64;
 /// An order shorter than this is never closed up.
 const SHORT: usize = 1024;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct LiveOrder {
-    /// The block of each slot; of a dead object what it was. Behind the last slot in use there is spare capacity.
+    /// The block of each slot, including the former blocks of dead objects. Spare capacity follows the last slot in
+    /// use.
     blocks: Vec<u32>,
-    /// Slots in use.
+    /// Number of slots in use.
     slots: usize,
-    /// Whether the object in a slot is alive: a word for every [`WINDOW`] slots, spare ones counted. Behind the last slot all bits
-    /// are 0.
+    /// The live slots, as a bit set with one word for every [`WINDOW`] slots, including spare ones. All bits after the
+    /// last slot are 0.
     alive: Vec<u64>,
     live: usize,
-    /// Where the object freed last stood.
+    /// The slot of the most recently freed object.
     freed_slot: usize,
 }
 
 #[inline]
 fn word_and_bit(slot: usize) -> (usize, u32) {
-    #[allow(clippy::cast_possible_truncation, reason = "under 64")]
+    #[allow(clippy::cast_possible_truncation, reason = "less than 64")]
     let bit = (slot % WINDOW) as u32;
     (slot / WINDOW, bit)
 }
 
 impl LiveOrder {
-    /// Slots in use, dead ones counted. The last one is alive.
+    /// Returns the number of slots in use, including dead ones. The last one is live.
     #[inline]
     pub(super) fn slots(&self) -> usize {
         self.slots
@@ -44,15 +45,15 @@ impl LiveOrder {
         self.alive.get(index).copied().unwrap_or(0)
     }
 
-    /// Which of the slots from `start` on are alive, the first one in the lowest bit.
+    /// Returns the live slots from `start` on as bits, starting with the lowest bit.
     #[inline]
     fn from(&self, start: usize) -> u64 {
         let (index, bit) = word_and_bit(start);
-        // In two steps, as a shift by 64 is none.
+        // Uses two shifts, because a single shift by 64 would have no effect.
         self.word(index) >> bit | self.word(index + 1) << (63 - bit) << 1
     }
 
-    /// Which of the slots before `end` are alive, the last one in the highest bit.
+    /// Returns the live slots before `end` as bits, ending with the highest bit.
     #[inline]
     fn until(&self, end: usize) -> u64 {
         let (index, bit) = word_and_bit(end);
@@ -65,38 +66,38 @@ impl LiveOrder {
         self.blocks.get(slot).copied()
     }
 
-    /// The live object in a slot.
+    /// Returns the live object in a slot.
     #[inline]
     pub(super) fn slot(&self, slot: usize) -> Option<u32> {
         let (index, bit) = word_and_bit(slot);
         if self.word(index) >> bit & 1 == 1 { self.block(slot) } else { None }
     }
 
-    /// The slot that `distance` leads to from the object freed last.
+    /// Returns the slot at `distance` from the most recently freed object.
     #[inline]
     pub(super) fn slot_from_freed(&self, distance: u64) -> Option<usize> {
         usize::try_from((self.freed_slot as u64).wrapping_add(distance)).ok()
     }
 
-    /// How far a slot is from the object freed last.
+    /// Returns the distance of a slot from the most recently freed object.
     #[inline]
     pub(super) fn distance_from_freed(&self, slot: usize) -> u64 {
         (slot as u64).wrapping_sub(self.freed_slot as u64)
     }
 
-    /// The object allocated last, of those alive.
+    /// Returns the most recently allocated live object.
     #[inline(always)]
     pub(super) fn last(&self) -> Option<u32> {
         self.block(self.slots.checked_sub(1)?)
     }
 
-    /// The live object with `rank` newer ones; none beyond the window.
+    /// Returns the live object with `rank` newer ones, or `None` outside the window.
     #[inline(always)]
     pub(super) fn newest(&self, rank: u64) -> Option<u32> {
         if rank == 0 { self.last() } else { self.before(self.slots(), rank) }
     }
 
-    /// The live object before the one freed last, `rank` between them.
+    /// Returns the live object before the most recently freed one, with `rank` live objects between them.
     #[inline(always)]
     pub(super) fn before_freed(&self, rank: u64) -> Option<u32> {
         self.before(self.freed_slot.min(self.slots()), rank)
@@ -114,7 +115,7 @@ impl LiveOrder {
         if alive == 0 { None } else { self.block(end - 1 - alive.leading_zeros() as usize) }
     }
 
-    /// The live object after the one freed last, `rank` between them.
+    /// Returns the live object after the most recently freed one, with `rank` live objects between them.
     #[inline(always)]
     pub(super) fn after_freed(&self, rank: u64) -> Option<u32> {
         let start = self.freed_slot + 1;
@@ -125,33 +126,33 @@ impl LiveOrder {
         if alive == 0 { None } else { self.block(start + alive.trailing_zeros() as usize) }
     }
 
-    /// Live objects between a slot and the newest; `None` beyond the window.
+    /// Returns the number of live objects that are newer than a slot, or `None` outside the window.
     #[inline]
     pub(super) fn rank_from_newest(&self, slot: usize) -> Option<u64> {
         self.rank(slot + 1, self.slots())
     }
 
-    /// Live objects between the one freed last and a slot after it.
+    /// Returns the number of live objects between the most recently freed one and a slot after it.
     #[inline]
     pub(super) fn rank_after_freed(&self, slot: usize) -> Option<u64> {
         if slot > self.freed_slot { self.rank(self.freed_slot + 1, slot) } else { None }
     }
 
-    /// Live objects between the one freed last and a slot before it.
+    /// Returns the number of live objects between the most recently freed one and a slot before it.
     #[inline]
     pub(super) fn rank_before_freed(&self, slot: usize) -> Option<u64> {
         let end = self.freed_slot.min(self.slots());
         if slot < end { self.rank(slot + 1, end) } else { None }
     }
 
-    /// Live objects in some slots, where they are fewer than the window.
+    /// Returns the number of live objects in a range of slots, if the range is shorter than the window.
     #[inline]
     fn rank(&self, from: usize, to: usize) -> Option<u64> {
         let slots = to.checked_sub(from).filter(|&slots| slots < WINDOW)?;
         Some((self.from(from) & ((1 << slots) - 1)).count_ones().into())
     }
 
-    /// Forgets all, but keeps memory.
+    /// Removes everything but keeps the memory.
     pub(super) fn clear(&mut self) {
         let words = self.slots.div_ceil(WINDOW);
         if let Some(alive) = self.alive.get_mut(..words) {
@@ -160,7 +161,7 @@ impl LiveOrder {
         (self.slots, self.live, self.freed_slot) = (0, 0, 0);
     }
 
-    /// The slot of a new object, which is put there. `None` where there are 2^32 of them.
+    /// Appends a new object and returns its slot. Returns `None` if there are already 2^32 slots.
     #[inline(always)]
     pub(super) fn push(&mut self, block: u32) -> Option<u32> {
         if !self.has_room() {
@@ -169,13 +170,13 @@ impl LiveOrder {
         self.put(block)
     }
 
-    /// Whether there is capacity for another object.
+    /// Returns whether there is capacity for another object.
     #[inline(always)]
     pub(super) fn has_room(&self) -> bool {
         self.slots < self.blocks.len()
     }
 
-    /// Does what [`push`](Self::push) does, where there is capacity; `None` where there is none.
+    /// Appends an object like [`push`](Self::push) if there is capacity. Returns `None` otherwise.
     #[inline(always)]
     pub(super) fn put(&mut self, block: u32) -> Option<u32> {
         let number = u32::try_from(self.slots).ok().filter(|&slot| slot < FORGOTTEN)?;
@@ -196,7 +197,8 @@ impl LiveOrder {
         self.alive.resize(length / WINDOW, 0);
     }
 
-    /// The object in a slot dies by a free (of this context, or of another), or because another begins at its address.
+    /// Marks the object in a slot as dead, because it was freed in this or another context, or because another object
+    /// begins at its address.
     #[inline(always)]
     pub(super) fn bury(&mut self, slot: usize, freed_here: bool) {
         if freed_here {
@@ -211,7 +213,7 @@ impl LiveOrder {
         }
     }
 
-    /// The last slot has died, in this word: slots in use end with the last one alive.
+    /// Shrinks the slots in use to end with the last live one, after the last slot, in this word, has died.
     #[inline(always)]
     fn trim(&mut self, from: usize) {
         let mut index = from;
@@ -227,13 +229,13 @@ impl LiveOrder {
         };
     }
 
-    /// Whether most of the order is dead.
+    /// Returns whether most of the order is dead.
     #[inline(always)]
     pub(super) fn is_sparse(&self) -> bool {
         self.slots > SHORT && self.slots > 2 * self.live
     }
 
-    /// Closes up the order where most of it is dead.
+    /// Closes up the order if most of it is dead.
     #[inline]
     pub(super) fn close_up(&mut self, blocks: &mut HeapBlocks) {
         if self.is_sparse() {
@@ -274,7 +276,7 @@ mod tests {
     use super::super::tests::{pick, random};
     use super::*;
 
-    /// An order in which every slot is looked at one by one.
+    /// An order in which every slot is examined individually.
     #[derive(Default)]
     struct Plain {
         slots: Vec<Option<u32>>,

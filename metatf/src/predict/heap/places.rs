@@ -1,35 +1,35 @@
-//! Which block is at an address.
+//! Finds the block at an address.
 //!
-//! Allocators give out multiples of 16 that lie close together, so addresses are looked up by leaves of 16 such places:
-//! one look-up and one line of cache serve several neighbours. A leaf is found in a table by the last bits of its
-//! address, so that neighbours in memory are neighbours there; only leaves that meet in it are hashed. Addresses that are
-//! no multiple of 16 are hashed one by one.
+//! Allocators return nearby multiples of 16, so addresses are looked up by leaves of 16 such places. One lookup and one
+//! cache line serve several neighbors. A leaf is found in a table indexed by the last bits of its key, so neighbors in
+//! memory are also neighbors in the table; only colliding leaves are hashed. Addresses that are not multiples of 16 are
+//! hashed individually.
 
 use super::super::NONE;
 use super::clear;
 use hashbrown::HashMap;
 
-/// AddressIndex in a leaf; each stands for 16 bytes.
+/// Number of places in a leaf. Each place represents 16 bytes.
 const PLACES: usize = 16;
-/// Leaves that the table has capacity for at first; a power of two. Of addresses under 2^50 it needs no more for the rest of their
-/// keys to fit 32 bits.
+/// Initial capacity of the table in leaves, a power of two. For addresses less than 2^50, this is large enough for the
+/// remaining key bits to fit in 32 bits.
 const NEAR: usize = 1024;
-/// Places in the table for each leaf: an allocator leaves gaps, so leaves meet in a shorter table.
+/// Number of table slots per leaf. Since allocators leave gaps, leaves would collide in a shorter table.
 const PER_LEAF: usize = 4;
 
 #[derive(Clone, Debug)]
 pub(super) struct AddressIndex {
     near: Near,
-    /// Leaves by `address / 256` that are not in the table: another has their place there, or had when they were made.
+    /// Leaves by `address / 256` that are not in the table, because another leaf occupies or once occupied their slot.
     far: HashMap<u64, u32>,
     leaves: Vec<AddressLine>,
-    /// Leaves without a block, to be used again.
+    /// Leaves without a block, for reuse.
     spare: Vec<u32>,
-    /// Addresses that are not multiples of 16.
+    /// Blocks at addresses that are not multiples of 16.
     odd: HashMap<u64, u32>,
 }
 
-/// The blocks at neighbouring places, a line of cache.
+/// The blocks at neighboring places, in one cache line.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct AddressLine([u32; PLACES]);
@@ -38,18 +38,19 @@ impl AddressLine {
     const EMPTY: Self = Self([NONE; PLACES]);
 }
 
-/// Leaves by the last bits of their keys; [`PER_LEAF`] places for each, at least.
+/// Leaves by the last bits of their keys, with at least [`PER_LEAF`] slots per leaf.
 #[derive(Clone, Debug)]
 struct Near {
-    /// The last bits of the key are the index; its other bits, and the leaf. Without a leaf it is one of the two below.
+    /// The remaining bits of the key, and the leaf, indexed by the last bits of the key. An entry without a leaf is one
+    /// of the two constants below.
     leaves: Vec<(u32, u32)>,
-    /// How many bits are the index.
+    /// Number of bits in the index.
     bits: u32,
 }
 
-/// No leaf whose key has these last bits is anywhere, unless its other bits are more than 32.
+/// No leaf exists whose key has these last bits, unless the remaining bits do not fit in 32 bits.
 const UNUSED: (u32, u32) = (0, NONE);
-/// There was a leaf. One that met it may be elsewhere.
+/// A leaf was removed. A leaf that collided with it may exist elsewhere.
 const LEFT: (u32, u32) = (1, NONE);
 
 impl Near {
@@ -58,14 +59,14 @@ impl Near {
         Self { leaves: vec![UNUSED; length], bits: length.trailing_zeros() }
     }
 
-    /// Removes all leaves, and keeps capacity for this many, no more than there was.
+    /// Removes all leaves. Keeps capacity for this many leaves, without growing.
     fn clear(&mut self, leaves: usize) {
         self.leaves.truncate((PER_LEAF * leaves).next_power_of_two().max(NEAR));
         self.leaves.fill(UNUSED);
         self.bits = self.leaves.len().trailing_zeros();
     }
 
-    /// The index of a key, and its other bits.
+    /// Returns the index of a key and its remaining bits.
     #[inline]
     fn split(&self, key: u64) -> (usize, u64) {
         #[allow(clippy::cast_possible_truncation, reason = "less than the length")]
@@ -73,7 +74,7 @@ impl Near {
         (index, key >> self.bits)
     }
 
-    /// The leaf of a key. An error where it may be elsewhere.
+    /// Returns the leaf of a key, or an error if the leaf may be elsewhere.
     #[inline(always)]
     fn get(&self, key: u64) -> Result<Option<u32>, ()> {
         let (index, rest) = self.split(key);
@@ -84,7 +85,7 @@ impl Near {
         }
     }
 
-    /// Takes the leaf of a key, if its place is free.
+    /// Stores the leaf of a key if its slot is free.
     fn put(&mut self, key: u64, leaf: u32) -> bool {
         let (index, rest) = self.split(key);
         match (self.leaves.get_mut(index), u32::try_from(rest)) {
@@ -96,7 +97,7 @@ impl Near {
         }
     }
 
-    /// A key that is here has no leaf any more.
+    /// Removes the leaf of a key stored here.
     fn remove(&mut self, key: u64, left: (u32, u32)) {
         let (index, _) = self.split(key);
         if let Some(near) = self.leaves.get_mut(index) {
@@ -105,7 +106,7 @@ impl Near {
     }
 }
 
-/// An address's leaf and its place in that; `None` where it is not a multiple of 16.
+/// Returns an address's leaf key and its place in the leaf, or `None` if it is not a multiple of 16.
 #[inline]
 fn split(address: u64) -> Option<(u64, usize)> {
     let place = usize::try_from(address >> 4 & (PLACES as u64 - 1)).unwrap_or(0);
@@ -117,7 +118,7 @@ impl AddressIndex {
         Self { near: Near::of(NEAR), far: HashMap::new(), leaves: Vec::new(), spare: Vec::new(), odd: HashMap::new() }
     }
 
-    /// Forgets all, but keeps memory, as much as this time was needed: what comes may be as much again.
+    /// Removes everything but keeps as much memory as was needed, because the next use may need as much again.
     pub(super) fn clear(&mut self) {
         self.near.clear(self.leaves.len());
         clear(&mut self.far);
@@ -126,7 +127,7 @@ impl AddressIndex {
         clear(&mut self.odd);
     }
 
-    /// The leaf of a key.
+    /// Returns the leaf of a key.
     #[inline(always)]
     fn leaf(&self, key: u64) -> Option<u32> {
         self.near.get(key).unwrap_or_else(|()| self.far(key))
@@ -137,7 +138,7 @@ impl AddressIndex {
         self.far.get(&key).copied()
     }
 
-    /// The block at an address.
+    /// Returns the block at an address.
     #[inline(always)]
     pub(super) fn get(&self, address: u64) -> Option<u32> {
         let Some((key, place)) = split(address) else { return self.odd(address) };
@@ -151,7 +152,8 @@ impl AddressIndex {
         self.odd.get(&address).copied()
     }
 
-    /// Where the block at an address is noted, [`NONE`] where there is none yet. `None` where there are 2^32 leaves.
+    /// Returns the entry for the block at an address, which is [`NONE`] if there is no block yet. Returns `None` if
+    /// there are already 2^32 leaves.
     #[inline]
     pub(super) fn entry(&mut self, address: u64) -> Option<&mut u32> {
         let Some((key, place)) = split(address) else { return Some(self.odd.entry(address).or_insert(NONE)) };
@@ -162,7 +164,7 @@ impl AddressIndex {
         self.leaves.get_mut(leaf as usize)?.0.get_mut(place)
     }
 
-    /// A leaf for a key that has none.
+    /// Adds a leaf for a key that has no leaf yet.
     #[inline(never)]
     fn add(&mut self, key: u64) -> Option<u32> {
         let leaf = match self.spare.pop() {
@@ -182,19 +184,19 @@ impl AddressIndex {
         Some(leaf)
     }
 
-    /// Grows the table to as many leaves as there are.
+    /// Grows the table to fit the number of leaves.
     #[cold]
     fn grow(&mut self) {
         let old = std::mem::replace(&mut self.near, Near::of(self.leaves.len()));
         for (index, &(rest, leaf)) in (0..).zip(&old.leaves).filter(|(_, near)| near.1 != NONE) {
-            // No two that had places of their own meet in a longer table.
+            // Two leaves with separate slots cannot collide in a longer table.
             self.near.put(u64::from(rest) << old.bits | index, leaf);
         }
         let near = &mut self.near;
         self.far.retain(|&key, &mut leaf| !near.put(key, leaf));
     }
 
-    /// No block is at this address any more.
+    /// Removes the block at this address.
     pub(super) fn remove(&mut self, address: u64) {
         let Some((key, place)) = split(address) else {
             self.odd.remove(&address);
@@ -220,7 +222,7 @@ mod tests {
 
     #[test]
     fn like_a_map() {
-        // Leaves for which the table has capacity from the start, and more.
+        // As many leaves as the table has initial capacity for, and more.
         like_a_map_of(3000);
         like_a_map_of(200_000);
     }
@@ -230,7 +232,7 @@ mod tests {
         let mut state = 1_u64;
         for i in 0..50_000_u32 {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            // Four regions, whose leaves meet in the table; the keys of the last do not fit it.
+            // Four regions whose leaves collide in the table. The keys of the last region do not fit.
             let region = [0, 1 << 40, 2 << 40, 1 << 60][usize::try_from(state >> 33 & 3).unwrap()];
             let address = (state >> 36) % places_each * 8 + region;
             assert_eq!(places.get(address), map.get(&address).copied(), "{address:#x}");

@@ -1,6 +1,6 @@
 use super::*;
 
-/// Runs events through a writer's and a reader's model; the codes.
+/// Passes events to a writer's and a reader's model and returns the codes.
 struct Both {
     writer: Heap,
     reader: Heap,
@@ -44,7 +44,7 @@ fn fresh_memory_and_free_lists() {
     assert_eq!(heap.allocate(0, 20, 0x1090), allocated::NEWEST);
     assert_eq!(heap.free(0, 0x1020), freed::NEWEST + 1);
     assert_eq!(heap.free(0, 0x1000), freed::NEWEST + 1);
-    // A smaller object where the larger was: not of its class, but freed a while ago.
+    // A smaller object replaces a larger one. Its class has no such freed object, but the address was freed recently.
     assert_eq!(heap.allocate(0, 40, 0x1020), allocated::RECENTLY + 1);
     assert_eq!(heap.allocate(0, 24, 0x1000), allocated::NEWEST);
 }
@@ -58,7 +58,7 @@ fn what_is_not_known() {
     assert_eq!(heap.allocate(0, u64::MAX, u64::MAX), allocated::MISS);
     assert_eq!(heap.free(0, u64::MAX), freed::NEWEST);
     assert_eq!(heap.free(0, u64::MAX), freed::MISS);
-    // Twice at one address: the first is gone.
+    // Two allocations at one address: the first object is gone.
     heap.allocate(0, 8, 0x10);
     heap.allocate(0, 8, 0x10);
     assert_eq!(heap.free(0, 0x10), freed::NEWEST);
@@ -72,13 +72,13 @@ fn contexts() {
     heap.allocate(2, 24, 0x9000);
     assert_eq!(heap.allocate(1, 24, 0x1020), allocated::BUMP);
     assert_eq!(heap.free(2, 0x1000), freed::FOREIGN);
-    // The thread that freed it uses it again.
+    // The thread that freed the object reuses it.
     assert_eq!(heap.allocate(2, 24, 0x1000), allocated::NEWEST);
     assert_eq!(heap.free(2, 0x1000), freed::NEWEST);
     assert_eq!(heap.allocate(1, 24, 0x1000), allocated::MISS);
 }
 
-/// The usual ways, which find and learn in one, do what the others do one after the other.
+/// Checks that the fast paths, which find and learn in one step, are equivalent to the separate steps.
 struct Usual {
     usual: Both,
     plain: Both,
@@ -136,7 +136,7 @@ fn the_usual_ways_are_no_others() {
     }
 }
 
-/// Numbers below the one given.
+/// Returns random numbers less than the argument.
 pub(super) fn random(mut state: u64) -> impl FnMut(u64) -> u64 {
     move |n| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -155,7 +155,7 @@ fn random_events_come_back() {
     let mut live = Vec::new();
     for i in 0..60_000_u64 {
         let by = random(3);
-        // Phases that grow, shrink, and churn.
+        // Phases of growth, shrinking and churn.
         if live.is_empty() || random(10) < [7, 2, 5][pick(i / 20_000)] {
             let (size, address) = (random(300), 0x10_000 + random(6000) * 16);
             heap.allocate(by, size, address);
@@ -183,8 +183,8 @@ fn memory_follows_what_is_live() {
         heap.allocate(0, 24, i * 32 + 32);
         heap.free(0, i * 32 + 32);
     }
-    assert!(heap.writer.blocks.at(32).is_none(), "the first block is forgotten");
-    assert!(heap.writer.blocks.at(200_000 * 32).is_some(), "the last one is not");
+    assert!(heap.writer.blocks.at(32).is_none(), "the first block is evicted");
+    assert!(heap.writer.blocks.at(200_000 * 32).is_some(), "the last block is kept");
 }
 
 #[test]
@@ -221,12 +221,12 @@ fn contexts_are_bounded() {
     assert!(heap.writer.contexts.len() < MOST_ADDRESSES / ADDRESSES_PER_CONTEXT);
 }
 
-/// What a heap does with the same events after a reset must not depend on what it was before.
+/// Checks that a heap's behavior after a reset does not depend on its earlier state.
 #[test]
 fn begun_anew_it_is_a_new_one() {
     let mut random = random(7);
     let mut again = Heap::new(SizeRule::Header);
-    // Much, little, more than before; nothing at all.
+    // Many events, few, more than before, and none.
     for (events, places, contexts) in
         [(60_000, 50_000, 40), (300, 100, 2), (90_000, 3_000_000, 3), (0, 1, 1), (5000, 900, 17)]
     {
@@ -234,7 +234,7 @@ fn begun_anew_it_is_a_new_one() {
         again.reset(rule);
         let mut new = Heap::new(rule);
         for _ in 0..events {
-            // Some are not multiples of 16, and some are beyond what a table of places can hold.
+            // Some addresses are not multiples of 16, and some exceed what a table of places can store.
             let shift = [4, 4, 4, 4, 3, 44][usize::try_from(random(6)).unwrap()];
             let (by, size, address) = (random(contexts), random(3000), (random(places) + 1) << shift);
             let freed = random(2) == 0;

@@ -1,20 +1,20 @@
-//! Where the next record of a type is noted, and how long it is.
+//! The state for finding the next record of a type: where to store its position, and its length.
 
 use super::layout::Extent;
 
-/// What is needed to note a record and to find the one behind it.
+/// The data needed to store the position of a record and find the next one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TypeCursor {
     pub(super) tag: u32,
     pub(super) position: u16,
     pub(super) extent: Extent,
-    /// The slot of `places` that the next record is noted in, and how far apart they are.
+    /// The slot in `places` for the next record, and the distance between slots.
     pub(super) next: usize,
     pub(super) step: usize,
 }
 
 impl TypeCursor {
-    /// Meets no record: no tag is so large, and should one be, no record is so long.
+    /// Matches no record, because no tag is this large and no record is this long.
     pub(super) const NONE: Self = Self {
         tag: u32::MAX,
         position: u16::MAX,

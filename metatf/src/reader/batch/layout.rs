@@ -1,51 +1,52 @@
-//! How the records of one type are stored, by the plans in force.
+//! The storage layout of the records of one type under the current plans.
 
 use crate::format::{Floor, Record, floor};
 use crate::formula::{BYTES, HISTORY, LAST, PREVIOUS, Plan, REFERENCED, SPECIAL, STRIDED};
 use crate::state::State;
 
-/// Longer records, except for byte arrays whose length they tell, are not decoded in batches.
+/// Maximum length of records decoded in batches, excluding byte arrays with a stored length.
 const LONGEST: usize = 1 << 30;
 
-/// How records of a type are decoded.
+/// The decoding mode of a record type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::reader) enum Mode {
-    /// Many at a time.
+    /// Records are decoded in batches.
     Batched,
-    /// One by one. All they change is cells: from the same cells they can be decoded again.
+    /// Records are decoded one by one. They change only cells, so decoding can be repeated from the same cells.
     Single,
-    /// One by one.
+    /// Records are decoded one by one.
     #[default]
     General,
 }
 
-/// How a leaf is decoded.
+/// The decoding method of a leaf.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(in crate::reader) enum Take {
-    /// Not known yet.
+    /// Not determined yet.
     #[default]
     Unknown,
-    /// The same number, the tag's among them.
+    /// A constant number, such as the tag.
     Number(u64),
-    /// From this many bytes on, by this plan.
+    /// A stored number: its offset in the record and its plan.
     Stored(usize, Plan),
     /// The next element of a stream section, by the slot of its cursor.
     Element(u64),
-    /// Bytes: from where, and how many.
+    /// A byte array: its offset and length.
     Array(usize, usize),
-    /// The bytes at the end: from where; where the number before it is that tells how many, and its mask.
+    /// The byte array at the end of the record: its offset, the offset of the length field before it, and that field's
+    /// mask.
     Rest(usize, usize, u64),
 }
 
-/// How long a record is.
+/// The length of a record.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::reader) struct Extent {
-    /// Bytes of a record except for a byte array at its end.
+    /// Number of bytes in a record, excluding a byte array at its end.
     pub(super) fixed: usize,
-    /// Where the length of that byte array is, and the mask to read it by; 0 where there is none.
+    /// Offset of the length of that byte array, and the mask to read it with, which is 0 if there is no array.
     pub(super) length: usize,
     pub(super) mask: u64,
-    /// Not 0: leaves take elements of stream sections.
+    /// Nonzero if leaves consume elements of stream sections.
     pub(super) streamed: u64,
 }
 
@@ -54,10 +55,10 @@ pub(in crate::reader) struct Extent {
 pub(in crate::reader) struct Layout {
     pub(in crate::reader) mode: Mode,
     pub(in crate::reader) takes: Vec<Take>,
-    /// A leaf goes by the value before.
+    /// Whether any leaf depends on its previous value.
     pub(in crate::reader) has_history: bool,
     floors: Vec<Floor>,
-    /// None of a catch-all record.
+    /// The tag, or `None` for a catch-all record.
     tag: Option<u32>,
     tag_width: usize,
 }
@@ -67,7 +68,7 @@ impl Extent {
 }
 
 impl Take {
-    /// The cell of the previous value, where that is added.
+    /// Returns the cell of the previous value if it is added to the stored value.
     pub(in crate::reader) fn cell(&self) -> Option<usize> {
         match self {
             Self::Stored(_, plan) if plan.is(HISTORY) => Some(plan.write as usize),
@@ -84,8 +85,8 @@ impl Layout {
         Self { mode: Mode::General, takes, has_history: false, floors, tag, tag_width: tag_width.into() }
     }
 
-    /// Decodes by the plans in force from now on, the first of which is that of the tag. `changed` is given each leaf that is decoded
-    /// in another way than before, with the old way and the new one.
+    /// Switches to the current plans, the first of which is that of the tag. Calls `changed` with every leaf whose
+    /// decoding method changes, along with the old and the new method.
     pub(in crate::reader) fn learn(
         &mut self,
         state: &State,
@@ -103,7 +104,7 @@ impl Layout {
         extent
     }
 
-    /// The leaves that are elements of stream sections, with the slots of their cursors.
+    /// Returns the leaves that are elements of stream sections, with the slots of their cursors.
     pub(super) fn streamed(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
         self.takes.iter().enumerate().filter_map(|(leaf, take)| match take {
             Take::Element(slot) => Some((leaf, *slot)),
@@ -111,7 +112,7 @@ impl Layout {
         })
     }
 
-    /// None where records cannot be decoded many at a time.
+    /// Returns the extent of the records, or `None` if they cannot be decoded in batches.
     fn extent(
         &mut self,
         state: &State,
@@ -143,7 +144,7 @@ impl Layout {
 }
 
 impl Extent {
-    /// A number. Its previous value must be its own, and no other record may look at it.
+    /// Adds a number. Its previous value must belong to it alone, and no other record may access that value.
     fn number(&mut self, plan: &Plan, is_alone: impl FnOnce() -> bool) -> Option<Take> {
         if plan.flags & !LAST == 0 && plan.mask == 0 {
             return Some(Take::Number(plan.base));
@@ -170,7 +171,7 @@ impl Extent {
         Some(take)
     }
 
-    /// A byte array whose length is the number right before it.
+    /// Adds a byte array whose length is the number directly before it.
     fn counted(&mut self, length: &Plan) -> Option<Take> {
         if length.flags & !LAST != 0 {
             return None;
@@ -185,7 +186,7 @@ impl Extent {
         Some(Take::Rest(self.fixed, self.length, self.mask))
     }
 
-    /// Whether this many bytes can come next: none behind a byte array whose length differs from record to record.
+    /// Returns whether this many bytes can follow. Nothing can follow a byte array of variable length.
     fn takes(&self, bytes: usize) -> bool {
         bytes == 0 || self.mask == 0
     }

@@ -1,8 +1,8 @@
-//! Decodes records many at a time, for readers that learn the types of records at run time.
+//! Decodes records in batches, for readers that learn the record types at run time.
 //!
-//! Where records begin is found first, by their tags and the lengths that follow from the plans. Then leaf after leaf is decoded for
-//! all records of a type, each in a loop with one plan. The first half is here; columns and views each have the second, as they keep
-//! values in different orders.
+//! The first step finds the start of each record from its tag and the length determined by the plans. The second step
+//! decodes leaf after leaf for all records of a type, each in a loop with a single plan. The first step is implemented
+//! here; columns and views each implement the second, because they arrange values differently.
 
 mod cursor;
 mod layout;
@@ -11,23 +11,23 @@ mod types;
 pub(super) use layout::{Mode, Take};
 pub(super) use types::{Type, Types};
 
-/// The records that one or more scans found, in the order of the trace.
+/// The records found by one or more scans, in trace order.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
-    /// Of each record: where its row begins in `places`, or the position of its type in its section.
+    /// For each record, the start of its row in `places`, or the position of its type in its section.
     pub(super) order: Vec<u32>,
-    /// How many records there are; `order` has capacity for more.
+    /// Number of records; `order` has capacity for more.
     pub(super) len: usize,
-    /// Where records begin in the part: a slot at the beginning of each row.
+    /// The start of each record within the part, stored in the first slot of its row.
     pub(super) places: Vec<u64>,
-    /// Positions of the types that there are records of.
+    /// Positions of the record types that occur.
     pub(super) met: Vec<u16>,
-    /// Of byte arrays at the ends of records.
+    /// Number of bytes in byte arrays at the ends of records.
     pub(super) bytes: usize,
 }
 
 impl Batch {
-    /// The entries of `order`.
+    /// Returns the used entries of `order`.
     pub(super) fn order(&self) -> &[u32] {
         self.order.get(..self.len).unwrap_or_default()
     }

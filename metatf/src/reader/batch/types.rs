@@ -10,23 +10,23 @@ use crate::state::State;
 use crate::streams::Streams;
 use metatf_container::Order;
 
-/// No position of a type in a section.
+/// Marks a position that does not exist.
 const NONE: u16 = u16::MAX;
 
-/// After this many records of less common types the most common ones are looked for again.
+/// Number of records of less common types after which the most common types are determined again.
 const OFTEN: u32 = 1024;
 
 /// The record types of a section.
 #[derive(Debug, Default)]
 pub(in crate::reader) struct Types {
-    /// By position.
+    /// The types by position.
     pub(in crate::reader) types: Vec<Type>,
-    /// The position of a data record by its tag, for tags under 256.
+    /// The position of a data record by its tag, for tags less than 256.
     by_tag: Vec<u16>,
-    /// Positions of the types that come most often. Their tags are compared, where others are looked up: a branch can be predicted, so
-    /// that the next record is found before the tag of this one is there.
+    /// Positions of the most frequent types. Their tags are compared rather than looked up, because a branch can be
+    /// predicted, so the next record is found before this record's tag has been loaded.
     common: [u16; 3],
-    /// How many records were of others since they were looked for.
+    /// Number of records of other types since the common types were determined.
     uncommon: u32,
 }
 
@@ -35,26 +35,26 @@ pub(in crate::reader) struct Types {
 pub(in crate::reader) struct Type {
     pub(in crate::reader) layout: Layout,
     pub(super) cursor: TypeCursor,
-    /// Its first slot in the places, and how many there are.
+    /// Its first slot in the places, and the number of its slots.
     first: usize,
     capacity: usize,
-    /// How many records there were so far.
+    /// Number of records so far.
     total: u64,
-    /// One that was noted has bytes at its end.
+    /// Whether any stored record has bytes at its end.
     pub(in crate::reader) has_bytes: bool,
-    /// By leaf: the elements of streams that were taken for the records noted.
+    /// For each leaf, the stream elements consumed for the stored records.
     pub(in crate::reader) elements: Vec<Vec<u64>>,
 }
 
-/// What noting a record needs besides its bytes.
+/// The data needed for storing a record's position besides its bytes.
 pub(super) struct Rest<'s> {
     pub(super) types: &'s mut [Type],
     pub(super) streams: &'s mut Streams,
-    /// Of byte arrays at the ends of records.
+    /// Number of bytes in byte arrays at the ends of records.
     pub(super) bytes: &'s mut usize,
-    /// Positions of the types that there are records of.
+    /// Positions of the record types that occur.
     pub(super) met: &'s mut Vec<u16>,
-    /// The position of the type whose record cannot be noted because of it.
+    /// The position of the type whose record stopped the scan.
     pub(super) stopped_by: Option<u16>,
 }
 
@@ -81,8 +81,8 @@ impl Types {
         types
     }
 
-    /// Notes the records that come next: `limit` of them, fewer where something else comes. Gives the position of the data record that
-    /// comes next, if it cannot be noted because of its type. `ROWS` says which entries `order` gets.
+    /// Finds and stores the next records, up to `limit`, stopping at any other event. Returns the position of the next
+    /// data record's type if that type cannot be handled. `ROWS` selects the entries that `order` receives.
     pub(in crate::reader) fn scan<const ROWS: bool>(
         &mut self,
         batch: &mut Batch,
@@ -98,7 +98,7 @@ impl Types {
         }
     }
 
-    /// Does what [`scan`](Self::scan) does. `WIDTH` is that of a tag, where the compiler is to know it.
+    /// Implements [`scan`](Self::scan). `WIDTH` is the tag width if it is to be a compile-time constant.
     #[inline(never)]
     fn pass<const WIDTH: usize, const ROWS: bool>(
         &mut self,
@@ -109,7 +109,7 @@ impl Types {
     ) -> Option<u16> {
         let width = if WIDTH == 0 { width } else { WIDTH };
         let (data, mut at) = (run.data, run.position);
-        // What follows a record may be loaded eight bytes at a time.
+        // The loop may load eight bytes at a time past the end of a record.
         let end = data.len().checked_sub(8)?;
         let common = self.common;
         let cursors =
@@ -153,7 +153,7 @@ impl Types {
         stopped_by
     }
 
-    /// Finds the types that came most often so far.
+    /// Determines the most frequent types so far.
     #[cold]
     fn rank(&mut self) {
         let mut best = [(0, NONE); 3];
@@ -169,14 +169,14 @@ impl Types {
     }
 }
 
-/// The position of the data record with this tag.
+/// Returns the position of the data record with this tag.
 #[cold]
 fn position_of(tag: u32, state: &State) -> u16 {
     state.encoding.listed(tag).filter(|listed| listed.record > METADATA).map_or(NONE, |listed| listed.position)
 }
 
 impl Rest<'_> {
-    /// Notes a record of a less common type.
+    /// Stores a record of a less common type.
     #[inline(never)]
     fn note_other<const ROWS: bool>(
         &mut self,
@@ -197,7 +197,7 @@ impl Rest<'_> {
         Some(noted)
     }
 
-    /// Records were noted with a cursor.
+    /// Updates a type after records were stored through a copy of its cursor.
     fn go_to(&mut self, cursor: TypeCursor) {
         let Some(known) = self.types.get_mut(usize::from(cursor.position)) else { return };
         let count = (cursor.next - known.cursor.next) / cursor.step;
@@ -222,7 +222,7 @@ impl Type {
         }
     }
 
-    /// Gives it slots in the places, from `first` on and `step` apart. Places go by 32 bits.
+    /// Assigns slots in the places, starting at `first` and `step` apart. Slots are addressed with 32 bits.
     pub(in crate::reader) fn allot(&mut self, first: usize, step: usize, capacity: usize) -> Option<()> {
         u32::try_from(first.checked_add(step.checked_mul(capacity)?)?).ok()?;
         (self.first, self.capacity) = (first, capacity);
@@ -230,42 +230,42 @@ impl Type {
         Some(())
     }
 
-    /// Whether it has slots.
+    /// Returns whether it has slots.
     pub(in crate::reader) fn is_allotted(&self) -> bool {
         self.capacity > 0
     }
 
-    /// Whether its records are noted.
+    /// Returns whether its records are decoded in batches.
     pub(in crate::reader) fn is_batched(&self) -> bool {
         self.layout.mode == Mode::Batched
     }
 
-    /// Goes by this extent from now on, if it has one.
+    /// Uses this extent from now on, if there is one.
     pub(in crate::reader) fn set_extent(&mut self, extent: Option<Extent>) {
         self.cursor.extent = extent.unwrap_or(TypeCursor::NONE.extent);
     }
 
-    /// The slots of the records that were noted.
+    /// Returns the slots of the stored records.
     pub(in crate::reader) fn slots(&self) -> std::ops::Range<usize> {
         self.first..self.cursor.next
     }
 
-    /// How many records were noted.
+    /// Returns the number of stored records.
     pub(in crate::reader) fn count(&self) -> usize {
         (self.cursor.next - self.first) / self.cursor.step
     }
 
-    /// How many more can be.
+    /// Returns the number of free slots.
     fn free(&self) -> usize {
         self.capacity - self.count()
     }
 
-    /// Its cursor, while records are noted with it.
+    /// Returns a copy of its cursor for storing records.
     fn cursor(&self) -> TypeCursor {
         if self.is_batched() { self.cursor } else { TypeCursor::NONE }
     }
 
-    /// Forgets the records that were noted.
+    /// Discards the stored records.
     pub(in crate::reader) fn clear(&mut self) {
         self.cursor.next = self.first;
         self.has_bytes = false;
@@ -274,7 +274,8 @@ impl Type {
         }
     }
 
-    /// Takes elements of streams for the leaves of one record that have such. False where one is not at hand; then none is taken.
+    /// Consumes stream elements for the leaves of one record. If an element is not available, returns false and
+    /// consumes no elements.
     pub(super) fn take_elements(&mut self, streams: &mut Streams) -> bool {
         let Self { layout, elements, .. } = self;
         for (index, (leaf, slot)) in layout.streamed().enumerate() {
@@ -290,7 +291,7 @@ impl Type {
         true
     }
 
-    /// Gives back the elements of streams that were taken.
+    /// Returns the consumed elements to their streams.
     pub(in crate::reader) fn give_back(&self, streams: &mut Streams) {
         for (leaf, slot) in self.layout.streamed() {
             let taken = self.elements.get(leaf).map_or(0, Vec::len);
@@ -300,9 +301,9 @@ impl Type {
 }
 
 impl TypeCursor {
-    /// Notes the record at a place. Gives its entry in the order, and where the next one is; none where that is too near to the end,
-    /// which is eight bytes before the data's, or elements of streams are not at hand.
-    #[allow(clippy::cast_possible_truncation, reason = "slots are allotted up to 32 bits")]
+    /// Stores the record at an offset. Returns its entry in the order and the offset of the next record, or `None` if
+    /// that is less than eight bytes before the end of the data or stream elements are not available.
+    #[allow(clippy::cast_possible_truncation, reason = "slots are addressed with 32 bits")]
     #[inline(always)]
     pub(super) fn note<const ROWS: bool>(
         &mut self,
@@ -319,7 +320,7 @@ impl TypeCursor {
         }
         let place = places.get_mut(slot)?;
         let length = u64::from_le_bytes(eight(data, at + length)?) & mask;
-        // A branch that is predicted well: most often there is nothing.
+        // This branch is predicted well, because both are usually 0.
         if length | streamed != 0 {
             next += rest.pass(self.position, length, end - next)?;
         }
@@ -330,8 +331,8 @@ impl TypeCursor {
 }
 
 impl Rest<'_> {
-    /// Goes over what a record has besides: bytes at its end, `most` at most, and elements of streams. Gives how many bytes there
-    /// are.
+    /// Skips the remaining data of a record: bytes at its end, at most `most`, and stream elements. Returns the number
+    /// of bytes.
     #[inline(never)]
     fn pass(&mut self, position: u16, length: u64, most: usize) -> Option<usize> {
         let length = usize::try_from(length).ok().filter(|&length| length <= most)?;

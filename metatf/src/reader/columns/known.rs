@@ -1,5 +1,5 @@
-//! Filling columns with records that the program knows: each is decoded as for `for_each`, and its values are put into their columns on
-//! the way.
+//! Fills columns with records whose types are known at compile time. Each record is decoded as for `for_each`, and its
+//! values are stored in their columns along the way.
 
 use crate::columns::{Columns, Slots};
 use crate::decode::{Run, WINDOW};
@@ -14,8 +14,8 @@ use std::marker::PhantomData;
 use std::ops::ControlFlow;
 
 impl RecordReader<'_> {
-    /// As [`next_columns`](Self::next_columns), for records that `read` knows: it is given the index of a section, and what
-    /// reads it.
+    /// Fills columns like [`next_columns`](Self::next_columns) with records that `read` knows. `read` receives the
+    /// index of a section and the sink that reads it.
     pub(crate) fn next_columns_known(
         &mut self,
         columns: &mut Columns,
@@ -58,7 +58,7 @@ impl RecordReader<'_> {
     }
 }
 
-/// Fills columns with the records of a run, until there is no more room, or something else comes.
+/// Fills columns with the records of a run until the columns are full or another event follows.
 pub(crate) struct ColumnSink<'c, 'r> {
     run: Run<'r>,
     columns: &'c mut Columns,
@@ -102,8 +102,8 @@ impl<'r> Reads<'r> for ColumnSink<'_, 'r> {
 }
 
 impl ColumnSink<'_, '_> {
-    /// Reads the records that come next as long as they are of types that slots do not take, or near the end of the part; the first
-    /// in any case, if that is said. Whether there were some.
+    /// Reads the next records as long as their types are not stored in slots or they are near the end of the part. With
+    /// `any`, reads the first record in any case. Returns whether there were any such records.
     #[inline(never)]
     fn push_others(&mut self, section: usize, any: bool) -> bool {
         let Self { run, columns } = self;
@@ -125,7 +125,7 @@ impl ColumnSink<'_, '_> {
     }
 }
 
-/// Positions of records of which values may not be what by the DTD they always are, by bit.
+/// Returns, as a bit set of positions, the records in which constants of the DTD may have been changed.
 #[cfg_attr(not(debug_assertions), inline(always))]
 fn changed(run: &Run<'_>) -> u64 {
     !run.state.encoding.tiers.planned()
@@ -156,11 +156,11 @@ impl<'r, const PLANS: usize> Observer<'r> for Slots<'_, PLANS> {
     }
 }
 
-/// A row whose values are put into columns as they are read.
+/// A row whose values are stored in columns as they are read.
 struct Noting<'a, 'c, R, S, const PLANS: usize, const CHANGED: bool> {
     row: &'a mut R,
     slots: &'a mut Slots<'c, PLANS>,
-    /// The record's number in its columns.
+    /// The record's index in its columns.
     at: usize,
     shape: PhantomData<S>,
 }

@@ -1,7 +1,8 @@
 //! Filling columns.
 //!
-//! Where records lie is found first; then the leaves are taken, type by type and leaf by leaf, each in a loop that has but one plan.
-//! What was noted can wait while metadata changes the plans of others. Records whose leaves depend on others are read one by one.
+//! The records are located first. Then the leaves are decoded type by type and leaf by leaf, each in a loop with a
+//! single plan. Located records can wait while metadata changes the plans of other types. Records whose leaves depend
+//! on other leaves are read one by one.
 
 mod known;
 mod take;
@@ -15,37 +16,37 @@ use crate::state::{COLUMNS, Listed, State};
 use metatf_container::{Error, Order, Result};
 use take::Progress;
 
-/// What is known of the records of all sections, and those that were found and not yet taken.
+/// The layouts of the records of all sections, and the records located but not yet decoded.
 #[derive(Debug, Default)]
 pub(super) struct ColumnFiller {
     sections: Vec<NotedSection>,
-    /// Records of one section.
+    /// Located records of one section.
     batch: Batch,
 }
 
-/// The types of records of a section.
+/// The record types of a section.
 #[derive(Debug, Default)]
 struct NotedSection {
     types: Types,
-    /// By position.
+    /// The progress by position.
     progress: Vec<Progress>,
 }
 
-/// Why there are no more records to note.
+/// The reason why no more records can be located.
 enum NoteEnd {
     /// The columns are full.
     Full,
-    /// Something else.
+    /// Another reason.
     Other,
 }
 
 impl RecordReader<'_> {
-    /// Fills columns with the data records that come next: at most [`RECORDS`], fewer where a record is
-    /// very large, an error follows, or the trace ends. False where none is left. Records read one by one and by
-    /// columns may alternate.
+    /// Fills columns with the next data records: at most [`RECORDS`], but fewer if a record is very large, an error
+    /// follows, or the trace ends. Returns false if no records remain. Reading by columns and reading records one by
+    /// one can be mixed.
     ///
     /// # Errors
-    /// The first thing that is wrong with the trace, once the records before it were given.
+    /// Returns the first error in the trace, after the records before it have been returned.
     pub fn next_columns(&mut self, columns: &mut Columns) -> Result<bool> {
         columns.begin(&self.format, self.records_read());
         let mut filler = self.filler.take().unwrap_or_default();
@@ -54,7 +55,7 @@ impl RecordReader<'_> {
         self.filled(columns, filled)
     }
 
-    /// Whether columns were filled. An error waits until the records before it were given.
+    /// Returns whether columns were filled. An error is held back until the records before it have been returned.
     fn filled(&mut self, columns: &Columns, filled: Result<()>) -> Result<bool> {
         match filled {
             Ok(()) => Ok(!columns.is_empty()),
@@ -66,7 +67,7 @@ impl RecordReader<'_> {
         }
     }
 
-    /// An error that is reported next, after which nothing comes.
+    /// Stores an error to be reported next, after which nothing follows.
     pub(crate) fn hold(&mut self, error: Error) {
         self.next = Next::Finished;
         self.held = Some(error);
@@ -88,7 +89,7 @@ impl RecordReader<'_> {
         Ok(())
     }
 
-    /// A record that was announced.
+    /// Adds a record that has been announced.
     fn add(&mut self, columns: &mut Columns, section: usize, record: u16) -> Result<()> {
         let listed = self.format.sections.get(section).map(|s| &s.records);
         let position = listed.and_then(|records| records.iter().position(|&r| r == record)).unwrap_or(usize::MAX);
@@ -96,7 +97,7 @@ impl RecordReader<'_> {
         self.decode(|row| Ok(columns.push(&format, section, position, row)?))
     }
 
-    /// Notes the records that come next.
+    /// Locates the next records.
     fn note(&mut self, columns: &mut Columns, filler: &mut ColumnFiller) -> Result<NoteEnd> {
         if !self.is_idle() {
             return Ok(NoteEnd::Other);
@@ -117,7 +118,7 @@ impl RecordReader<'_> {
         }
     }
 
-    /// Takes what was noted of the part in hand.
+    /// Decodes the located records of the current part.
     fn take_noted(&mut self, columns: &mut Columns, filler: &mut ColumnFiller) {
         if let Some((mut run, _)) = self.start_run() {
             filler.take(&mut run, columns);
@@ -126,7 +127,8 @@ impl RecordReader<'_> {
 }
 
 impl Run<'_> {
-    /// Reads the data record that comes next, and is listed so, leaf by leaf. None where it cannot be read; the run knows why.
+    /// Reads the next data record, which is listed as `listed`, leaf by leaf. Returns `None` if it cannot be read; the
+    /// run stores the reason.
     fn push(&mut self, columns: &mut Columns, section: usize, listed: Listed) -> Option<()> {
         let (format, at) = (self.format, self.position + usize::from(self.format.tag_width));
         let mut row = self.row((listed.record, listed.first as usize), at)?;
@@ -138,7 +140,7 @@ impl Run<'_> {
 }
 
 impl ColumnFiller {
-    /// Notes the records that come next, or reads them. Where one cannot be read, the run's row knows why.
+    /// Locates the next records, or reads them. If a record cannot be read, the run stores the reason.
     fn note(&mut self, run: &mut Run<'_>, columns: &mut Columns) -> Result<NoteEnd, ()> {
         if run.state.encoding.tiers.has_changed(COLUMNS) {
             self.learn(run, columns);
@@ -153,7 +155,7 @@ impl ColumnFiller {
             let Some(NotedSection { types, .. }) = sections.get_mut(index) else { return Ok(NoteEnd::Other) };
             let stopped_by = types.scan::<false>(batch, run, room);
             let (first, _, order, weight) = columns.split(index);
-            #[allow(clippy::cast_possible_truncation, reason = "types are counted in 32 bits")]
+            #[allow(clippy::cast_possible_truncation, reason = "the number of types fits in 32 bits")]
             order.extend(batch.order().iter().map(|position| first as u32 + position));
             *weight += std::mem::take(&mut batch.bytes);
             run.count += std::mem::take(&mut batch.len) as u64;
@@ -177,7 +179,7 @@ impl ColumnFiller {
         }
     }
 
-    /// Applies metadata records that come next, and learns from them. False where none does that is as it should be.
+    /// Applies the next metadata records and updates the plans. Returns false if no valid metadata record follows.
     fn apply_metadata(&mut self, run: &mut Run<'_>, columns: &mut Columns) -> bool {
         if run.next_listed().is_none_or(|listed| listed.record != METADATA) {
             return false;
@@ -191,7 +193,7 @@ impl ColumnFiller {
         is_applied
     }
 
-    /// Learns the plans that have changed.
+    /// Updates the plans that have changed.
     #[inline(never)]
     fn learn(&mut self, run: &mut Run<'_>, columns: &mut Columns) {
         let index = run.state.encoding.section;
@@ -215,13 +217,13 @@ impl ColumnFiller {
         }
     }
 
-    /// Takes the records that were noted.
+    /// Decodes the located records.
     fn take(&mut self, run: &mut Run<'_>, columns: &mut Columns) {
         self.each_met(run, columns, Progress::take);
         self.batch.met.clear();
     }
 
-    /// Does something for each type of which records were noted.
+    /// Calls a function for each type with located records.
     fn each_met(
         &mut self,
         run: &mut Run<'_>,

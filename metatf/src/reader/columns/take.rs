@@ -1,23 +1,24 @@
-//! Taking the leaves of records whose places are known into their columns.
+//! Decodes the leaves of located records into their columns.
 
 use crate::columns::{Column, NumberColumn, RecordColumns};
 use crate::formula::{Plan, eight, plain};
 use crate::reader::batch::{Batch, Take, Type};
 use crate::state::State;
 
-/// How far the columns of a type are. A leaf can be ahead of others: it is taken before it is decoded otherwise.
+/// The progress of a type's columns. A leaf can be ahead of the rest, because it is decoded before its encoding
+/// changes.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
-    /// By leaf: how many of the records noted were taken.
+    /// For each leaf, the number of located records whose value has been decoded.
     taken: Vec<usize>,
 }
 
-/// The records noted of a type, from the first on.
+/// The located records of a type, from the first on.
 #[derive(Clone, Copy)]
 struct Noted<'b> {
     starts: &'b [u64],
     data: &'b [u8],
-    /// One has bytes at its end.
+    /// Whether any record has bytes at its end.
     has_bytes: bool,
 }
 
@@ -28,7 +29,7 @@ impl<'b> Noted<'b> {
 }
 
 impl Progress {
-    /// Takes what was noted and learns the plans in force, where they have changed.
+    /// Decodes the located records as far as necessary and switches to the current plans if they have changed.
     pub(super) fn learn(
         &mut self,
         known: &mut Type,
@@ -41,7 +42,7 @@ impl Progress {
         let Type { layout, elements, .. } = known;
         self.taken.resize(layout.takes.len(), 0);
         let extent = layout.learn(state, state.encoding.plans_of(position), |leaf, before, _| {
-            // Nothing is left of a leaf that goes by the value before.
+            // A leaf that depends on its previous value has already been decoded completely.
             self.take_leaf(leaf, before, noted, elements, &mut 0, columns);
         });
         known.set_extent(extent);
@@ -50,7 +51,7 @@ impl Progress {
         }
     }
 
-    /// Takes the leaves that go by the value before: metadata may set that.
+    /// Decodes the leaves that depend on their previous value, because metadata may set that value.
     pub(super) fn take_history(
         &mut self,
         known: &mut Type,
@@ -64,7 +65,7 @@ impl Progress {
         }
     }
 
-    /// Takes all leaves of the records that were noted.
+    /// Decodes all leaves of the located records.
     pub(super) fn take(
         &mut self,
         known: &mut Type,
@@ -100,7 +101,7 @@ impl Progress {
         }
     }
 
-    /// Takes what is left of a leaf, by the value before the first of these.
+    /// Decodes the remaining values of a leaf, given the value before the first of them.
     fn take_leaf(
         &mut self,
         leaf: usize,
@@ -139,7 +140,7 @@ impl Progress {
                     column.push(array(data, start, at, place(length)));
                 }
             }
-            // Records that come later may need the value of the last.
+            // Later records may need the last value.
             (Take::Stored(at, plan), Column::Empty) if take.cell().is_some() => {
                 let data = data.get(at..).unwrap_or_default();
                 *previous = starts.iter().fold(*previous, |last, &start| last.wrapping_add(stored(data, start, &plan)));
@@ -150,13 +151,13 @@ impl Progress {
     }
 }
 
-/// A number by the formula without history.
+/// Returns a number by the formula without history.
 #[inline(always)]
 fn stored(data: &[u8], start: u64, plan: &Plan) -> u64 {
     plain(eight(data, place(start)).map_or(0, u64::from_le_bytes) & plan.mask, plan)
 }
 
-/// Numbers that are added to the one before; gives the last.
+/// Decodes numbers that are relative to the preceding number and returns the last one.
 fn differences(data: &[u8], starts: &[u64], plan: &Plan, mut last: u64, column: &mut NumberColumn) -> u64 {
     column.extend(starts.iter().map(|&start| {
         last = last.wrapping_add(stored(data, start, plan));
@@ -169,7 +170,7 @@ fn array(data: &[u8], start: u64, at: usize, length: usize) -> &[u8] {
     data.get(place(start) + at..).and_then(|rest| rest.get(..length)).unwrap_or_default()
 }
 
-#[allow(clippy::cast_possible_truncation, reason = "a place in memory, or a length that was checked")]
+#[allow(clippy::cast_possible_truncation, reason = "an offset in memory, or a checked length")]
 #[inline(always)]
 fn place(start: u64) -> usize {
     start as usize

@@ -1,6 +1,6 @@
-//! Records are decoded ahead of those that are given: what comes next, up to some dozens, as long as all that their decoding changes are
-//! cells and the cursors of streams. Should the reader go on in another way before all are given, those are put back, and the records
-//! that were given are decoded again.
+//! Decodes records ahead of those returned: up to a few dozen upcoming records, as long as decoding them changes only
+//! cells and stream cursors. If the reader continues in a different way before all of them have been returned, these
+//! changes are undone, and the returned records are decoded again.
 
 use super::rows::{HEAD, Head, ROWS, Span, TypeRows};
 use super::single::Singles;
@@ -12,62 +12,62 @@ use crate::state::{State, VIEWS};
 use metatf_container::Order;
 use std::ops::ControlFlow;
 
-/// The least number of records that are decoded ahead, where that many come.
+/// Minimum number of records decoded ahead, if that many follow.
 const FEW: usize = 16;
 
-/// Words of records that are decoded one by one, after which no more are decoded ahead.
+/// Number of words of individually decoded records after which no more records are decoded ahead.
 const WORDS: usize = 1 << 14;
 
-/// How the data records of all sections are decoded, and those that were decoded last.
+/// The decoding state of the data records of all sections, and the most recently decoded records.
 #[derive(Debug, Default)]
 pub(in crate::reader) struct Views {
     batch: Batch,
-    /// How many of the batch were given.
+    /// Number of records in the batch that have been returned.
     pub(super) next: usize,
     sections: Vec<SectionRows>,
-    /// Of the batch.
+    /// The section of the batch.
     pub(super) section: usize,
     singles: Singles,
-    /// Where rows of types end.
+    /// The end of the rows that belong to types.
     rows_end: usize,
-    /// Where the batch begins and ends in the part, and the cells before it, where it changes some.
+    /// The start and end of the batch within the part, and the cells before the batch if it changes any.
     pub(super) start: usize,
     end: usize,
     cells: Vec<u64>,
-    /// How many are decoded next, at most.
+    /// Maximum number of records decoded in the next batch.
     limit: usize,
 }
 
-/// A data record of any format. Its values lie in memory that later records use again.
+/// A data record of any format. Its values are in memory that later records reuse.
 ///
-/// Its *places* are its leaves in the order of its bytes, the tag first, those of a repetition as often as they occur: where nothing
-/// repeats, the place of a leaf is its index.
+/// Its *places* are its leaves in byte order, starting with the tag. A repeated leaf has one place per occurrence.
+/// Without repetitions, the place of a leaf equals its index.
 #[derive(Clone, Copy)]
 pub struct RecordView<'t> {
     pub(super) numbers: &'t [u64],
     pub(super) views: &'t Views,
     pub(super) data: &'t [u8],
-    /// What stands before the data in its section, or in the file.
+    /// The offset of the data in its section or in the file.
     pub(super) base: u64,
-    /// Where it begins in the data.
+    /// Its start within the data.
     pub(super) start: u64,
     pub(super) head: Head,
-    /// The word that its row begins at.
+    /// The index of the word at which its row begins.
     pub(super) row: usize,
 }
 
-/// The types of records of a section.
+/// The record types of a section.
 #[derive(Debug, Default)]
 struct SectionRows {
     types: Types,
-    /// By position.
+    /// The rows by position.
     rows: Vec<TypeRows>,
-    /// Decoding records changes cells.
+    /// Whether decoding records changes cells.
     has_cells: bool,
 }
 
 impl Views {
-    /// The row of the next record, which is given.
+    /// Returns the row of the next record and counts it as returned.
     #[inline(always)]
     pub(super) fn step(&mut self) -> Option<u32> {
         if self.next >= self.batch.len {
@@ -78,14 +78,14 @@ impl Views {
         Some(entry)
     }
 
-    /// Where the last record that was given ends.
+    /// Returns the end of the last returned record.
     pub(super) fn position(&self) -> usize {
         let next = self.batch.order().get(self.next).and_then(|&row| self.batch.places.get(row as usize));
         next.and_then(|&at| usize::try_from(at).ok()).unwrap_or(self.end)
     }
 
-    /// Decodes the records that come next. False where there are none: at an error, which the run knows, at anything but a data record,
-    /// and at the end. All that was decoded before has been [committed](Self::commit).
+    /// Decodes the next records. Returns false if there are none: at an error, which the run stores, at anything except
+    /// a data record, and at the end. All previously decoded records must have been [committed](Self::commit).
     #[inline(never)]
     pub(super) fn fill(&mut self, run: &mut Run<'_>) -> bool {
         let limit = self.limit.clamp(FEW, ROWS);
@@ -119,7 +119,7 @@ impl Views {
         }
         if run.has_stopped() {
             if self.batch.len > 0 {
-                // They are given before the error is found again.
+                // These records are returned before the error is found again.
                 *run.stopped = None;
                 self.decode_again(run, self.batch.len);
             } else {
@@ -137,14 +137,15 @@ impl Views {
         self.end = run.position;
     }
 
-    /// Goes on with a record that is not noted, perhaps because of its type. False where that is not possible.
+    /// Continues with a record that could not be located, possibly because of its type. Returns false if that is not
+    /// possible.
     fn go_on(&mut self, stopped_by: Option<u16>, run: &mut Run<'_>) -> bool {
         let section = self.sections.get_mut(self.section);
         let found = stopped_by.map(usize::from).zip(section);
         let found = found.and_then(|(at, section)| section.types.types.get_mut(at).zip(section.rows.get_mut(at)));
         let mode = found.as_ref().map_or(Mode::General, |(known, _)| known.layout.mode);
         match (mode, found) {
-            // Its rows would begin where single ones stand.
+            // Its rows would overlap those of single records.
             (Mode::Batched, Some((known, rows)))
                 if !known.is_allotted() && self.batch.places.len() == self.rows_end =>
             {
@@ -162,7 +163,8 @@ impl Views {
         }
     }
 
-    /// Decodes the next record by itself. False where that is not possible; the run knows whether it is because of an error.
+    /// Decodes the next record individually. Returns false if that is not possible; the run stores the error if there
+    /// is one.
     fn read_single(&mut self, run: &mut Run<'_>) -> bool {
         let row = self.singles.read_next(run, &mut self.batch.places);
         row.into_iter().for_each(|row| self.push(row));
@@ -176,7 +178,7 @@ impl Views {
         *len += 1;
     }
 
-    /// Decodes as many records from the batch's beginning on, with cells and streams as they were there.
+    /// Decodes this many records again from the start of the batch, with the cells and streams restored.
     #[cold]
     fn decode_again(&mut self, run: &mut Run<'_>, count: usize) {
         if let Some(section) = self.sections.get(self.section) {
@@ -192,7 +194,7 @@ impl Views {
         }
     }
 
-    /// Goes to behind the last record that was given.
+    /// Moves to the end of the last returned record.
     pub(super) fn commit(&mut self, run: &mut Run<'_>) {
         let given = self.next;
         if given < self.batch.len {
@@ -205,7 +207,7 @@ impl Views {
         self.clear();
     }
 
-    /// Forgets what was decoded.
+    /// Discards the decoded records.
     pub(super) fn clear(&mut self) {
         if let Some(section) = self.sections.get_mut(self.section) {
             for position in self.batch.met.drain(..) {
@@ -217,7 +219,7 @@ impl Views {
         (self.batch.len, self.next) = (0, 0);
     }
 
-    /// Learns the plans of a section that have changed.
+    /// Updates the plans of a section that have changed.
     #[inline(never)]
     fn learn(&mut self, format: &Format, state: &mut State) {
         if self.sections.len() < format.sections.len() {
@@ -245,7 +247,7 @@ impl Views {
         *has_cells = rows.iter().any(|rows| rows.has_cells);
     }
 
-    /// Gives the records that come next to `each`. What stops it is known when the run ends.
+    /// Calls `each` with the next records. The reason for stopping is available at the end of the run.
     #[inline(always)]
     pub(super) fn run<E>(
         &mut self,
@@ -277,7 +279,7 @@ impl Views {
         }
     }
 
-    /// Takes the values of a record that was announced, as one that is given.
+    /// Decodes the values of an announced record and counts the record as returned.
     pub(super) fn read_announced(
         &mut self,
         section: usize,
@@ -291,7 +293,7 @@ impl Views {
         Ok(())
     }
 
-    /// The record in a row.
+    /// Returns the record in a row.
     #[inline(always)]
     pub(super) fn view<'t>(&'t self, row: u32, data: &'t [u8], base: u64) -> RecordView<'t> {
         let (row, values) = (row as usize, self.batch.places.as_slice());
@@ -301,7 +303,7 @@ impl Views {
         RecordView { numbers, views: self, data, base, start, head, row }
     }
 
-    /// Where the bytes of the record in a row lie, by place.
+    /// Returns the positions of the bytes of the record in a row, by place.
     #[inline]
     pub(super) fn spans(&self, head: Head, row: usize) -> &[Span] {
         if head.is_single() {

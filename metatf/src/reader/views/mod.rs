@@ -1,4 +1,4 @@
-//! Records by their values, for readers that know no types: one at a time, or in a loop.
+//! Records by value, for readers without record types: one at a time, or in a loop.
 
 mod ahead;
 mod rows;
@@ -14,10 +14,11 @@ use metatf_container::{Error, ErrorKind, Result};
 use std::ops::ControlFlow;
 
 impl RecordReader<'_> {
-    /// The next data record; `None` at the end, and after an error. Comments, metadata and the like are gone over.
+    /// Returns the next data record, or `None` at the end and after an error. Comments, metadata and other events are
+    /// skipped.
     ///
     /// # Errors
-    /// The first thing that is wrong with the trace; nothing comes after it.
+    /// Returns the first error in the trace. Nothing follows it.
     #[inline(always)]
     pub fn next_record(&mut self) -> Result<Option<RecordView<'_>>> {
         let row = match self.views.step() {
@@ -27,7 +28,7 @@ impl RecordReader<'_> {
         Ok(row.map(|row| self.view_of(row)))
     }
 
-    /// The next data record, where no comment, no metadata and no event comes before it.
+    /// Returns the next data record if no comment, metadata or other event precedes it.
     #[cfg(feature = "dynamic")]
     #[inline]
     #[doc(hidden)]
@@ -39,10 +40,10 @@ impl RecordReader<'_> {
         Ok(row.map(|row| self.view_of(row)))
     }
 
-    /// Gives each data record that is left to `each`: faster than one by one.
+    /// Calls `each` with every remaining data record, which is faster than reading records one by one.
     ///
     /// # Errors
-    /// As [`next_record`](Self::next_record).
+    /// As for [`next_record`](Self::next_record).
     #[inline]
     pub fn for_each(&mut self, mut each: impl FnMut(RecordView<'_>)) -> Result<()> {
         self.try_for_each(|record| {
@@ -51,10 +52,11 @@ impl RecordReader<'_> {
         })
     }
 
-    /// As [`for_each`](Self::for_each), until `each` returns an error. The records after it can still be read.
+    /// Calls `each` with every remaining data record until it returns an error. The records after that one can still be
+    /// read.
     ///
     /// # Errors
-    /// As [`next_record`](Self::next_record), and what `each` returns.
+    /// As for [`next_record`](Self::next_record), and any error that `each` returns.
     #[inline]
     pub fn try_for_each<E: From<Error>>(
         &mut self,
@@ -62,7 +64,7 @@ impl RecordReader<'_> {
     ) -> Result<(), E> {
         loop {
             self.run_views(&mut each)?;
-            // One step, of whatever kind: behind metadata records may come as fast as before.
+            // Take one step, whatever the event. After a metadata record, the fast loop may apply again.
             match self.next_event()? {
                 Some(Event::Record(_)) => {
                     if let Some(row) = self.decode_announced()? {
@@ -75,13 +77,13 @@ impl RecordReader<'_> {
         }
     }
 
-    /// Gives the data records that come next to `each`, until something else comes, or an error, or nothing more:
-    /// [`next_event`](Self::next_event) tells which. Metadata is applied on the way. For a loop that is as fast as
-    /// [`for_each`](Self::for_each) and sees comments, too. Where
-    /// `each` returns an error the records after it can still be read.
+    /// Calls `each` with the upcoming data records until another event, an error or the end is reached; call
+    /// [`next_event`](Self::next_event) to find out which. Metadata is applied on the way. A loop over this method is
+    /// as fast as [`for_each`](Self::for_each) and also sees comments. If `each` returns an error, the records after
+    /// that one can still be read.
     ///
     /// # Errors
-    /// As [`next_record`](Self::next_record), and what `each` returns.
+    /// As for [`next_record`](Self::next_record), and any error that `each` returns.
     #[inline]
     pub fn try_for_run<E: From<Error>>(
         &mut self,
@@ -103,7 +105,8 @@ impl RecordReader<'_> {
         }
     }
 
-    /// Goes back to behind the last record that was given, where others were decoded ahead, to go on in any way.
+    /// Returns to the end of the last returned record if more were decoded ahead, so that reading can continue in any
+    /// way.
     #[inline]
     pub(super) fn commit(&mut self) {
         match self.next {
@@ -122,23 +125,23 @@ impl RecordReader<'_> {
         }
     }
 
-    /// Forgets what was decoded ahead.
+    /// Discards the records decoded ahead.
     pub(super) fn forget_ahead(&mut self) {
         self.next = Next::Unknown;
         self.views.clear();
     }
 
-    /// How many of the records that were decoded ahead were given.
+    /// Returns how many of the records decoded ahead have been returned.
     pub(super) fn given_ahead(&self) -> u64 {
         if self.next == Next::Ahead { self.views.next as u64 } else { 0 }
     }
 
-    /// Where the last record that was given ends, if others were decoded ahead.
+    /// Returns the end of the last returned record if more were decoded ahead.
     pub(super) fn position_ahead(&self) -> Option<usize> {
         (self.next == Next::Ahead).then(|| self.views.position())
     }
 
-    /// The row of the next data record, metadata and all gone over, where none is left that was decoded ahead.
+    /// Returns the row of the next data record when no decoded records are left, skipping metadata and other events.
     #[inline(never)]
     fn go_on(&mut self) -> Result<Option<u32>> {
         loop {
@@ -153,7 +156,8 @@ impl RecordReader<'_> {
         }
     }
 
-    /// The same, where nothing else comes before it, except for metadata if that is to be gone over.
+    /// Returns the row of the next data record if it is the next item, or if only metadata precedes it and
+    /// `over_metadata` is set.
     #[inline(never)]
     fn look_ahead(&mut self, over_metadata: bool) -> Result<Option<u32>> {
         self.commit();
@@ -166,7 +170,7 @@ impl RecordReader<'_> {
             while run.apply_metadata().is_some() {}
             is_filled = views.fill(&mut run);
         }
-        // Nothing was given yet.
+        // No record has been returned yet.
         let position = if is_filled { views.start } else { run.position };
         end.tell(position, run.count, run.has_stopped());
         if is_filled {
@@ -176,7 +180,7 @@ impl RecordReader<'_> {
         self.stopped().map_or(Ok(None), Err)
     }
 
-    /// Decodes the record that was announced. Gives its row.
+    /// Decodes the announced record and returns its row.
     #[inline(never)]
     fn decode_announced(&mut self) -> Result<Option<u32>> {
         let none = Error::at(0, ErrorKind::Usage("no record is waiting to be decoded"));
@@ -187,7 +191,7 @@ impl RecordReader<'_> {
         decoded.map(|()| self.views.step())
     }
 
-    /// The record in a row.
+    /// Returns the record in a row.
     #[inline(always)]
     fn view_of(&self, row: u32) -> RecordView<'_> {
         let current = self.current.as_ref();

@@ -4,26 +4,28 @@ use crate::format::Record;
 use crate::formula::{Plan, eight, plain};
 use crate::reader::batch::{Batch, Take, Type};
 
-/// Words of a row before its values: where the record begins in the part, and what it is.
+/// Number of words in a row before its values: the start of the record within the part, and its head.
 pub(super) const HEAD: usize = 2;
 
-/// Rows of a type: as many as records are decoded at once, fewer where they are long.
+/// Maximum number of rows per type, which is also the maximum number of records decoded in a batch. Long records have
+/// fewer rows.
 pub(super) const ROWS: usize = 128;
 const FEWEST: usize = 8;
 const WORDS: usize = 2048;
 
-/// What a record is, beside its values: its index in the format, the position of its type in the section, and how many values it has.
+/// A record's description apart from its values: its index in the format, the position of its type in the section, and
+/// its number of values.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Head(pub(super) u64);
 
-/// Where the bytes of a place lie, from where the record begins.
+/// The position of the bytes of a place, relative to the start of the record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Span {
-    /// Nowhere: it has a number.
+    /// The place contains a number, not bytes.
     Number,
-    /// At a distance, this many.
+    /// This many bytes at an offset.
     At(usize, usize),
-    /// At a distance, as many as the number before it says.
+    /// Bytes at an offset, as many as the preceding number specifies.
     Counted(usize),
 }
 
@@ -31,22 +33,23 @@ pub(super) enum Span {
 #[derive(Debug)]
 pub(super) struct TypeRows {
     head: Head,
-    /// By leaf.
+    /// The spans by leaf.
     pub(super) spans: Vec<Span>,
-    /// Leaves that are decoded for each record. What others are stands in the rows already,
+    /// The leaves that are decoded for each record. The rows already contain the values of the remaining leaves.
     numbers: Vec<usize>,
-    /// except for constants that have changed: leaves, and in how many rows they stand.
+    /// The constants that have changed: their leaves, and the number of rows that already contain the new value.
     fresh: Vec<(usize, usize)>,
-    /// In how many rows all constants stand.
+    /// Number of rows that contain all constants.
     filled: usize,
-    /// The leaf that tells how many bytes are at the end: the constant 0 in a batch without such bytes.
+    /// The leaf with the number of bytes at the end. It is the constant 0 in a batch without such bytes.
     length: usize,
-    /// Decoding its records changes cells.
+    /// Whether decoding its records changes cells.
     pub(super) has_cells: bool,
 }
 
 impl Head {
-    /// The position of a record whose row is its own, and that of one that is a catch-all record. No type has one as great.
+    /// The position of a record with its own row, and that of such a catch-all record. No type has a position this
+    /// large.
     pub(super) const SINGLE: u16 = u16::MAX;
     pub(super) const CATCH_ALL: u16 = u16::MAX - 1;
 
@@ -54,19 +57,19 @@ impl Head {
         Self(u64::from(record) | u64::from(position) << 16 | (len as u64) << 32)
     }
 
-    #[allow(clippy::cast_possible_truncation, reason = "the part of it that holds the record")]
+    #[allow(clippy::cast_possible_truncation, reason = "only the bits of the record are kept")]
     #[inline(always)]
     pub(super) fn record(self) -> u16 {
         self.0 as u16
     }
 
-    #[allow(clippy::cast_possible_truncation, reason = "the part of it that holds the position")]
+    #[allow(clippy::cast_possible_truncation, reason = "only the bits of the position are kept")]
     #[inline(always)]
     pub(super) fn position(self) -> u16 {
         (self.0 >> 16) as u16
     }
 
-    /// Whether its row is its own.
+    /// Returns whether the record has its own row.
     #[inline(always)]
     pub(super) fn is_single(self) -> bool {
         self.position() >= Self::CATCH_ALL
@@ -86,7 +89,7 @@ impl TypeRows {
         Self { head, spans, numbers, fresh, filled: 0, length: 0, has_cells: false }
     }
 
-    /// Makes rows for a type that has none.
+    /// Creates rows for a type that has no rows yet.
     pub(super) fn allot(&self, known: &mut Type, batch: &mut Batch) -> Option<()> {
         let stride = HEAD + self.spans.len();
         let (rows, first) = ((WORDS / stride).clamp(FEWEST, ROWS), batch.places.len());
@@ -97,7 +100,7 @@ impl TypeRows {
         Some(())
     }
 
-    /// A leaf is decoded in another way.
+    /// Changes the decoding method of a leaf.
     pub(super) fn change(&mut self, leaf: usize, take: Take) {
         let Some(span) = self.spans.get_mut(leaf) else { return };
         *span = match take {
@@ -115,7 +118,7 @@ impl TypeRows {
         }
     }
 
-    /// What stands in the rows for a leaf is of no use.
+    /// Invalidates the values of a leaf in the rows.
     fn refresh(&mut self, leaf: usize) {
         self.filled = 0;
         match self.fresh.iter_mut().find(|(fresh, _)| *fresh == leaf) {
@@ -124,7 +127,7 @@ impl TypeRows {
         }
     }
 
-    /// Decodes the leaves of the records that were noted.
+    /// Decodes the leaves of the located records.
     #[inline(never)]
     pub(super) fn decode(&mut self, known: &Type, data: &[u8], places: &mut [u64], cells: &mut [u64]) {
         let stride = HEAD + self.spans.len();
@@ -166,7 +169,7 @@ impl TypeRows {
         }
     }
 
-    /// Puts constants into the rows that are in use for the first time since they have changed.
+    /// Stores constants in the rows used for the first time since these constants changed.
     #[cold]
     fn fill(&mut self, known: &Type, rows: &mut [u64]) {
         let (stride, count) = (HEAD + self.spans.len(), known.count());
@@ -174,7 +177,7 @@ impl TypeRows {
             let value = match known.layout.takes.get(*leaf) {
                 Some(Take::Number(value)) => *value,
                 Some(Take::Stored(..)) if *leaf != self.length || known.has_bytes => continue,
-                // 0 bytes, and 0 for bytes.
+                // 0 as the number of bytes, and 0 as the number in place of bytes.
                 _ => 0,
             };
             for row in rows.chunks_exact_mut(stride).skip(*filled) {
@@ -190,7 +193,7 @@ impl TypeRows {
 #[inline(always)]
 fn each(rows: &mut [u64], stride: usize, data: &[u8], word: usize, mut decode: impl FnMut(u64) -> u64) {
     for row in rows.chunks_exact_mut(stride) {
-        #[allow(clippy::cast_possible_truncation, reason = "a place in memory")]
+        #[allow(clippy::cast_possible_truncation, reason = "an offset in memory")]
         let start = row.first().copied().unwrap_or(0) as usize;
         let raw = eight(data, start).map_or(0, u64::from_le_bytes);
         if let Some(slot) = row.get_mut(word) {

@@ -1,34 +1,34 @@
-//! Records that are decoded one by one, leaf by leaf: each has a row of its own, behind those of all types.
+//! Records decoded individually, leaf by leaf. Each has its own row, after the rows of all types.
 
 use super::rows::{HEAD, Head, Span};
 use crate::decode::{ContentRow, Run};
 use crate::format::Steps;
 use crate::record::{Row, Stopped};
 
-/// Where the bytes of such records lie.
+/// The positions of the bytes of such records.
 #[derive(Debug, Default)]
 pub(super) struct Singles {
-    /// By word of their rows.
+    /// The spans by word of their rows.
     spans: Vec<Span>,
-    /// The word that their rows begin at.
+    /// The index of the word at which their rows begin.
     first: usize,
 }
 
 impl Singles {
-    /// Forgets all rows. Those of types end here.
+    /// Discards all rows. `first` is the end of the rows that belong to types.
     pub(super) fn clear(&mut self, first: usize) {
         self.spans.clear();
         self.first = first;
     }
 
-    /// By place, of the record whose row begins at a word.
+    /// Returns the spans, by place, of the record whose row begins at a word.
     #[inline]
     pub(super) fn spans(&self, row: usize) -> &[Span] {
         row.checked_sub(self.first).and_then(|row| self.spans.get(row + HEAD..)).unwrap_or_default()
     }
 
-    /// Takes the values of the data record that comes next. Gives its row; none where there is no such record, or where it cannot be
-    /// decoded, which the run knows.
+    /// Decodes the values of the next data record and returns its row. Returns `None` if there is no such record, or if
+    /// it cannot be decoded; in that case, the run stores the error.
     #[inline(never)]
     pub(super) fn read_next(&mut self, run: &mut Run<'_>, places: &mut Vec<u64>) -> Option<u32> {
         let (record, first) = run.listed()?;
@@ -39,7 +39,7 @@ impl Singles {
         read.ok()
     }
 
-    /// Takes the values of a record whose tag was read. Gives its row.
+    /// Decodes the values of a record whose tag has been read and returns its row.
     pub(super) fn read(
         &mut self,
         record: u16,
@@ -59,12 +59,12 @@ impl Singles {
             let position = if first == 0 { Head::CATCH_ALL } else { Head::SINGLE };
             *head = Head::new(record, position, len).0;
         }
-        #[allow(clippy::cast_possible_truncation, reason = "of one record at a time")]
+        #[allow(clippy::cast_possible_truncation, reason = "the values of one record only")]
         Ok(entry as u32)
     }
 }
 
-/// A row whose values are taken.
+/// A row whose values are being decoded.
 struct Reading<'w, 'r, 'd> {
     places: &'w mut Vec<u64>,
     spans: &'w mut Vec<Span>,
@@ -91,7 +91,7 @@ impl Steps for Reading<'_, '_, '_> {
 
     #[inline]
     fn bytes(&mut self, leaf: u8) -> Result<(), Stopped> {
-        // An end byte may stand behind them.
+        // A terminator may follow the bytes.
         let from = self.row.position - self.row.start;
         let length = self.row.bytes(leaf)?.len();
         self.push(0, Span::At(from, length));

@@ -1,4 +1,4 @@
-//! A record by its values, as long as its reader does not go on.
+//! The values of a record, accessible until its reader advances.
 
 use super::ahead::RecordView;
 use super::rows::Span;
@@ -8,14 +8,14 @@ use std::fmt;
 /// A value of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Item<'t> {
-    /// Of a numeric leaf, or the tag.
+    /// The value of a numeric leaf or the tag.
     Number(u64),
-    /// Of a byte array.
+    /// The value of a byte array.
     Bytes(&'t [u8]),
 }
 
 impl<'t> Item<'t> {
-    /// The bytes; none of a number.
+    /// Returns the bytes, or an empty slice for a number.
     #[inline]
     #[must_use]
     pub fn bytes(self) -> &'t [u8] {
@@ -27,36 +27,36 @@ impl<'t> Item<'t> {
 }
 
 impl<'t> RecordView<'t> {
-    /// Index of its section in the format.
+    /// Returns the index of its section in the format.
     #[inline]
     #[must_use]
     pub fn section(&self) -> usize {
         self.views.section
     }
 
-    /// Its index in the records of the format.
+    /// Returns its index in the records of the format.
     #[inline]
     #[must_use]
     pub fn record(&self) -> u16 {
         self.head.record()
     }
 
-    /// Where it stands.
+    /// Returns its position.
     #[inline]
     #[must_use]
     pub fn at(&self) -> At {
         At { section: self.section(), record: self.record(), offset: self.base + self.start }
     }
 
-    /// How many places it has, the tag among them.
-    #[allow(clippy::len_without_is_empty, reason = "there is a tag")]
+    /// Returns the number of places, including the tag.
+    #[allow(clippy::len_without_is_empty, reason = "there is always a tag")]
     #[inline]
     #[must_use]
     pub fn len(&self) -> usize {
         self.numbers.len()
     }
 
-    /// The place of its first value. The tag is none, but that of a catch-all record.
+    /// Returns the place of its first value. A tag counts as a value only in a catch-all record.
     #[cfg(feature = "dynamic")]
     #[inline]
     #[doc(hidden)]
@@ -65,21 +65,21 @@ impl<'t> RecordView<'t> {
         usize::from(self.head.position() != super::rows::Head::CATCH_ALL)
     }
 
-    /// Its numbers by place, the tag first; 0 where bytes stand.
+    /// Returns its numbers by place, starting with the tag. Places with bytes contain 0.
     #[inline]
     #[must_use]
     pub fn numbers(&self) -> &'t [u64] {
         self.numbers
     }
 
-    /// The bytes at a place; none where a number stands.
+    /// Returns the bytes at a place, or an empty slice if the place contains a number.
     #[inline]
     #[must_use]
     pub fn bytes(&self, place: usize) -> &'t [u8] {
         self.spans().get(place).map_or(&[], |&span| self.bytes_of(place, span))
     }
 
-    /// Where the bytes of its places lie.
+    /// Returns the positions of the bytes at its places.
     #[inline]
     fn spans(&self) -> &'t [Span] {
         self.views.spans(self.head, self.row).get(..self.numbers.len()).unwrap_or_default()
@@ -99,7 +99,7 @@ impl<'t> RecordView<'t> {
         start.zip(length).and_then(|(start, length)| self.data.get(start..)?.get(..length)).unwrap_or_default()
     }
 
-    /// What stands at a place.
+    /// Returns the value at a place.
     #[inline]
     #[must_use]
     pub fn get(&self, place: usize) -> Option<Item<'t>> {
@@ -111,7 +111,7 @@ impl<'t> RecordView<'t> {
         if span == Span::Number { Item::Number(number) } else { Item::Bytes(self.bytes_of(place, span)) }
     }
 
-    /// What stands at each place, the tag first.
+    /// Returns an iterator over the values at all places, starting with the tag.
     #[inline]
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Item<'t>> + use<'t> {
         let view = *self;
