@@ -294,7 +294,7 @@ def judge(command, run, stdout, found, temporary, place, fault, others):
         return []
     if fault.startswith("E") and os.strerror(getattr(errno, fault)) not in run.message:
         return ["the message lacks the system's words"]
-    words = [os.path.basename(word) for word in [run.path, *command.words[1:], *found]] + [temporary]
+    words = [os.path.basename(word) for word in [run.path.removesuffix(".new"), *command.words[1:], *found]] + [temporary]
     if place != "stdout" and not command.is_program and not any(word and word in run.message for word in words):
         return ["the message names no file"]
     return []
@@ -307,6 +307,9 @@ def torn(bench, command, clean, name, run, killed):
     if killed and run.status == 128 + signal.SIGKILL and command.line.startswith(("hatf record", "hatf run")):
         return [] if bench.says_killed(name) or "before it loaded the recorder" in run.message else ["no record of the kill: " + name]
     if command.is_program and failed and meaning[0] != "trace":
+        return []
+    # The recorder could not open the spool, so nothing can be counted.
+    if failed and "nothing was recorded:" in run.message:
         return []
     if meaning[0] == "trace" and (command.is_program or command.line.startswith(("hatf record", "hatf run"))):
         # A trace that is written as the program runs: it says itself that it is not whole.

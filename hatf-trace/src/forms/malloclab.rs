@@ -237,10 +237,12 @@ impl<W: Write> EventWriter for MalloclabSink<W> {
         body.seek(SeekFrom::Start(0)).map_err(Error::temporary_file())?;
         let mut body = BufReader::new(body);
         loop {
-            let bytes = body.fill_buf().map_err(Error::temporary_file())?;
-            if bytes.is_empty() {
-                break;
-            }
+            let bytes = match body.fill_buf() {
+                Ok([]) => break,
+                Ok(bytes) => bytes,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(Error::temporary_file()(error)),
+            };
             write.write_all(bytes)?;
             let length = bytes.len();
             body.consume(length);
