@@ -313,7 +313,7 @@ def torn(bench, command, clean, name, run, killed):
         return []
     if meaning[0] == "trace" and (command.is_program or command.line.startswith(("hatf record", "hatf run"))):
         # A trace that is written as the program runs: it says itself that it is not whole.
-        counted = re.search(r"(\d[\d,]*) events were dropped", run.message)
+        counted = re.search(r"(\d[\d,]*) events were (?:dropped|lost)", run.message)
         lost = int(counted[1].replace(",", "")) if counted else 0
         whole = meaning[1] == 0 and meaning[2] + lost < clean.meanings[name][2] - NOISE
         return ["torn, and reads as whole: " + name] if whole or not failed else []

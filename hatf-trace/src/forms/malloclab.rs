@@ -6,7 +6,7 @@
 //! order of appearance.
 
 use std::collections::HashMap;
-use std::io::{BufRead, BufReader, BufWriter, Read as _, Seek as _, SeekFrom, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Read as _, Seek as _, SeekFrom, Write};
 
 use serde_json::{Value, json};
 
