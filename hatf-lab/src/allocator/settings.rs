@@ -1,4 +1,4 @@
-//! Allocators by name: `bsd`, `first:grow=4096`, `cache:entries=8:round=16`.
+//! Allocators specified by name and settings: `bsd`, `first:grow=4096`, `cache:entries=8:round=16`.
 
 use super::{
     Allocator, Best, Bsd, BsdSettings, Buddy, BuddySettings, Bump, BumpSettings, Cache, CacheSettings, First, Glibc,
@@ -11,13 +11,13 @@ use crate::{Error, Result};
 pub const NAMES: &[&str] =
     &["bsd", "first", "best", "cache", "glibc", "jemalloc", "mimalloc", "tcmalloc", "tlsf", "buddy", "bump"];
 
-/// The four of Zorn and Grunwald's paper.
+/// The four allocators of Zorn and Grunwald's paper.
 pub const PAPER: &[&str] = &["bsd", "first", "best", "cache"];
 
-/// Makes an allocator by its name and settings, such as `first:grow=4096`.
+/// Creates an allocator from its name and settings, such as `first:grow=4096`.
 ///
 /// # Errors
-/// The name or a setting is unknown, or a value is out of range.
+/// Fails if the name or a setting is unknown, or if a value is out of range.
 pub fn by_name(text: &str) -> Result<Box<dyn Allocator>> {
     let mut parts = text.split(':');
     let name = parts.next().unwrap_or_default();
@@ -125,7 +125,7 @@ fn power(value: u64) -> bool {
     value.is_power_of_two() && (8..=1 << 30).contains(&value)
 }
 
-/// The settings that were given and not used yet.
+/// The given settings that have not been consumed yet.
 struct Settings<'t> {
     text: &'t str,
     given: Vec<(&'t str, u64)>,
@@ -145,7 +145,7 @@ impl Settings<'_> {
     fn tags(&mut self) -> Result<TagSettings> {
         let default = TagSettings::default();
         let word = self.take("word", default.word, |word| word.is_power_of_two() && (1..=64).contains(&word))?;
-        // Two tags and two links.
+        // A block must hold two tags and two links.
         let room = |least: u64| least >= 4 * word && least.is_multiple_of(word) && least <= 1 << 20;
         let least = self.take("least", 4 * word, room)?;
         let grow = self.take("grow", default.grow, power)?;

@@ -1,4 +1,4 @@
-//! The experiment as blocks of a page: tables in the form of the paper's Tables 9 to 16.
+//! Report-page elements for the experiment: tables like Tables 9 to 16 of the paper.
 
 use metatf_page::{Column, Note, Page, Table, Value};
 
@@ -6,7 +6,7 @@ use super::predictions::{Predicted, Predictions, Rank};
 use super::student::{Interval, mean};
 use super::{Ended, INTRINSIC, Off, Program};
 
-/// Numbers of the paper's tables: actual values, errors, their summary, predicted values.
+/// Numbers of the paper's tables: actual values, errors, error summary and predicted values.
 const TABLES: [(&str, [u32; 4]); 2] = [("OPS AN OBJECT", [9, 10, 11, 15]), ("MEMORY EFFICIENCY", [12, 13, 14, 16])];
 
 /// Adds all tables.
@@ -120,7 +120,8 @@ fn of_interval(Interval { mean, half }: Interval) -> Value {
     Value::Interval(mean, half, 3)
 }
 
-/// Adds a table whose first columns are names. Of several, a first one that repeats is left out.
+/// Adds a table whose first `names` columns are names. If there are several, a first name equal to that of the previous
+/// row is omitted.
 fn table(header: Vec<String>, rows: Vec<Vec<Value>>, names: usize, page: &mut Page) {
     let column = |(at, name)| if at < names { Column::key(name) } else { Column::new(name) };
     let mut table = Table::new(header.into_iter().enumerate().map(column));
