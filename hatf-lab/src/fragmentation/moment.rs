@@ -89,7 +89,7 @@ pub struct OnPage {
 /// Adjacent pages with equal contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Run {
-    /// The number of the first.
+    /// The number of the first page.
     pub(super) page: u64,
     pub(super) pages: u64,
     /// The number of live bytes on each page.

@@ -103,7 +103,7 @@ pub(super) struct Cell {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Transitions {
-    /// The trace's first size.
+    /// The first size in the trace.
     pub(super) first: u64,
     pub(super) cells: Vec<Cell>,
 }

@@ -32,7 +32,7 @@ macro_rules! choices {
 choices! {
     /// Uniform from 0 to twice the mean (3.1).
     Mean = "mean",
-    /// The histogram (3.2).
+    /// The full histogram (3.2).
     Cdf = "cdf",
     /// Exponential for each size class (3.3, as measured in 5.1).
     Size = "size",

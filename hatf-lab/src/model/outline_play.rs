@@ -283,7 +283,7 @@ impl Player {
     }
 }
 
-/// Draws the bits of the place in a frame of one of several events.
+/// Draws the position of an event in its frame, as the bits of the number.
 fn place(kind: Kind, done: u64, count: u64, random: &mut Random) -> u64 {
     let within = match kind {
         Kind::Frees => random.unit() / 2.0,
@@ -293,7 +293,7 @@ fn place(kind: Kind, done: u64, count: u64, random: &mut Random) -> u64 {
     ((wide(done) + within) / wide(count)).to_bits()
 }
 
-/// Returns the place of a live slot that this many live ones come before.
+/// Returns the index of the live slot that follows `before` other live slots.
 fn nth<'s>(slots: impl Iterator<Item = (usize, &'s u32)>, before: usize) -> Option<usize> {
     slots.filter(|(_, slot)| **slot != DEAD).nth(before).map(|(place, _)| place)
 }

@@ -1,4 +1,4 @@
-//! Outcomes as blocks of a page.
+//! Report-page elements for outcomes.
 
 use metatf_page::{Column, Note, Page, Table, Value};
 
@@ -7,7 +7,7 @@ use super::outcome::{Outcome, Percent};
 use super::parts::MOST_REGIONS;
 use super::simulation::Stacks;
 
-/// Adds what the operations were, and the outcomes beside each other.
+/// Adds a summary of the operations and a comparison of the outcomes.
 pub fn describe(stacks: &Stacks, outcomes: &[Outcome], page: &mut Page) {
     let note =
         "{} objects and {} bytes in {} regions, at most {} deep; {} of the objects are captured by a registration";
@@ -44,7 +44,7 @@ pub fn describe(stacks: &Stacks, outcomes: &[Outcome], page: &mut Page) {
     parts(outcomes, page);
 }
 
-/// Adds what methods and regions came to under each setting, where it was asked for.
+/// Adds the results of methods and regions for each setting, if requested.
 fn parts(outcomes: &[Outcome], page: &mut Page) {
     let some = |outcome: &&Outcome| !outcome.methods.is_empty() || !outcome.regions.is_empty();
     for outcome in outcomes.iter().filter(some) {
@@ -107,7 +107,7 @@ pub fn describe_calls(calls: &Calls, page: &mut Page) {
     }
 }
 
-/// A table with a row for each outcome.
+/// Returns a table with a row per outcome.
 fn table(columns: &[&'static str], outcomes: &[Outcome], cells: impl Fn(&Outcome) -> Vec<Value>) -> Table {
     let columns = columns.iter().map(|column| Column::new(*column));
     let mut table = Table::new([Column::key("settings")].into_iter().chain(columns));

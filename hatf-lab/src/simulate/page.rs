@@ -1,11 +1,11 @@
-//! Outcomes as blocks of a page.
+//! Report-page elements for outcomes.
 
 use metatf_page::{Column, Note, Page, Table, Value};
 
 use super::Outcome;
 use crate::allocator::{Act, Acts};
 
-/// Adds outcomes of one trace: memory, then cost.
+/// Adds the outcomes for one trace: memory, followed by cost.
 pub fn describe(outcomes: &[Outcome], page: &mut Page) {
     page.heading("MEMORY (fragmentation: heap / live; mean, at most live, at most heap, most / most)");
     let mut table = table(["heap", "most live", "efficiency", "(1)", "(2)", "(3)", "(4)"]);
@@ -78,7 +78,7 @@ fn cost(outcomes: &[Outcome], page: &mut Page) {
     page.push(table);
 }
 
-/// A table with a row for each allocator.
+/// Returns a table with a row per allocator.
 fn table<S: Into<std::borrow::Cow<'static, str>>>(columns: impl IntoIterator<Item = S>) -> Table {
     Table::new([Column::key("allocator")].into_iter().chain(columns.into_iter().map(Column::new)))
 }

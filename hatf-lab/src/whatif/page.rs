@@ -1,10 +1,10 @@
-//! Predictions as blocks of a page.
+//! Report-page elements for predictions.
 
 use metatf_page::{Column, Note, Page, Table, Value};
 
 use super::{Advice, BOUND, KnownBy, Now, WhatIf, known_error};
 
-/// Adds the ranking, what to try, and which simulators to doubt.
+/// Adds the ranking, the suggestions, and the simulators with large errors.
 pub fn describe(whatif: &WhatIf, page: &mut Page) {
     let now = whatif.now.allocator.as_str();
     page.note(in_use(&whatif.now));
@@ -32,7 +32,7 @@ pub fn describe(whatif: &WhatIf, page: &mut Page) {
     page.note(format!("measure it: hatf replay TRACE --with {now}{}", with.concat()));
 }
 
-/// Adds what each candidate needs at most as a bar, for a page that is wide enough.
+/// Adds the predicted peak of each candidate as a bar, for a sufficiently wide page.
 pub fn bars(whatif: &WhatIf, page: &mut Page) {
     let most = whatif.predictions.iter().map(|of| of.peak).max().unwrap_or(0);
     let mut table = Table::new([Column::key("allocator"), Column::new("peak"), Column::new("")]);
@@ -43,7 +43,7 @@ pub fn bars(whatif: &WhatIf, page: &mut Page) {
     page.push(table);
 }
 
-/// Says which allocator is in use, and how that is known.
+/// Describes the allocator in use and the evidence for it.
 fn in_use(now: &Now) -> String {
     let Now { allocator, in_truth, libc, known_by } = now;
     let libc = libc.as_ref().filter(|libc| allocator == "glibc" && libc.starts_with("glibc"));
@@ -63,7 +63,7 @@ fn in_use(now: &Now) -> String {
     }
 }
 
-/// A row for each candidate, the one that needs least first.
+/// Returns a table with a row per candidate in ascending order of the peak.
 fn predictions(whatif: &WhatIf) -> Table {
     let columns = ["peak", "mean", "ops", "saves %", "error %"].map(Column::new);
     let columns = [Column::key("allocator")].into_iter().chain(columns).chain([Column::new("settings")]);
@@ -85,7 +85,7 @@ fn predictions(whatif: &WhatIf) -> Table {
     table
 }
 
-/// Adds what the program has that is not malloc's.
+/// Adds the program's memory that does not belong to malloc.
 fn private(whatif: &WhatIf, page: &mut Page) {
     let (Some(private), Some(now)) = (whatif.private, whatif.prediction_now()) else { return };
     page.heading("THE PROGRAM, by the kernel");
@@ -100,7 +100,7 @@ fn private(whatif: &WhatIf, page: &mut Page) {
     });
 }
 
-/// Adds what to do, and what for.
+/// Adds a suggestion and its benefit.
 fn advice(of: &Advice, whatif: &WhatIf, page: &mut Page) {
     if let Some(module) = &of.without {
         page.note(format!("run, or link, the program without {module}: the environment alone does not"));
