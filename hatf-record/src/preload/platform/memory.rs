@@ -1,12 +1,13 @@
-//! Pages of the recorder's own: by system calls, as the functions of these names are interposed, and what they record is the program's.
+//! The recorder's own pages, managed by system calls, because the functions with these names are interposed and record
+//! the program's calls.
 
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
 
-/// `mmap`.
+/// Makes the `mmap` system call.
 ///
 /// # Safety
-/// As the function of this name.
+/// As for the function with this name.
 #[cfg(target_pointer_width = "64")]
 pub(crate) unsafe fn map(
     address: *mut c_void,
@@ -16,40 +17,40 @@ pub(crate) unsafe fn map(
     file: c_int,
     offset: libc::off_t,
 ) -> *mut c_void {
-    // SAFETY: the caller's promise.
+    // SAFETY: by the caller's promise.
     let result = unsafe { libc::syscall(libc::SYS_mmap, address, bytes, access, flags, file, offset) };
     result as *mut c_void
 }
 
-/// `munmap`; 0 where it did.
+/// Makes the `munmap` system call and returns 0 on success.
 ///
 /// # Safety
-/// As the function of this name.
+/// As for the function with this name.
 #[cfg(target_pointer_width = "64")]
 pub(crate) unsafe fn unmap(address: *mut c_void, bytes: usize) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: by the caller's promise.
     status(unsafe { libc::syscall(libc::SYS_munmap, address, bytes) })
 }
 
-/// `madvise`; 0 where it did.
+/// Makes the `madvise` system call and returns 0 on success.
 ///
 /// # Safety
-/// As the function of this name.
+/// As for the function with this name.
 #[cfg(target_pointer_width = "64")]
 pub(crate) unsafe fn advise(address: *mut c_void, bytes: usize, advice: c_int) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: by the caller's promise.
     status(unsafe { libc::syscall(libc::SYS_madvise, address, bytes, advice) })
 }
 
-/// `munlock`: gives up what a program that locks its memory has locked. Keeps `errno`.
+/// Unlocks memory that a program has locked along with its own (`munlock`). Preserves `errno`.
 ///
 /// # Safety
-/// A mapping of the recorder's.
+/// The memory must be a mapping of the recorder.
 pub(crate) unsafe fn unlock(address: *mut c_void, bytes: usize) {
     if super::confined::is_confined() {
         return;
     }
-    // SAFETY: the caller's promise; `errno` of this thread.
+    // SAFETY: by the caller's promise; `errno` of this thread.
     unsafe {
         let errno = *libc::__errno_location();
         libc::munlock(address, bytes);
@@ -57,7 +58,7 @@ pub(crate) unsafe fn unlock(address: *mut c_void, bytes: usize) {
     }
 }
 
-/// Where pages are not recorded, the functions of these names do.
+/// The C library's functions, which are not interposed on targets where pages are not recorded.
 #[cfg(not(target_pointer_width = "64"))]
 pub(crate) use libc::{madvise as advise, mmap as map, munmap as unmap};
 
@@ -66,7 +67,7 @@ fn status(result: libc::c_long) -> c_int {
     c_int::try_from(result).unwrap_or(-1)
 }
 
-/// Returns fresh zeros, at least this many; keeps `errno`.
+/// Returns at least this many fresh zero bytes. Preserves `errno`.
 pub(crate) fn pages(bytes: usize) -> Option<*mut c_void> {
     let access = libc::PROT_READ | libc::PROT_WRITE;
     // SAFETY: a system call with valid arguments; `errno` of this thread.
@@ -78,8 +79,8 @@ pub(crate) fn pages(bytes: usize) -> Option<*mut c_void> {
     }
 }
 
-/// Copies words from an address in this process where nothing may be mapped; returns how many there are. `None`: the kernel does not say, or must not
-/// be asked. Keeps `errno`.
+/// Copies words from an address in this process that may not be mapped. Returns the number of copied words, or `None`
+/// if the kernel does not answer or must not be called. Preserves `errno`.
 #[cfg(all(feature = "preload", target_pointer_width = "64"))]
 pub(crate) fn copy(from: usize, into: &mut [usize]) -> Option<usize> {
     const PAGE: usize = 4096;
