@@ -88,12 +88,12 @@ pub(crate) fn copy(from: usize, into: &mut [usize]) -> Option<usize> {
         return None;
     }
     let bytes = size_of_val(into);
-    // The kernel copies a piece as a whole or not at all, so a piece lies in one page.
+    // The kernel copies a piece completely or not at all, so each piece is within one page.
     let in_first = bytes.min(PAGE - from % PAGE);
     let piece = |from: usize, bytes: usize| libc::iovec { iov_base: from as *mut c_void, iov_len: bytes };
     let local = piece(into.as_mut_ptr() as usize, bytes);
     let remote = [piece(from, in_first), piece(from.wrapping_add(in_first), bytes - in_first)];
-    // SAFETY: `errno` of this thread; the kernel writes to the slice alone, and checks what it reads.
+    // SAFETY: `errno` of this thread; the kernel writes to the slice alone, and checks the addresses that it reads.
     unsafe {
         let errno = libc::__errno_location();
         let kept = *errno;
@@ -104,7 +104,7 @@ pub(crate) fn copy(from: usize, into: &mut [usize]) -> Option<usize> {
             1_usize,
             remote.as_ptr(),
             remote.len(),
-            // A whole word, as it is passed on the stack.
+            // A full word, as it is passed on the stack.
             0_usize,
         );
         let is_nothing_there = copied < 0 && *errno == libc::EFAULT;
@@ -125,7 +125,7 @@ mod tests {
     fn memory_that_is_not_there() {
         const PAGE: usize = 4096;
         let memory = pages(2 * PAGE).unwrap();
-        // SAFETY: the pages that were just made, of which the second is given back.
+        // SAFETY: the pages that were just created, of which the second is unmapped.
         unsafe {
             memory.cast::<u8>().write_bytes(7, PAGE);
             unmap(memory.byte_add(PAGE), PAGE);
@@ -138,7 +138,7 @@ mod tests {
             assert_eq!(copy(from, &mut words), Some(there), "{from:x}");
             assert!(words.iter().enumerate().all(|(place, word)| *word == if place < there { seven } else { 1 }));
         }
-        // SAFETY: the page that is left.
+        // SAFETY: the remaining page.
         unsafe { unmap(memory, PAGE) };
     }
 }

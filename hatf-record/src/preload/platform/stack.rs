@@ -18,7 +18,7 @@ const MAIN_MOST: usize = 128 << 20;
 /// The main thread's stack.
 static MAIN: StackPlace = StackPlace([const { AtomicUsize::new(0) }; 2]);
 
-/// Notes where the main thread's stack lies, once.
+/// Records the location of the main thread's stack, once.
 pub(crate) fn note_main() {
     if MAIN.0[1].load(Ordering::Relaxed) != 0 {
         return;

@@ -56,8 +56,8 @@ unsafe extern "C" {
 /// Attaches at the first call to a hook: the constructors of other libraries run before ours and may allocate.
 #[cold]
 fn attach(stack: Option<MappedStack>) {
-    // SAFETY: a read of the pointer that the C library keeps. Very early it is not yet set: then
-    // nothing is decided. A forked child needs none, and the program may have removed it.
+    // SAFETY: reads the pointer that the C library keeps. Very early, it is not set yet, and nothing is decided. A
+    // forked child does not need it, and the program may have removed it.
     if unsafe { environ.is_null() } && session::inherited().is_none() {
         return;
     }

@@ -69,7 +69,7 @@ interruptible! {
         kept: [Walked; DEPTH_MAX],
         /// The kept words in reverse reading order.
         kept_words: [LocalWord; WORDS],
-        /// Frames of a walk in progress, the innermost first.
+        /// The frames of a walk in progress, innermost first.
         fresh: [Walked; DEPTH_MAX],
         /// The words of a walk in progress, in reading order.
         fresh_words: [LocalWord; WORDS],
