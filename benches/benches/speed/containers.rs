@@ -1,4 +1,4 @@
-//! Plain HATF 1.0 in every container, and from every source.
+//! Plain HATF 1.0 in every container and from every source.
 
 use crate::Input;
 use crate::reading::Expected;
@@ -44,7 +44,7 @@ pub(crate) fn run(suite: &mut Suite, input: &Input) -> Result<()> {
     Ok(())
 }
 
-/// Another thread fills the pipe; its time does not count.
+/// Fills the pipe from another thread, whose time does not count.
 fn through_pipe(trace: &[u8]) -> Result<u64> {
     std::thread::scope(|scope| {
         let (reader, mut writer) = std::io::pipe()?;

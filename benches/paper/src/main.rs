@@ -1,4 +1,4 @@
-//! Prints the tables of the paper, of any heap traces.
+//! Prints the tables of the paper for any heap traces.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 use std::collections::BTreeMap;
@@ -82,7 +82,7 @@ fn peer(text: &str) -> std::result::Result<(String, PathBuf), String> {
     Ok((name.to_owned(), path.into()))
 }
 
-/// Its name in messages.
+/// The command's name in messages.
 const COMMAND: &str = "metatf-paper";
 
 fn main() -> ExitCode {
@@ -91,7 +91,7 @@ fn main() -> ExitCode {
         opened: |reader, name| metatf_cli::watch_trace(reader, COMMAND, name),
     });
     match run(&Paper::parse()) {
-        // What was missing in a trace was said.
+        // Missing parts of a trace have already been reported.
         Ok(()) if metatf_cli::lost_records() => ExitCode::FAILURE,
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if error.is_closed_pipe() => ExitCode::SUCCESS,
@@ -129,7 +129,7 @@ fn run(options: &Paper) -> Result<()> {
     metatf_cli::print(&Sizes { traces: measured }, &options.printed).map_err(Error::system(options.printed.place()))
 }
 
-/// Other tools' files, by trace and name: of each name the first is of the first trace, and so on.
+/// Returns other tools' files by trace and name. The first file with a name belongs to the first trace, and so on.
 fn peers(options: &Paper) -> Result<Vec<BTreeMap<String, u64>>> {
     let mut peers = vec![BTreeMap::new(); options.traces.len()];
     for (name, path) in &options.peers {
@@ -142,7 +142,7 @@ fn peers(options: &Paper) -> Result<Vec<BTreeMap<String, u64>>> {
     Ok(peers)
 }
 
-/// Measures the first records of one trace; prints what raw records cannot hold of it.
+/// Measures the first records of one trace. Prints the parts that raw records cannot represent.
 fn one(path: &Path, records: u64, settings: &Options, bar: &ProgressBar) -> Result<Measured> {
     let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
     let name = name.split('.').next().filter(|name| !name.is_empty()).unwrap_or("-").to_owned();
@@ -158,7 +158,7 @@ fn one(path: &Path, records: u64, settings: &Options, bar: &ProgressBar) -> Resu
     Ok(Measured { is_all, ..measured })
 }
 
-/// Makes a bar on a terminal that shows what is being measured.
+/// Creates a progress bar that shows the current measurement, if there is a terminal.
 fn progress(steps: u64) -> ProgressBar {
     if !metatf_cli::stderr_is_terminal() {
         return ProgressBar::hidden();

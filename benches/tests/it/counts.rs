@@ -1,17 +1,18 @@
-//! Instructions a record of the hot loops stay within 5 % of those in `docs/performance.md`. Counted by callgrind, in a release
-//! build: `cargo test --release -p metatf-bench --no-default-features counts::`; with `METATF_BLESS=1` the page takes the
-//! new ones.
+//! The instructions per record of the hot loops stay within 5% of those in `docs/performance.md`. They are counted by
+//! callgrind in a release build: `cargo test --release -p metatf-bench --no-default-features counts::`.
+//! `METATF_BLESS=1` writes the new counts to the page.
 
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// The lines of the page between which the counts stand.
+/// The lines of the page that enclose the counts.
 const BEGIN: &str = "<!-- begin: instructions -->\n";
 const END: &str = "<!-- end: instructions -->";
 
-/// Events of each program in a short run and in a long one; the difference leaves out what a trace costs before its first record.
+/// Events of each program in a short and a long run. Their difference excludes the cost of a trace before its first
+/// record.
 const SHORT: usize = 1000;
 const LONG: usize = 4000;
 
@@ -54,13 +55,13 @@ fn instructions_a_record() {
     assert!(wrong.is_empty(), "{}\nIf that is meant, METATF_BLESS=1 changes the page.", wrong.join("\n"));
 }
 
-/// The name and the count of a line of the page's table.
+/// Returns the name and the count in a line of the page's table.
 fn row(line: &str) -> Option<(&str, f64)> {
     let (name, count) = line.strip_prefix("| ")?.strip_suffix(" |")?.split_once(" | ")?;
     Some((name, count.parse().ok()?))
 }
 
-/// All loops, in their order.
+/// Counts all loops in order.
 fn count() -> Result<Vec<(String, f64)>> {
     let (short, long) = (tempfile::tempdir()?, tempfile::tempdir()?);
     let records = |directory: &Path, events: usize| -> Result<f64> {
@@ -90,7 +91,7 @@ fn instructions(name: &str, directory: &Path) -> Result<f64> {
     if count > 0.0 { Ok(count) } else { Err(format!("{name}: nothing was collected").into()) }
 }
 
-/// What a program prints, to standard output and error.
+/// Returns a program's standard output and standard error.
 fn output(command: &mut Command) -> Result<(String, String)> {
     let output = command.output()?;
     let error = String::from_utf8(output.stderr)?;

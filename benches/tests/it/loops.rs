@@ -1,9 +1,10 @@
-//! Every loop comes to what the events say, on short ones, and the hand-written loops take the same bytes as the readers.
+//! Every loop yields the result expected from the events, using short inputs, and the hand-written loops process the
+//! same bytes as the readers.
 
 use metatf_bench::ours::{hatf10, heap, universal};
 use metatf_bench::{Event, Result, events, hand};
 
-/// The first events of each shipped trace.
+/// Returns the first events of each shipped trace.
 fn some() -> Result<Vec<Event>> {
     let mut all = Vec::new();
     for path in events::shipped()? {

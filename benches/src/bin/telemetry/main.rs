@@ -1,7 +1,7 @@
-//! What an event of telemetry costs, beside other ways to note one, in one table: `--help` says what it needs.
+//! Compares the cost of a telemetry event with other event recorders in one table: `--help` lists the requirements.
 //!
-//! Each row is measured once in each round, by a process of its own or one that it shares with its like, so that rows which are
-//! compared see the same machine. A process prints its measurements as lines (`row`), and `main` makes the table.
+//! Each row is measured once per round, by its own process or one shared with similar rows, so that rows being compared
+//! see the same machine state. A process prints its measurements as lines (`row`), and `main` builds the table.
 #![allow(
     clippy::cast_possible_truncation,
     clippy::expect_used,
@@ -26,7 +26,7 @@ use table::Table;
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
-/// Events of a measurement.
+/// Events per measurement.
 const EVENTS: u64 = 2_000_000;
 
 const HELP: &str = "\
@@ -77,7 +77,7 @@ fn main() -> Result<()> {
     tables(rounds.max(1), rows)
 }
 
-/// Measures all rows, this many times.
+/// Measures all rows this many times.
 fn tables(rounds: usize, rows: &str) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let folder = folder.path();
@@ -125,14 +125,14 @@ fn tables(rounds: usize, rows: &str) -> Result<()> {
     Ok(())
 }
 
-/// A process that measures a group.
+/// Returns a command that measures a group in a separate process.
 fn itself(group: &str, folder: &Path) -> Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["measure", group]).arg(folder);
     Ok(command)
 }
 
-/// Measures a group, in a process of its own.
+/// Measures a group in this process.
 fn measure_here(what: &str, folder: &Path, more: &[&str]) -> Result<()> {
     match (what, more) {
         ("ours", _) => ours::recorder(folder),
