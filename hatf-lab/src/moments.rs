@@ -192,7 +192,7 @@ impl Moments {
     /// Ends the current moment and preserves its end when neighbours are joined, because something of interest has
     /// happened.
     ///
-    /// After about 500 preserved ends, further ends are not preserved.
+    /// After 250 preserved ends, further ends are not preserved.
     pub fn cut(&mut self) {
         if self.open.tick > self.before().tick {
             self.open.kept = self.ended.iter().filter(|moment| moment.kept).count() < MOMENTS / 2;

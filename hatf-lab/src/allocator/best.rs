@@ -40,7 +40,7 @@ impl FreeList for Index {
 
     fn check(&self, blocks: &Blocks, free: &[u32]) -> Result<(), String> {
         if self.0.len() != free.len() {
-            return Err(format!("the list has {} blocks, {} are free", self.0.len(), free.len()));
+            return Err(format!("the list contains {} blocks, but {} are free", self.0.len(), free.len()));
         }
         free.iter().try_for_each(|id| self.check_one(blocks, *id))
     }

@@ -150,13 +150,13 @@ impl Blocks {
         let (below, above) = (self.get(block.below), self.get(block.above));
         let end = block.address + block.size;
         let wrong = if block.below != NONE && below.address + below.size != block.address {
-            "does not begin where the block below ends"
+            "does not start at the end of the block below"
         } else if block.below != NONE && below.above != id || block.above != NONE && above.below != id {
-            "is not its neighbour's neighbour"
+            "is not linked from its neighbours"
         } else if block.above != NONE && above.address != end || block.above == NONE && end != self.heap {
-            "does not end where the next begins"
+            "does not end at the start of the next block"
         } else if block.free && (below.free || above.free) {
-            "is free beside a free one"
+            "is free next to a free block"
         } else {
             return Ok(());
         };

@@ -110,7 +110,7 @@ impl Allocator for Bsd {
         let sum: u64 =
             self.buckets.iter().zip(sizes.clone()).map(|((free, used), size)| (free.len() as u64 + used) * size).sum();
         if sum != self.heap {
-            return Err(format!("blocks have {sum} bytes, the heap {}", self.heap));
+            return Err(format!("the blocks add up to {sum} bytes, but the heap has {}", self.heap));
         }
         let mut free: Vec<(u64, u64)> = self
             .buckets

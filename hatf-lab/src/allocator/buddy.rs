@@ -143,11 +143,11 @@ impl Allocator for Buddy {
             sum += (free.len() as u64) << order;
             let halves = |block: &&u64| 1 << order < self.settings.region && free.contains(&(**block ^ 1 << order));
             if let Some(block) = free.iter().find(halves) {
-                return Err(format!("both halves at {block} are free"));
+                return Err(format!("both buddies at {block} are free"));
             }
         }
         if sum != self.heap {
-            return Err(format!("blocks have {sum} bytes, the heap {}", self.heap));
+            return Err(format!("the blocks add up to {sum} bytes, but the heap has {}", self.heap));
         }
         self.pages.check()?;
         self.mapped.check()

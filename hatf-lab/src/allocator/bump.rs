@@ -125,6 +125,10 @@ impl Allocator for Bump {
     fn check(&self) -> Result<(), String> {
         let live = (0..).zip(&self.arenas).filter(|(id, _)| !self.spare.contains(id)).map(|(_, arena)| arena.end);
         let held: u64 = live.map(|end| end.next_multiple_of(PAGE)).sum();
-        if held == self.held { self.space.check() } else { Err(format!("arenas hold {held}, counted {}", self.held)) }
+        if held == self.held {
+            self.space.check()
+        } else {
+            Err(format!("the arenas hold {held} bytes, but {} were counted", self.held))
+        }
     }
 }

@@ -114,7 +114,7 @@ impl Allocator for Cache {
         let twice =
             sizes.clone().any(|(at, (size, _))| self.entries.iter().skip(at + 1).any(|(other, _)| other == size));
         if twice || self.entries.len() > self.settings.entries {
-            return Err("the cache has a size twice, or too many".to_owned());
+            return Err("the cache contains a duplicate size or too many sizes".to_owned());
         }
         self.first.check_touched()
     }
@@ -122,7 +122,7 @@ impl Allocator for Cache {
     fn check(&self) -> Result<(), String> {
         for (size, items) in &self.entries {
             if items.iter().any(|item| self.first.usable(*item) < size * self.settings.round) {
-                return Err(format!("a cached item of size {size} is too small, or free below"));
+                return Err(format!("a cached item of size {size} is too small or free in the underlying allocator"));
             }
         }
         self.first.check()

@@ -520,7 +520,10 @@ impl Allocator for Jemalloc {
             }
         }
         if (heap, held) != (self.heap, self.held) {
-            return Err(format!("arenas have {heap} and hold {held} bytes, counted {} and {}", self.heap, self.held));
+            return Err(format!(
+                "the arenas have {heap} bytes and hold {held}, but {} and {} were counted",
+                self.heap, self.held
+            ));
         }
         self.mapped.check()
     }

@@ -95,15 +95,15 @@ impl Lists {
             while at != NONE {
                 let block = blocks.get(at);
                 if !block.free || block.previous != before || usize::from(block.list) != list || count > free {
-                    return Err(format!("the block at {} is wrong in list {list}", block.address));
+                    return Err(format!("the block at {} is inconsistent with list {list}", block.address));
                 }
                 (before, at, count) = (at, block.next, count + 1);
             }
             let filled = self.filled.get(list / 64).is_some_and(|word| word >> (list % 64) & 1 == 1);
             if before != *last || filled != (*first != NONE) {
-                return Err(format!("list {list} has another end, or another bit"));
+                return Err(format!("list {list} has an inconsistent end or bit"));
             }
         }
-        if count == free { Ok(()) } else { Err(format!("{count} blocks are listed, {free} free")) }
+        if count == free { Ok(()) } else { Err(format!("the lists contain {count} blocks, but {free} are free")) }
     }
 }

@@ -445,7 +445,10 @@ impl Allocator for Mimalloc {
             }
         }
         if (heap, held) != (self.heap, self.held) {
-            return Err(format!("heaps have {heap} and hold {held} bytes, counted {} and {}", self.heap, self.held));
+            return Err(format!(
+                "the heaps have {heap} bytes and hold {held}, but {} and {} were counted",
+                self.heap, self.held
+            ));
         }
         self.mapped.check()
     }

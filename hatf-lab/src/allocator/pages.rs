@@ -125,7 +125,7 @@ impl Pages {
         let words = self.leaves.iter().flatten().flat_map(|leaf| leaf.iter());
         let sum = words.map(|word| u64::from(word.count_ones())).sum::<u64>();
         let sum = sum + self.ranges.iter().map(|(from, to)| to - from).sum::<u64>();
-        if sum == self.count { Ok(()) } else { Err(format!("{sum} pages are held, {} counted", self.count)) }
+        if sum == self.count { Ok(()) } else { Err(format!("{sum} pages are held, but {} were counted", self.count)) }
     }
 }
 

@@ -123,7 +123,7 @@ impl FreeList for Rover {
             at = blocks.get(at).next;
         }
         if at != self.rover || self.length != free.len() {
-            return Err(format!("the list has {} blocks, {} are free", self.length, free.len()));
+            return Err(format!("the list contains {} blocks, but {} are free", self.length, free.len()));
         }
         Ok(())
     }
@@ -133,7 +133,7 @@ impl FreeList for Rover {
         if free && blocks.get(next).previous == id && blocks.get(previous).next == id {
             return Ok(());
         }
-        Err(format!("the block at {address} is not linked both ways"))
+        Err(format!("the block at {address} is not linked in both directions"))
     }
 }
 

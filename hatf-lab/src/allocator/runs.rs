@@ -372,14 +372,17 @@ impl Runs {
                     return Err(format!("the free run at page {} is not listed", run.start));
                 }
                 if run.above != NONE && run.state == State::Clean && above.state == State::Clean && !above.head {
-                    return Err(format!("free runs side by side at page {end}"));
+                    return Err(format!("adjacent free runs at page {end}"));
                 }
                 free += 1;
             }
             (at, end, count) = (run.below, run.start, count + 1);
         }
         if end != 0 || free != self.free.len() || count + self.spare.len() != self.runs.len() {
-            return Err(format!("{count} runs down to page {end}; {free} free, {} listed", self.free.len()));
+            return Err(format!(
+                "{count} runs reach down to page {end}; {free} are free, but the free list has {}",
+                self.free.len()
+            ));
         }
         self.pages.check()
     }

@@ -112,7 +112,7 @@ pub fn by_name(text: &str) -> Result<Box<dyn Allocator>> {
         }
         _ => {
             let names = NAMES.join(", ");
-            return Err(Error::Usage(format!("allocator `{text}`: `{name}` is none of {names}")));
+            return Err(Error::Usage(format!("allocator `{text}`: `{name}` is not one of {names}")));
         }
     };
     match settings.given.first() {
@@ -150,7 +150,7 @@ impl Settings<'_> {
         let least = self.take("least", 4 * word, room)?;
         let grow = self.take("grow", default.grow, power)?;
         if !grow.is_multiple_of(word) {
-            return Err(self.wrong("grow is no multiple of word"));
+            return Err(self.wrong("grow is not a multiple of word"));
         }
         Ok(TagSettings { word, least, grow })
     }
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn mistakes_are_named() {
         for (text, message) in [
-            ("hoard", "`hoard` is none of bsd, first, best, cache, glibc"),
+            ("hoard", "`hoard` is not one of bsd, first, best, cache, glibc"),
             ("bsd:grow=1", "bsd has no setting `grow`"),
             ("bsd:least=17", "least cannot be 17"),
             ("first:grow", "`grow` is not of the form NAME=NUMBER"),

@@ -525,7 +525,11 @@ impl Allocator for Tcmalloc {
         let Some(cache) = self.caches.get(self.thread) else { return Ok(()) };
         let bytes = |(list, size): (&List, &u64)| list.blocks.len() as u64 * size;
         let sum: u64 = cache.lists.iter().zip(self.classes.sizes()).map(bytes).sum();
-        if sum == cache.bytes { Ok(()) } else { Err(format!("a cache has {sum} bytes, counted {}", cache.bytes)) }
+        if sum == cache.bytes {
+            Ok(())
+        } else {
+            Err(format!("a cache contains {sum} bytes, but {} were counted", cache.bytes))
+        }
     }
 
     fn check(&self) -> Result<(), String> {

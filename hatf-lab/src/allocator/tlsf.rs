@@ -153,7 +153,7 @@ impl Allocator for Tlsf {
         if let Some(id) =
             free.iter().find(|id| usize::from(self.blocks.get(**id).list) != self.list(self.blocks.get(**id).size))
         {
-            return Err(format!("the block at {} is in the list of another size", self.blocks.get(*id).address));
+            return Err(format!("the block at {} is in the list for a different size", self.blocks.get(*id).address));
         }
         self.lists.check(&self.blocks, free.len())
     }

@@ -93,7 +93,7 @@ impl Choice {
     fn of(name: &str) -> Result<Self> {
         let found = Self::ALL.iter().find(|choice| choice.name() == name);
         let names = || Self::ALL.iter().map(|choice| choice.name()).collect::<Vec<_>>().join(", ");
-        found.copied().ok_or_else(|| Error::Usage(format!("model `{name}` is none of {}", names())))
+        found.copied().ok_or_else(|| Error::Usage(format!("model `{name}` is not one of {}", names())))
     }
 }
 
@@ -144,13 +144,13 @@ impl Kind {
     fn checked(self) -> Result<Self> {
         let wrong = |why: &str| Err(Error::Usage(format!("model `{self}`: {why}")));
         if self.needs(Part::Outline) && self != Self::same(Choice::Outline) {
-            return wrong("outline is no part of a mixture");
+            return wrong("outline cannot be part of a mixture");
         }
         match (self.size.part(), self.iat.part()) {
             (size, Part::Classes) if size != Part::Classes => {
-                wrong("iat is of one process for each size class, which needs size=size")
+                wrong("iat has one process for each size class, which needs size=size")
             }
-            (Part::Buckets, Part::Transitions) => wrong("iat needs the size first, and size the time"),
+            (Part::Buckets, Part::Transitions) => wrong("iat needs the size first, but size needs the time"),
             _ => Ok(self),
         }
     }
@@ -220,12 +220,12 @@ mod tests {
     #[test]
     fn mistakes_are_named() {
         for (text, message) in [
-            ("median", "`median` is none of mean, cdf, size, time, trans, mean-normal"),
+            ("median", "`median` is not one of mean, cdf, size, time, trans, mean-normal"),
             ("mix:size=cdf", "expected a mixture such as"),
             ("mix:size=cdf,size=cdf,ht=cdf", "expected a mixture such as"),
-            ("mix:size=cdf,iat=x,ht=cdf", "`x` is none of"),
+            ("mix:size=cdf,iat=x,ht=cdf", "`x` is not one of"),
             ("mix:size=cdf,iat=size,ht=cdf", "which needs size=size"),
-            ("mix:size=outline,iat=cdf,ht=cdf", "outline is no part of a mixture"),
+            ("mix:size=outline,iat=cdf,ht=cdf", "outline cannot be part of a mixture"),
             ("mix:size=time,iat=trans,ht=cdf", "iat needs the size first"),
         ] {
             let error = text.parse::<Kind>().unwrap_err().to_string();

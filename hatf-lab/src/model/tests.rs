@@ -315,7 +315,7 @@ fn wrong_models_are_refused() {
         (Choice::Mean, "\"version\":1", "\"version\":2", "a model of version 2; this program reads version 1"),
         (Choice::Mean, "\"end\":12,\"trace\"", "\"end\":0,\"trace\"", "its clock ends at 0"),
         (Choice::Mean, "\"clock\"", "\"cluck\"", "unknown field `cluck`"),
-        (Choice::Mean, "\"mean\"", "\"median\"", "model `median` is none of"),
+        (Choice::Mean, "\"mean\"", "\"median\"", "model `median` is not one of"),
         (Choice::Mean, "\"mean\"", "\"cdf\"", "the histogram of size is missing"),
         (Choice::Mean, "[6,12,28]", "[0,12,28]", "moments of size have a sum but no count"),
         (Choice::Mean, "[6,12,28]", "[0,0,0]", "there are no objects"),

@@ -411,12 +411,15 @@ impl Allocator for Glibc {
             held += of.high.next_multiple_of(PAGE);
         }
         if (heap, held) != (self.heap, self.held) {
-            return Err(format!("arenas have {heap} and hold {held} bytes, counted {} and {}", self.heap, self.held));
+            return Err(format!(
+                "the arenas have {heap} bytes and hold {held}, but {} and {} were counted",
+                self.heap, self.held
+            ));
         }
         for place in self.caches.iter().flat_map(|cache| cache.chunks.iter().flatten()) {
             let of = usize::try_from(place.address / ARENA).ok().and_then(|arena| self.arenas.get(arena));
             if of.is_none_or(|of| of.blocks.get(place.block).free) {
-                return Err(format!("a cached chunk at {} is free below", place.address));
+                return Err(format!("the cached chunk at {} is free in its arena", place.address));
             }
         }
         self.mapped.check()
