@@ -30,12 +30,12 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Usage(message) => f.write_str(message),
-            Self::Invariant(message) => write!(f, "invariant broken: {message}"),
+            Self::Invariant(message) => write!(f, "invariant violated: {message}"),
             Self::Limit(limit) => write!(f, "too large: {limit}"),
             Self::Trace(message) => f.write_str(message),
             Self::Model(message) => write!(f, "the model: {message}"),
-            Self::Memory(live) => write!(f, "the memory limit: {live} objects are live"),
-            Self::Stopped => f.write_str("the thread that takes events has stopped"),
+            Self::Memory(live) => write!(f, "memory limit reached with {live} live objects"),
+            Self::Stopped => f.write_str("the thread that processes events has stopped"),
             Self::System(tried, error) => write!(f, "{tried}: {error}"),
         }
     }

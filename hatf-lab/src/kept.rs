@@ -119,7 +119,7 @@ impl Kept {
     /// Returns the result.
     ///
     /// # Errors
-    /// Fails if the trace does not contain the positions, or if the range ends before it begins.
+    /// Fails if the trace does not contain the positions, or if the range ends before it starts.
     pub fn report(&self) -> Result<Found> {
         let from = self.begun.map_or_else(|| self.behind(&self.from), Ok)?;
         let to = match self.ended {
@@ -127,7 +127,7 @@ impl Kept {
             None => self.behind(&self.to)?,
         };
         if to.tick < from.tick {
-            return Err(Error::Usage("the range ends before it begins".to_owned()));
+            return Err(Error::Usage("the range ends before it starts".to_owned()));
         }
         let sites = self.sites.iter().map(|amount| self.weight.whole(*amount)).collect();
         Ok(Found { from, to, sites })
@@ -136,9 +136,9 @@ impl Kept {
     /// Returns the end of the trace for a point after the last event. Fails if the point is past the end of the trace.
     fn behind(&self, point: &Point) -> Result<Place> {
         let wrong = match point {
-            Point::Time(_) if self.latest == 0 => "the trace has no times".to_owned(),
+            Point::Time(_) if self.latest == 0 => "the trace has no timestamps".to_owned(),
             Point::Time(time) if *time > self.latest => {
-                format!("{} is behind the end of the trace, at {}", nanoseconds(*time), nanoseconds(self.latest))
+                format!("{} is after the end of the trace at {}", nanoseconds(*time), nanoseconds(self.latest))
             }
             Point::Mark(name) if self.marks.is_empty() => format!("mark:{name}: the trace has no marks"),
             Point::Mark(name) => {

@@ -63,8 +63,10 @@ impl Running {
     pub fn end(&self) -> Result<u64> {
         match (self.now, self.clock) {
             (0, Clock::Events) => Err(Error::Trace("the trace has no events".to_owned())),
-            (0, Clock::Time) => Err(Error::Trace("the trace has no times: --clock events or bytes".to_owned())),
-            (0, Clock::Bytes) => Err(Error::Trace("the trace allocates no bytes: --clock events".to_owned())),
+            (0, Clock::Time) => {
+                Err(Error::Trace("the trace has no timestamps: use --clock events or --clock bytes".to_owned()))
+            }
+            (0, Clock::Bytes) => Err(Error::Trace("the trace allocates no bytes: use --clock events".to_owned())),
             (end, _) => Ok(end),
         }
     }

@@ -181,7 +181,7 @@ impl Parts {
     /// Checks that all parts required by a model exist and can be drawn from.
     fn check(&self, kind: Kind) -> Result<()> {
         for (name, moments) in self.moments.each() {
-            ensure(moments.is_sound(), || format!("moments of {name} have a sum but no count"))?;
+            ensure(moments.is_sound(), || format!("the moments of {name} have a sum but no count"))?;
         }
         ensure(self.moments.size.count() > 0, || "there are no objects".to_owned())?;
         let each = self.histograms.each().into_iter().zip(self.markers.each());
@@ -190,20 +190,20 @@ impl Parts {
                 Some(histogram) => histogram.is_sound(),
                 None => choice.part() != Part::Histogram,
             };
-            ensure(histogram_fits, || format!("the histogram of {name} is missing or not in order"))?;
+            ensure(histogram_fits, || format!("the histogram of {name} is missing or not sorted"))?;
             let markers_fit = match markers {
                 Some(markers) => {
                     markers.is_sorted() && markers.iter().all(|marker| marker.is_finite() && *marker >= 0.0)
                 }
                 None => choice.part() != Part::Markers,
             };
-            ensure(markers_fit, || format!("the markers of {name} are missing or not in order"))?;
+            ensure(markers_fit, || format!("the markers of {name} are missing or not sorted"))?;
         }
         if kind.needs(Part::Classes) {
             let classes = self.classes.as_deref().unwrap_or_default();
             let ascend = classes.is_sorted_by(|a, b| a.size < b.size);
             let sound = classes.iter().all(|class| class.count > 0 && class.ht.is_sound());
-            ensure(!classes.is_empty() && ascend && sound, || "size classes are missing or not in order".to_owned())?;
+            ensure(!classes.is_empty() && ascend && sound, || "size classes are missing or not sorted".to_owned())?;
         }
         if kind.needs(Part::Buckets) {
             let buckets = self.buckets.as_deref().unwrap_or_default();
@@ -213,7 +213,7 @@ impl Parts {
                     && bucket.size.count() == bucket.count
                     && bucket.count < 1 << 48
             });
-            ensure(some && sound, || "buckets of time are missing, or contradict themselves".to_owned())?;
+            ensure(some && sound, || "time buckets are missing or inconsistent".to_owned())?;
         }
         if kind.needs(Part::Transitions) {
             let sound = self.transitions.as_ref().is_some_and(|transitions| {
@@ -224,11 +224,11 @@ impl Parts {
                     && total.is_some()
                     && cells.len() < u32::MAX as usize
             });
-            ensure(sound, || "transitions of sizes are missing or not in order".to_owned())?;
+            ensure(sound, || "size transitions are missing or not sorted".to_owned())?;
         }
         if kind.needs(Part::Outline) {
             let sound = self.outline.as_ref().is_some_and(|outline| outline.unpack().is_some());
-            ensure(sound, || "the outline is missing, or contradicts itself".to_owned())?;
+            ensure(sound, || "the outline is missing or inconsistent".to_owned())?;
         }
         Ok(())
     }
@@ -315,7 +315,7 @@ impl Model {
         let head: Head = serde_json::from_slice(&text).map_err(wrong)?;
         ensure(head.format == FORMAT, || format!("not a model: its format is `{}`", short(&head.format)))?;
         ensure(head.version == VERSION, || {
-            format!("a model of version {}; this program reads version {VERSION}", head.version)
+            format!("unsupported model version {}; this program reads version {VERSION}", head.version)
         })?;
         let model: Self = serde_json::from_slice(&text).map_err(wrong)?;
         ensure(model.end > 0, || "its clock ends at 0".to_owned())?;

@@ -138,17 +138,17 @@ impl Fitter {
         let markers = settings.needs(Part::Markers);
         let buckets = match (settings.needs_end(), end) {
             (false, _) => None,
-            (true, None) => return Err(Error::Usage("the model needs the end of the trace".to_owned())),
+            (true, None) => return Err(Error::Usage("the model requires the end of the trace".to_owned())),
             (true, Some(_)) if !settings.needs(Part::Buckets) => None,
             (true, Some(end)) => {
                 let count = usize::try_from(settings.buckets).ok().filter(|_| settings.buckets <= MOST_BUCKETS);
-                let wrong = || Error::Usage(format!("there can be 1 to {MOST_BUCKETS} buckets"));
+                let wrong = || Error::Usage(format!("the number of buckets must be from 1 to {MOST_BUCKETS}"));
                 let count = count.filter(|count| *count > 0).ok_or_else(wrong)?;
                 Some(Buckets { end, buckets: vec![Bucket::default(); count] })
             }
         };
         if settings.needs(Part::Outline) && settings.clock != Clock::Events {
-            return Err(Error::Usage("the model outline has the clock events".to_owned()));
+            return Err(Error::Usage("the model outline requires --clock events".to_owned()));
         }
         let outline = settings.needs(Part::Outline).then(|| Collector::new(end.unwrap_or(0)));
         Ok(Self {

@@ -90,7 +90,7 @@ impl Generator {
             standing = if birth.time > now { 0 } else { standing + 1 };
             now = birth.time;
             if standing >= STANDING {
-                return Err(Error::Model(format!("its clock stands still at {now}: {STANDING} allocations at once")));
+                return Err(Error::Model(format!("its clock does not advance: {STANDING} allocations at {now}")));
             }
             // Frees precede an allocation at the same time.
             while self.totals.events < events
@@ -152,7 +152,7 @@ impl Generator {
             return Ok(());
         }
         Err(Error::Model(format!(
-            "its trace would have about {expected:.0e} events, more than {}: --events N makes a trace of N",
+            "its trace would have about {expected:.0e} events, more than {}: use --events N for a trace of N events",
             self.most
         )))
     }
@@ -170,7 +170,7 @@ impl Generator {
         if self.totals.events >= self.most {
             let most = self.most;
             return Err(Error::Model(format!(
-                "its trace has no end within {most} events: --events N makes a trace of N"
+                "its trace does not end within {most} events: use --events N for a trace of N events"
             )));
         }
         let slot = match self.spare.pop() {

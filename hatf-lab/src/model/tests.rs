@@ -156,7 +156,7 @@ fn clocks_and_objects_never_freed() {
     assert_eq!(hts(Clock::Bytes, Unfreed::Drop), [(0, 1), (2, 1), (3, 1)]);
     let mut fitter = Fitter::new(settings(Clock::Time, Unfreed::End), None).unwrap();
     let totals = give(&[(0, Call::Allocate(1))], &mut fitter);
-    assert!(fitter.finish(&totals, None).unwrap_err().to_string().contains("has no times"));
+    assert!(fitter.finish(&totals, None).unwrap_err().to_string().contains("has no timestamps"));
     let fitter = Fitter::new(settings(Clock::Events, Unfreed::End), None).unwrap();
     assert!(fitter.finish(&Totals::default(), None).unwrap_err().to_string().contains("has no events"));
 }
@@ -269,7 +269,7 @@ fn limits() {
     let mut long = Generator::new(&model, 1, 0, Limits::default());
     long.most = 6;
     let error = long.run(&mut |_: &ObjectEvent| Ok(())).unwrap_err();
-    assert!(error.to_string().contains("no end within 6 events"), "{error}");
+    assert!(error.to_string().contains("does not end within 6 events"), "{error}");
     // A model whose trace would take years is rejected after a million allocations, unless a number of events is
     // requested.
     let text = String::from_utf8(written(&model)).unwrap();
@@ -281,13 +281,13 @@ fn limits() {
         Ok(())
     };
     let error = Generator::new(&endless, 1, 0, Limits::default()).run(&mut count).unwrap_err();
-    assert!(error.to_string().contains("--events N makes a trace of N"), "{error}");
+    assert!(error.to_string().contains("use --events N for a trace of N events"), "{error}");
     assert!(given < 1 << 22, "{given} events were given before the model was refused");
     assert_eq!(events(&endless, 1, 0, Limits { events: Some(100), live: None }).len(), 100);
     // A model whose clock is stuck.
     let model = Model::read(text.replace("\"iat\":[5,8,16]", "\"iat\":[5,0,0]").as_bytes()).unwrap();
     let error = Generator::new(&model, 1, 0, Limits::default()).run(&mut |_: &ObjectEvent| Ok(())).unwrap_err();
-    assert!(error.to_string().contains("stands still"), "{error}");
+    assert!(error.to_string().contains("does not advance"), "{error}");
 }
 
 fn written(model: &Model) -> Vec<u8> {
@@ -312,12 +312,12 @@ fn wrong_models_are_refused() {
     for (choice, from, to, message) in [
         (Choice::Mean, "{", "[", "not a model: expected"),
         (Choice::Mean, "hatf model", "other", "its format is `other`"),
-        (Choice::Mean, "\"version\":1", "\"version\":2", "a model of version 2; this program reads version 1"),
+        (Choice::Mean, "\"version\":1", "\"version\":2", "unsupported model version 2; this program reads version 1"),
         (Choice::Mean, "\"end\":12,\"trace\"", "\"end\":0,\"trace\"", "its clock ends at 0"),
         (Choice::Mean, "\"clock\"", "\"cluck\"", "unknown field `cluck`"),
         (Choice::Mean, "\"mean\"", "\"median\"", "model `median` is not one of"),
         (Choice::Mean, "\"mean\"", "\"cdf\"", "the histogram of size is missing"),
-        (Choice::Mean, "[6,12,28]", "[0,12,28]", "moments of size have a sum but no count"),
+        (Choice::Mean, "[6,12,28]", "[0,12,28]", "the moments of size have a sum but no count"),
         (Choice::Mean, "[6,12,28]", "[0,0,0]", "there are no objects"),
         (Choice::Mean, "[6,12,28]", "[6,-1,28]", "number out of range"),
         (Choice::Cdf, "[3,2]", "[3,18446744073709551615]", "the histogram of size"),
@@ -325,8 +325,8 @@ fn wrong_models_are_refused() {
         (Choice::CdfP2, "[1.0,1.0,2.0", "[1.0,-1.0,2.0", "the markers of size"),
         (Choice::Size, "[2,2,[", "[3,2,[", "size classes"),
         (Choice::Size, "\"classes\"", "\"buckets\"", "invalid"),
-        (Choice::Time, "[3,[3,8,", "[4,[3,8,", "buckets of time"),
-        (Choice::Trans, "[1,2,1,", "[1,2,0,", "transitions of sizes"),
+        (Choice::Time, "[3,[3,8,", "[4,[3,8,", "time buckets are missing"),
+        (Choice::Trans, "[1,2,1,", "[1,2,0,", "size transitions are missing"),
     ] {
         let text = String::from_utf8(written(&fitted.model(Kind::same(choice)))).unwrap();
         assert!(text.contains(from), "{from}: {text}");
@@ -403,7 +403,7 @@ fn outlines_follow_the_heap() {
     let twice = Generator::new(&model, 1, 0, limits).run(&mut |_: &ObjectEvent| Ok(())).unwrap();
     assert_eq!(twice.events, 2 * totals.events);
     let wrong = Settings { clock: Clock::Bytes, ..Settings::new(vec![kind]) };
-    assert!(Fitter::new(wrong, Some(1)).unwrap_err().to_string().contains("clock events"));
+    assert!(Fitter::new(wrong, Some(1)).unwrap_err().to_string().contains("--clock events"));
 }
 
 /// With nearly as many sizes as objects, of all magnitudes, the file does not grow and the peaks remain close.

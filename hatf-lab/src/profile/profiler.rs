@@ -135,7 +135,7 @@ impl<S: InfoSink> Profiler<S> {
     /// Fails if the settings are out of range.
     pub fn new(settings: ProfilerSettings, sizes: Sizes, sink: S) -> Result<Self> {
         if settings.tick == 0 {
-            return Err(Error::Usage("a tick has at least a nanosecond".to_owned()));
+            return Err(Error::Usage("a tick must be at least one nanosecond".to_owned()));
         }
         Ok(Self {
             settings,

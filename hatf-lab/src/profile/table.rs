@@ -61,7 +61,7 @@ impl TableSettings {
     pub fn checked(self) -> Result<Self> {
         match self.sets.checked_mul(self.ways) {
             Some(1..=MOST) => Ok(self),
-            _ => Err(Error::Usage(format!("a table of {}x{}: expected 1 to {MOST} entries", self.sets, self.ways))),
+            _ => Err(Error::Usage(format!("table {}x{}: expected 1 to {MOST} entries", self.sets, self.ways))),
         }
     }
 }

@@ -81,7 +81,7 @@ impl Simulation {
     /// Fails if a block size is 0.
     pub fn new(settings: impl IntoIterator<Item = Settings>) -> Result<Self> {
         let manager = |settings: Settings| match settings.block {
-            0 => Err(Error::Usage("a block has at least 1 byte".to_owned())),
+            0 => Err(Error::Usage("a block must have at least 1 byte".to_owned())),
             _ => Ok(Manager::new(settings)),
         };
         let managers = settings.into_iter().map(manager).collect::<Result<_>>()?;
@@ -275,7 +275,9 @@ fn block_for(size: u64, settings: Settings) -> Result<u64> {
         return Ok(block);
     }
     match oversize {
-        Oversize::Refuse => Err(Error::Usage(format!("an object of {size} bytes is larger than a block of {block}"))),
+        Oversize::Refuse => {
+            Err(Error::Usage(format!("an object of {size} bytes does not fit in a block of {block} bytes")))
+        }
         Oversize::Grow => size.checked_next_multiple_of(block).ok_or(Error::Limit("2^64 bytes in a block")),
     }
 }

@@ -64,7 +64,7 @@ fn what_is_outside_and_what_is_too_large() {
     let mut simulation = Simulation::new([refuse]).unwrap();
     simulation.operate(1, ENTER).unwrap();
     let error = simulation.operate(1, new(1, 11)).unwrap_err();
-    assert_eq!(error.to_string(), "an object of 11 bytes is larger than a block of 10");
+    assert_eq!(error.to_string(), "an object of 11 bytes does not fit in a block of 10 bytes");
 }
 
 /// The sites captured by a region, and the size and free bytes of each of its blocks.

@@ -171,7 +171,9 @@ impl Simulation {
                     if before.is_some_and(|(_, end)| *end > address) {
                         result = Err(format!("objects overlap at {address}"));
                     } else if address + size > heap {
-                        result = Err(format!("an object at {address} of {size} bytes ends above all blocks, {heap}"));
+                        result = Err(format!(
+                            "an object of {size} bytes at {address} ends above the end of all blocks at {heap}"
+                        ));
                     }
                     invariants.ends.insert(address, end);
                 }

@@ -599,7 +599,7 @@ fn outputs_and_inputs() {
     let empty = folder.path("empty.mtf");
     write(&[], &empty, &serde_json::json!({}));
     hatf(["cut", &empty, "--between", "..", "-o", &out, "--force"]).exits(0);
-    hatf(["cut", &empty, "--between", "1s..", "-o", &out, "--force"]).exits(2).says("the trace has no times");
+    hatf(["cut", &empty, "--between", "1s..", "-o", &out, "--force"]).exits(2).says("the trace has no timestamps");
     hatf(["sample", &empty, "-o", &out, "--force"]).exits(0);
     hatf(["anonymize", &empty, "-o", &out, "--force", "--check"]).exits(0);
     hatf(["merge", &empty, "-o", &out, "--force", "--as-is"]).exits(0);

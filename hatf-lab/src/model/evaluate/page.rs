@@ -42,7 +42,7 @@ pub fn describe(programs: &[Program], predictions: &[Predictions; 2], trials: u6
         for model in &program.models {
             let stopped = model.trials.iter().filter(|ended| matches!(ended, Ended::Stopped(_))).count();
             if stopped > 0 {
-                let note = Note::new("{}, {}: {} trials ran into the memory limit");
+                let note = Note::new("{}, {}: {} trials reached the memory limit");
                 let of = names(&[&program.name, &model.model.to_string()]);
                 page.push(note.with(of.into_iter().chain([Value::Count(stopped as u64)])));
             }
