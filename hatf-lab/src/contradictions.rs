@@ -28,19 +28,19 @@ impl Contradictions {
         let lines = [
             (
                 unmatched_frees,
-                "frees of blocks that are not in the trace: they were allocated before the recorder was loaded, or records are missing",
+                "frees of blocks that are not in the trace: the blocks were allocated before the recorder was loaded, or records are missing",
             ),
             (
                 frees_of_freed_blocks,
-                "frees of blocks that had been freed: the program frees them twice, or records are missing from the trace",
+                "frees of blocks that were already freed: the program freed them twice, or records are missing from the trace",
             ),
             (
                 allocs_of_live_blocks,
-                "blocks began where one was live, which ends there: records are missing from the trace",
+                "blocks started at the address of a live block, which ends there: records are missing from the trace",
             ),
             (
                 overlapping_blocks,
-                "blocks overlap one that was live, and both count: the trace is wrong, or records are missing",
+                "blocks overlap a live block, and both count: the trace is invalid, or records are missing",
             ),
         ];
         lines.into_iter().filter(|(times, _)| *times > 0).map(|(times, text)| format!("{} {text}", count(times)))

@@ -71,7 +71,7 @@ impl Sizes {
 
 /// Adds the lookup counts of tables of several sizes.
 pub fn describe_sizes(outcomes: &[SizeOutcome], page: &mut Page) {
-    page.heading("TABLES (a look-up for each block that ended)");
+    page.heading("TABLES (one lookup per ended block)");
     let columns = ["sets", "ways", "entries", "first fills", "", "evictions", ""].map(Column::new);
     let mut table = Table::new(columns);
     for SizeOutcome { table: of, lookups } in outcomes {

@@ -40,7 +40,7 @@ pub fn over_block_sizes(title: String, outcomes: &[Outcome]) -> Intervals {
     Intervals {
         title,
         unit: "%".into(),
-        x_name: "bytes of a block".into(),
+        x_name: "bytes per block".into(),
         panels: vec![Panel { name: String::new(), intervals: intervals.collect() }],
         groups: blocks.into_iter().map(count).collect(),
         series: strategies.into_iter().map(str::to_owned).collect(),

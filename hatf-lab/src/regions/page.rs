@@ -14,8 +14,8 @@ pub fn describe(stacks: &Stacks, outcomes: &[Outcome], page: &mut Page) {
     let numbers = [stacks.objects, stacks.bytes, stacks.regions, stacks.deepest, stacks.captured];
     page.push(Note::new(note).with(numbers.map(Value::Count)));
     let notes = [
-        (stacks.in_the_heap, "{} objects outside of all regions are not simulated"),
-        (stacks.outside, "{} exits and registrations outside of all regions did nothing"),
+        (stacks.in_the_heap, "{} objects outside of all regions were not simulated"),
+        (stacks.outside, "{} exits and registrations outside of all regions had no effect"),
         (stacks.not_exited, "{} regions were never left"),
     ];
     for (number, note) in notes.into_iter().filter(|(number, _)| *number > 0) {
@@ -36,7 +36,7 @@ pub fn describe(stacks: &Stacks, outcomes: &[Outcome], page: &mut Page) {
         all.map(|percent| Value::Number(percent, 2)).collect()
     }));
     page.heading("OPERATIONS");
-    let columns = ["blocks looked at", "added", "freed", "objects collected", "oversize"];
+    let columns = ["blocks examined", "added", "freed", "objects collected", "oversize"];
     page.push(table(&columns, outcomes, |of| {
         let blocks = [of.blocks_looked_at, of.blocks_added, of.blocks_freed];
         blocks.into_iter().chain([of.objects_collected, of.oversize]).map(Value::Count).collect()
@@ -72,7 +72,7 @@ fn parts(outcomes: &[Outcome], page: &mut Page) {
             page.push(table);
             if outcome.regions.len() == MOST_REGIONS {
                 page.push(
-                    Note::new("At most {} regions are listed: those with the most bytes of blocks.")
+                    Note::new("At most {} regions are listed: those with the most bytes in blocks.")
                         .with([Value::Count(MOST_REGIONS as u64)]),
                 );
             }
@@ -90,7 +90,7 @@ pub fn describe_calls(calls: &Calls, page: &mut Page) {
         table.row(names.into_iter().chain([Value::Count(edge.calls)]));
     }
     page.push(table);
-    page.heading("CALL TREE (objects that the method itself allocates)");
+    page.heading("CALL TREE (objects allocated by the method itself)");
     let columns = ["call site", "calls", "objects", "bytes"].map(Column::new);
     let mut table = Table::new([Column::key("method")].into_iter().chain(columns));
     for node in &calls.tree {
@@ -101,7 +101,7 @@ pub fn describe_calls(calls: &Calls, page: &mut Page) {
     page.push(table);
     if calls.left_out > 0 {
         page.push(
-            Note::new("{} regions are in no line: there are too many paths, or they are too deep")
+            Note::new("{} regions are not shown, because there are too many paths or they are too deep")
                 .with([Value::Count(calls.left_out)]),
         );
     }

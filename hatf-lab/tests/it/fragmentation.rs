@@ -227,5 +227,5 @@ fn wrong_blocks_are_counted() {
     let moment = Moment::new(objects, (1, 0), Settings::default(), NUMBERS);
     assert_eq!(moment.pages[0].overlapping, 1);
     assert_eq!(moment.sizes.iter().map(|share| share.wasted).sum::<u64>(), moment.pages[0].wasted);
-    assert!(printed(&moment).contains("on 1 pages of 4.00 KiB a block begins in another"));
+    assert!(printed(&moment).contains("on 1 pages of 4.00 KiB, a block starts inside another"));
 }

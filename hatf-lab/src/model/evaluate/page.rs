@@ -7,11 +7,11 @@ use super::student::{Interval, mean};
 use super::{Ended, INTRINSIC, Off, Program};
 
 /// Numbers of the paper's tables: actual values, errors, error summary and predicted values.
-const TABLES: [(&str, [u32; 4]); 2] = [("OPS AN OBJECT", [9, 10, 11, 15]), ("MEMORY EFFICIENCY", [12, 13, 14, 16])];
+const TABLES: [(&str, [u32; 4]); 2] = [("OPS PER OBJECT", [9, 10, 11, 15]), ("MEMORY EFFICIENCY", [12, 13, 14, 16])];
 
 /// Adds all tables.
 pub fn describe(programs: &[Program], predictions: &[Predictions; 2], trials: u64, page: &mut Page) {
-    page.heading(format!("MODEL / ACTUAL (Figures 3 to 6; mean of {trials} trials, 90 % interval)"));
+    page.heading(format!("MODEL / ACTUAL (Figures 3 to 6; mean of {trials} trials, 90% confidence interval)"));
     let mut rows = Vec::new();
     for program in programs {
         for model in &program.models {
@@ -24,7 +24,7 @@ pub fn describe(programs: &[Program], predictions: &[Predictions; 2], trials: u6
     }
     let header = ["program", "model"].into_iter().chain(INTRINSIC).map(str::to_owned).collect();
     table(header, rows, 2, page);
-    page.heading("OVER TIME: distance of windows from the actual maximum, divided by it (mean, worst); windows of 100 within 5 %");
+    page.heading("OVER TIME: deviation of windows from the actual maximum, divided by it (mean, worst); windows out of 100 within 5%");
     let mut rows = Vec::new();
     for program in programs {
         for model in &program.models {
@@ -77,7 +77,7 @@ fn one_metric(of: &Predictions, name: &str, tables: [u32; 4], page: &mut Page) {
     }
     table(header(&["program", "model"], &["mean"]), rows, 2, page);
 
-    page.heading(format!("{name}: RELATIVE ERRORS (Table {errors}), and pairs of allocators that change places"));
+    page.heading(format!("{name}: RELATIVE ERRORS (Table {errors}), and pairs of allocators that change order"));
     let mut rows = Vec::new();
     for program in &of.programs {
         let (errors, ranks) = (program.errors(), program.ranks());
