@@ -176,8 +176,8 @@ fn advice(predictions: &[Prediction], now: &Now, now_peak: u64) -> Vec<Advice> {
         // The C library's allocator cannot be preloaded over another allocator.
         let in_the_way = match &now.known_by {
             KnownBy::Module(module) => module.clone(),
-            KnownBy::LinkedIn(_) => format!("the {} that it has linked in", now.allocator),
-            _ => format!("the library of {}", now.allocator),
+            KnownBy::LinkedIn(_) => format!("the linked {}", now.allocator),
+            _ => format!("the {} library", now.allocator),
         };
         advice.push(Advice {
             allocator: best.allocator,
@@ -276,10 +276,10 @@ mod tests {
         assert_eq!(advice, expected);
         let out = printed(&whatif);
         for line in [
-            "now: jemalloc, as libjemalloc.so.2 is loaded",
-            "run, or link, the program without libjemalloc.so.2: the environment alone does not",
-            "4.88 KiB private at most, 1000 B of them malloc's by the prediction: 3.91 KiB are not, and no allocator saves of them",
-            "64 B at most were asked for by the program's own calls (mmap, brk)",
+            "now: jemalloc, because libjemalloc.so.2 is loaded",
+            "run or link the program without libjemalloc.so.2: the environment alone has no effect",
+            "at most 4.88 KiB private, of which 1000 B belong to malloc by the prediction; no allocator can save the other 3.91 KiB",
+            "at most 64 B were requested by the program's own calls (mmap, brk)",
             "saves 60.0% of the peak, 12.0% of the program's private memory",
         ] {
             assert!(out.contains(line), "{line}: {out}");
@@ -297,14 +297,13 @@ mod tests {
         let libc = Some("glibc 2.36".to_owned());
         let linked =
             Now { known_by: KnownBy::LinkedIn("_rjem_malloc".to_owned()), libc: libc.clone(), ..now("jemalloc") };
-        assert_eq!(said(linked.clone()), "now: jemalloc, as the program has it linked in (_rjem_malloc)");
+        assert_eq!(said(linked.clone()), "now: jemalloc, because it is linked into the program (_rjem_malloc)");
         let musl = KnownBy::Module("ld-musl-x86_64.so.1".to_owned());
         let musl = Now { known_by: musl, in_truth: Some("musl".to_owned()), ..now("glibc") };
-        let expected =
-            "now: musl, as ld-musl-x86_64.so.1 is loaded; there is no model of it, so others are compared with glibc";
+        let expected = "now: musl, because ld-musl-x86_64.so.1 is loaded; there is no model of it, so the comparison is with glibc";
         assert_eq!(said(musl), expected);
         let glibc = Now { known_by: KnownBy::NoOther, libc, ..now("glibc") };
-        assert_eq!(said(glibc), "now: glibc 2.36, as no other allocator is among the modules");
+        assert_eq!(said(glibc), "now: glibc 2.36, because the modules include no other allocator");
     }
 
     #[test]

@@ -8,18 +8,18 @@ use super::{Advice, BOUND, KnownBy, Now, WhatIf, known_error};
 pub fn describe(whatif: &WhatIf, page: &mut Page) {
     let now = whatif.now.allocator.as_str();
     page.note(in_use(&whatif.now));
-    page.heading(format!("PREDICTED (bytes of pages held; ops: acts an object; saves: of the peak of {now})"));
+    page.heading(format!("PREDICTED (bytes of pages held; ops: operations per object; saves: % of the peak of {now})"));
     page.push(predictions(whatif));
     private(whatif, page);
     page.heading("TRY");
     whatif.advice.iter().for_each(|of| advice(of, whatif, page));
     if whatif.advice.is_empty() {
-        page.note("nothing: no library or setting saves more than the simulators' errors");
+        page.note("nothing: no library or setting saves more than the errors of the simulators");
     }
     for family in super::NOW {
         if let Some(error) = known_error(family).filter(|error| error.worst > BOUND) {
             page.note(format!(
-                "beware: the simulator of {family} was off by up to {} ({}), which is more than {}",
+                "warning: the {family} simulator was off by up to {} ({}), which is more than {}",
                 percent(error.worst),
                 error.worst_of,
                 percent(BOUND)
@@ -29,7 +29,7 @@ pub fn describe(whatif: &WhatIf, page: &mut Page) {
     let with: Vec<String> =
         whatif.advice.iter().filter_map(|of| of.replay).map(|of| format!(" --with '{of}'")).collect();
     let now = if now == "glibc" { "system" } else { now };
-    page.note(format!("measure it: hatf replay TRACE --with {now}{}", with.concat()));
+    page.note(format!("to measure: hatf replay TRACE --with {now}{}", with.concat()));
 }
 
 /// Adds the predicted peak of each candidate as a bar, for a sufficiently wide page.
@@ -49,16 +49,18 @@ fn in_use(now: &Now) -> String {
     let libc = libc.as_ref().filter(|libc| allocator == "glibc" && libc.starts_with("glibc"));
     let name = in_truth.as_ref().or(libc).unwrap_or(allocator);
     let model = match in_truth {
-        Some(_) => format!("; there is no model of it, so others are compared with {allocator}"),
+        Some(_) => format!("; there is no model of it, so the comparison is with {allocator}"),
         None => String::new(),
     };
     match known_by {
-        KnownBy::Given => format!("now: {allocator}, as --now says"),
-        KnownBy::Module(module) => format!("now: {name}, as {module} is loaded{model}"),
-        KnownBy::LinkedIn(function) => format!("now: {name}, as the program has it linked in ({function}){model}"),
-        KnownBy::NoOther => format!("now: {name}, as no other allocator is among the modules"),
+        KnownBy::Given => format!("now: {allocator}, as specified by --now"),
+        KnownBy::Module(module) => format!("now: {name}, because {module} is loaded{model}"),
+        KnownBy::LinkedIn(function) => {
+            format!("now: {name}, because it is linked into the program ({function}){model}")
+        }
+        KnownBy::NoOther => format!("now: {name}, because the modules include no other allocator"),
         KnownBy::Assumed => {
-            format!("now: {name} is assumed, as the trace has no modules (record --stacks has them, or use --now)")
+            format!("now: {name} is assumed, because the trace has no modules (use record --stacks or --now)")
         }
     }
 }
@@ -79,7 +81,7 @@ fn predictions(whatif: &WhatIf) -> Table {
             of.ops.map_or(Value::Unknown, |ops| Value::Number(ops, 2)),
             saves,
             of.error.as_ref().map_or(Value::Unknown, |error| hundredths(error.mean)),
-            Value::text(of.environment.unwrap_or("(a model: there is no library)")),
+            Value::text(of.environment.unwrap_or("(model only; there is no library)")),
         ]);
     }
     table
@@ -88,22 +90,22 @@ fn predictions(whatif: &WhatIf) -> Table {
 /// Adds the program's memory that does not belong to malloc.
 fn private(whatif: &WhatIf, page: &mut Page) {
     let (Some(private), Some(now)) = (whatif.private, whatif.prediction_now()) else { return };
-    page.heading("THE PROGRAM, by the kernel");
-    let note = "{} private at most, {} of them malloc's by the prediction: {} are not, and no allocator saves of them";
+    page.heading("THE PROGRAM, as reported by the kernel");
+    let note = "at most {} private, of which {} belong to malloc by the prediction; no allocator can save the other {}";
     let rest = private.saturating_sub(now.peak);
     page.push(Note::new(note).with([private, now.peak, rest].map(Value::Bytes)));
     page.push(match whatif.mapped {
         Some(mapped) => {
-            Note::new("{} at most were asked for by the program's own calls (mmap, brk)").with([Value::Bytes(mapped)])
+            Note::new("at most {} were requested by the program's own calls (mmap, brk)").with([Value::Bytes(mapped)])
         }
-        None => Note::new("hatf record --pages also records what the program's own calls (mmap, brk) ask for"),
+        None => Note::new("hatf record --pages also records requests by the program's own calls (mmap, brk)"),
     });
 }
 
 /// Adds a suggestion and its benefit.
 fn advice(of: &Advice, whatif: &WhatIf, page: &mut Page) {
     if let Some(module) = &of.without {
-        page.note(format!("run, or link, the program without {module}: the environment alone does not"));
+        page.note(format!("run or link the program without {module}: the environment alone has no effect"));
     }
     if !of.set.is_empty() {
         page.note(of.set.to_owned());
