@@ -61,17 +61,20 @@ impl<A> Recording<A> {
     /// Fails if the process is already being recorded, or if the directory exists or cannot be created.
     pub fn record_into(&self, folder: impl AsRef<Path>) -> io::Result<()> {
         if functions().is_some() {
-            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "the process is recorded already"));
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "the process is already being recorded"));
         }
         let folder = standalone::expand(folder.as_ref().as_os_str().as_bytes());
         let folder = folder.ok_or_else(|| io::Error::from_raw_os_error(libc::ENAMETOOLONG))?;
         if STATE.compare_exchange(NOT_RECORDED, DECIDING, Ordering::AcqRel, Ordering::Relaxed).is_err() {
-            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "another thread begins to record the process"));
+            return Err(io::Error::new(
+                io::ErrorKind::AlreadyExists,
+                "another thread is already starting to record the process",
+            ));
         }
         let begun = nested(|| {
             origin::remember(standalone::make(&folder).map_err(io::Error::from_raw_os_error)?);
             begin::again();
-            if begin() { Ok(()) } else { Err(io::Error::other("no memory for a recording")) }
+            if begin() { Ok(()) } else { Err(io::Error::other("not enough memory for a recording")) }
         });
         if begun.is_ok() {
             // Tells the reader that there may be blocks from before.

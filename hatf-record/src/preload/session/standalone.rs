@@ -142,7 +142,7 @@ fn number(variable: &CStr) -> Option<u64> {
     let text = origin::environment(variable)?;
     let parsed = parse(text);
     if parsed.is_none() {
-        complain(text, b"not a number of bytes, such as 512KiB");
+        complain(text, b"expected a number of bytes, such as 512KiB");
     }
     parsed
 }
@@ -169,12 +169,12 @@ fn errno() -> c_int {
 /// Returns the description of an error for the user.
 fn reason(error: c_int) -> &'static [u8] {
     match error {
-        libc::EEXIST => b"is there; make the trace of the earlier run by `hatf recover`, or write %p for the process's number into the name",
-        libc::ENOENT => b"its parent is not there",
-        libc::EACCES | libc::EPERM | libc::EROFS => b"no permission to make it",
-        libc::ENOSPC | libc::EDQUOT | libc::EFBIG => b"no room for it",
-        libc::ENOTDIR => b"its parent is no folder",
-        _ => b"cannot be made",
+        libc::EEXIST => b"already exists; create the trace of the earlier run with `hatf recover`, or use %p (the process ID) in the name",
+        libc::ENOENT => b"its parent directory does not exist",
+        libc::EACCES | libc::EPERM | libc::EROFS => b"no permission to create it",
+        libc::ENOSPC | libc::EDQUOT | libc::EFBIG => b"not enough space for it",
+        libc::ENOTDIR => b"its parent is not a directory",
+        _ => b"cannot be created",
     }
 }
 
