@@ -1,4 +1,4 @@
-//! Checks prose for unwanted words and phrases, and for the maximum line length.
+//! Checks prose for unwanted words and expressions, and for the maximum line length.
 //!
 //! The checks cover Markdown lines outside of code, and comments in Rust sources. They ignore inline code, link
 //! targets, HTML comments, and program output between `<!-- begin: .. -->` and `<!-- end .. -->`.
@@ -59,7 +59,7 @@ pub const WORDS: &[(&str, &str)] = &[
     ("whoever", "anyone who"),
 ];
 
-/// Unwanted phrases, each with replacements. They match like [`WORDS`]; "there is no" is allowed.
+/// Unwanted expressions, each with replacements. They match like [`WORDS`]; "there is no" is allowed.
 pub const PHRASES: &[(&str, &str)] = &[
     ("are no", "are not, X has no, no X .."),
     ("is no", "is not a, X has no, no X .."),
@@ -200,7 +200,7 @@ pub fn unused_words(text: &str) -> impl Iterator<Item = (&'static str, &'static 
     WORDS.iter().copied().filter(move |(word, _)| line.contains(&whole_words(word)))
 }
 
-/// Returns the phrases of [`PHRASES`] that occur in a line, each with replacements.
+/// Returns the expressions of [`PHRASES`] that occur in a line, each with replacements.
 pub fn unused_phrases(text: &str) -> impl Iterator<Item = (&'static str, &'static str)> {
     let parts: Vec<String> = text.split(['.', ',', ';', ':', '|']).map(whole_words).collect();
     let stands = move |phrase: &str| {

@@ -181,8 +181,8 @@ pub(crate) fn is_readable(address: usize) -> bool {
         return false;
     }
     let page = address & !(PAGE - 1);
-    // SAFETY: `errno` of this thread, and a system call that reads a set of signals from the address, and then finds
-    // that it was not told what to do with it. If the address is not readable, it says so.
+    // SAFETY: `errno` of this thread, and a system call that reads a signal set from the address and then rejects the
+    // invalid operation -1. If the address is not readable, the call fails with `EFAULT`.
     unsafe {
         let errno = libc::__errno_location();
         let before = *errno;
