@@ -49,7 +49,7 @@ pub fn load() -> Result<(Vec<Event>, String)> {
         read_file(path, usize::MAX, &mut events).map_err(|e| format!("{}: {e}", path.display()))?;
     }
     if events.is_empty() {
-        return Err("no events: METATF_BENCH_EVENTS has to name files".into());
+        return Err("no events: METATF_BENCH_EVENTS must name files".into());
     }
     let names: Vec<_> = paths.iter().filter_map(|p| p.file_name()?.to_str()?.split('.').next()).collect();
     let what = format!("{} events {what}: {}", thousands(events.len()), names.join(", "));

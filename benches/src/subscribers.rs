@@ -65,7 +65,7 @@ pub fn run(way: &str, path: &Path, count: u32, spans: bool) -> crate::Result<Dur
             drop((guard, root));
             fastrace::flush();
         }
-        _ => return Err(format!("no way `{way}`").into()),
+        _ => return Err(format!("unknown way `{way}`").into()),
     }
     Ok(thread)
 }

@@ -50,7 +50,7 @@ fn through_pipe(trace: &[u8]) -> Result<u64> {
         let (reader, mut writer) = std::io::pipe()?;
         let filled = scope.spawn(move || writer.write_all(trace));
         let sum = plain::all_read(reader);
-        filled.join().map_err(|_| "the thread that fills the pipe")??;
+        filled.join().map_err(|_| "the thread that fills the pipe panicked")??;
         sum
     })
 }

@@ -87,7 +87,7 @@ pub(crate) fn bless(text: &str) -> Result<()> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/performance.md");
     let page = std::fs::read_to_string(&path)?;
     let parts = page.split_once(BEGIN).and_then(|(before, rest)| Some((before, rest.split_once(END)?.1)));
-    let (before, after) = parts.ok_or("docs/performance.md has lost the lines between which the table stands")?;
+    let (before, after) = parts.ok_or("docs/performance.md does not contain the lines that enclose the tables")?;
     std::fs::write(path, format!("{before}{BEGIN}\n{text}\n{END}{after}"))?;
     Ok(())
 }

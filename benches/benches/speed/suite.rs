@@ -53,7 +53,7 @@ impl Suite {
     ) -> Result<Cell> {
         let first = pass()?;
         if first != *expected {
-            return Err(format!("{table}/{name} comes to {first:?}, and should to {expected:?}").into());
+            return Err(format!("{table}/{name} returned {first:?}, expected {expected:?}").into());
         }
         let mut ran = false;
         let mut group = self.criterion.benchmark_group(table);
@@ -86,7 +86,7 @@ impl Suite {
             return Ok(());
         }
         if self.partial {
-            return Err("the page's tables are made by a whole run: no filter, all features".into());
+            return Err("the tables of the page require a complete run: no filter, all features".into());
         }
         report::bless(&text)
     }

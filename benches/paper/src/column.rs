@@ -140,9 +140,9 @@ impl Column {
     pub(super) fn absence(self, packing: Packing) -> &'static str {
         match (self, packing) {
             (Self::Simple32, _) => "an address or a size takes more than 32 bits",
-            (Self::Parquet, _) => "python3 with pyarrow is not there",
-            (_, Packing::Xz) => "xz is not there",
-            _ => "it was not made",
+            (Self::Parquet, _) => "python3 with pyarrow is not available",
+            (_, Packing::Xz) => "xz is not available",
+            _ => "it was not measured",
         }
     }
 

@@ -87,7 +87,7 @@ impl Encoding {
             fields.read(&best, &mut raw)?;
             return Ok(Some(raw));
         }
-        let [file] = files else { return Err(Error::Trace("another number of files".into())) };
+        let [file] = files else { return Err(Error::Trace("unexpected number of files".into())) };
         match (self.column, &self.fields) {
             (Column::Parquet, _) => return Ok(None),
             (Column::Simple, _) if packing == Packing::Xz => return Ok(None),
@@ -119,7 +119,7 @@ fn heap(raw: &[u8], write: WriteOptions) -> Result<Vec<u8>> {
 impl Fields {
     fn new(text: &str) -> Result<Self> {
         let schema = Schema::parse("paper.dtd", text.as_bytes()).map_err(|e| Error::Trace(e.to_string().into()))?;
-        let missing = || Error::Trace("a DTD of the tables lacks a record".into());
+        let missing = || Error::Trace("a DTD for the tables lacks a record".into());
         let section = schema.dtd.section_named("heap").ok_or_else(missing)?;
         let records = ["malloc", "free", "calloc", "realloc", "memalign"].map(|name| {
             let id = section.records.iter().find(|&&id| schema.dtd.record(id).is_some_and(|r| r.name == name))?;
@@ -147,7 +147,7 @@ impl Fields {
             let fields = simple::fields(record);
             let index = usize::try_from(fields[0]).unwrap_or(0).wrapping_sub(1);
             let (record, leaves) =
-                self.records.get(index).ok_or_else(|| Error::Trace("a raw record of an unknown tag".into()))?;
+                self.records.get(index).ok_or_else(|| Error::Trace("a raw record with an unknown tag".into()))?;
             owned.clear();
             for &leaf in leaves {
                 owned.push_number(fields.get(leaf).copied().unwrap_or(0));

@@ -41,18 +41,18 @@ address-section, optimal, split, values, heap. simple32 needs addresses and size
 parquet needs python3 with pyarrow; xz needs the command xz; the times of ASCII/Perl need perl."
 )]
 struct Paper {
-    /// Traces, in any form that hatf convert reads.
+    /// Traces in any form supported by hatf convert.
     #[arg(required = true, value_name = "TRACE")]
     traces: Vec<PathBuf>,
 
     #[command(flatten)]
     printed: OutputArgs,
 
-    /// Only these columns.
+    /// Print only these columns.
     #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
     only: Vec<Column>,
 
-    /// Measure the first N records of each trace. A million takes a minute and a half of one processor.
+    /// Measure the first N records of each trace. A million takes 90 seconds on one processor.
     #[arg(long, value_name = "N", default_value_t = 500_000, allow_negative_numbers = true, value_parser = number(1..=u64::MAX))]
     records: u64,
 
@@ -60,17 +60,17 @@ struct Paper {
     #[arg(long, value_name = "RUNS", allow_negative_numbers = true, value_parser = number(1..=usize::MAX))]
     times: Option<usize>,
 
-    /// Number of threads that measure sizes, each of one encoding [default: the number of processors]. Times are measured
-    /// afterwards, by one thread.
+    /// Number of threads for measuring sizes, one encoding each [default: the number of processors]. Times are measured
+    /// afterwards by one thread.
     #[arg(long, value_name = "THREADS", default_value_t = 0, hide_default_value = true, allow_negative_numbers = true, value_parser = number(0..=1024_usize))]
     threads: usize,
 
-    /// Compare with another tool's file of the same run, such as heaptrack's. If a name is repeated, its first file is for the
-    /// first trace, its second for the second, and so on.
+    /// Compare with the file of another tool for the same run, for example heaptrack. If a name is repeated, its first file
+    /// belongs to the first trace, its second file to the second trace, and so on.
     #[arg(long = "peer", value_name = "NAME=FILE", value_parser = peer)]
     peers: Vec<(String, PathBuf)>,
 
-    /// Also draw sizes into this file.
+    /// Also draw a chart of sizes into this file.
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 }
@@ -134,7 +134,7 @@ fn peers(options: &Paper) -> Result<Vec<BTreeMap<String, u64>>> {
     let mut peers = vec![BTreeMap::new(); options.traces.len()];
     for (name, path) in &options.peers {
         let Some(of) = peers.iter_mut().find(|of| !of.contains_key(name)) else {
-            return Err(Error::Usage(format!("--peer {name} is there more often than there are traces")));
+            return Err(Error::Usage(format!("--peer {name} is given more often than there are traces")));
         };
         let length = std::fs::metadata(path).map_err(Error::system(path.display().to_string()))?.len();
         of.insert(name.clone(), length);

@@ -169,7 +169,7 @@ pub fn measure(name: &str, raw: &[u8], options: &Options, step: &(dyn Fn(Step<'_
     if let Some(runs) = options.timed().find(|&column| column == Column::Ascii).and(options.runs) {
         ascii_perl = perl(raw, runs)?;
         if ascii_perl.is_none() {
-            absent.insert("ascii-perl", "perl is not there");
+            absent.insert("ascii-perl", "perl is not available");
         }
     }
     Ok(Measured {
@@ -235,7 +235,7 @@ fn sizes(
 fn size(encoding: &Encoding, raw: &[u8], packing: Packing) -> Result<Option<usize>> {
     let Some(files) = encoding.write(raw, packing)? else { return Ok(None) };
     match encoding.read(&files, packing)? {
-        Some(again) if again != raw => Err(Error::Trace("gives back other records".into())),
+        Some(again) if again != raw => Err(Error::Trace("the decoded records differ".into())),
         _ => Ok(Some(files.iter().map(Vec::len).sum())),
     }
 }
@@ -277,7 +277,7 @@ fn perl(raw: &[u8], runs: usize) -> Result<Option<Perl>> {
     let (read, fields) = median(runs, raw, children_time, || tools::perl_fields(&text))?;
     let (Some(written), Some(fields)) = (written.flatten(), fields.flatten()) else { return Ok(None) };
     if written != text || fields != simple::fields_together(raw).as_bytes() {
-        return Err(Error::Trace("perl has other records".into()));
+        return Err(Error::Trace("the records from perl differ".into()));
     }
     Ok(Some(Perl { read, write }))
 }

@@ -42,5 +42,5 @@ again = array("q", bytes(8 * len(words)))
 for i, name in enumerate(names):
     again[i::4] = array("q", table.column(name).combine_chunks().buffers()[1].to_pybytes())
 if again != words:
-    sys.exit("Parquet gives back other records")
+    sys.exit("The records read from Parquet differ")
 sys.stdout.buffer.write(file)

@@ -115,7 +115,7 @@ fn initial(format: &Format) -> Result<Vec<Vec<Leaf>>> {
     let leaves = |record: &Record| record.leaves.iter().map(leaf).collect::<Option<Vec<_>>>();
     // HATF does not use the predefined records; metadata records have their own rule.
     let own = |(index, record)| if index <= usize::from(METADATA) { Some(Vec::new()) } else { leaves(record) };
-    format.records.iter().enumerate().map(own).collect::<Option<_>>().ok_or_else(|| wrong("a leaf that is not HATF's"))
+    format.records.iter().enumerate().map(own).collect::<Option<_>>().ok_or_else(|| wrong("a leaf unknown to HATF"))
 }
 
 /// Walks along the contents of a chunk.
@@ -135,7 +135,7 @@ fn records(format: &Format, state: &mut [Vec<Leaf>], file: &mut impl Pieces, len
                 }
                 bytes
             }
-            _ => return Err(wrong("a tag that is not HATF's")),
+            _ => return Err(wrong("a tag unknown to HATF")),
         };
     }
     Ok(())
@@ -155,7 +155,7 @@ fn metadata(format: &Format, state: &mut [Vec<Leaf>], file: &mut impl Pieces) ->
     let stored = number(take(file, Some(width * values), false)?.get(..width));
     let record = format.records.iter().find(|record| record.tag == u32::from(tag));
     let named = record.and_then(|record| record.leaves.get(usize::from(field)));
-    let named = &named.ok_or_else(|| wrong("metadata for no leaf"))?.field;
+    let named = &named.ok_or_else(|| wrong("metadata without a leaf"))?.field;
     for (record, leaves) in format.records.iter().zip(state) {
         for (index, (leaf, state)) in record.leaves.iter().zip(leaves).enumerate() {
             let this = record.tag == u32::from(tag) && index == usize::from(field);
@@ -189,11 +189,11 @@ impl Leaf {
 
 fn array<const N: usize>(file: &mut impl Pieces) -> Result<[u8; N]> {
     let piece = take(file, Some(N), false)?;
-    piece.try_into().map_err(|_| wrong("another length"))
+    piece.try_into().map_err(|_| wrong("unexpected length"))
 }
 
 fn take(file: &mut impl Pieces, length: Option<usize>, is_address: bool) -> Result<&[u8]> {
-    length.and_then(|length| file.take(length, is_address)).ok_or_else(|| wrong("the end of a stream"))
+    length.and_then(|length| file.take(length, is_address)).ok_or_else(|| wrong("unexpected end of a stream"))
 }
 
 fn number(bytes: Option<&[u8]>) -> u64 {

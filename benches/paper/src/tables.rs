@@ -119,7 +119,10 @@ fn summaries(measured: &[Measured]) -> Table {
     let title = "Table 3: what the traces hold".to_owned();
     let head = head.map(str::to_owned).to_vec();
     let part = |m: &Measured| {
-        format!("Of {} these are the first records, and all tables are of them; --records N measures more.", m.name)
+        format!(
+            "These are the first records of {}, on which all tables are based; use --records N to measure more.",
+            m.name
+        )
     };
     let notes = measured.iter().filter(|m| !m.is_all).map(part).collect();
     Table { title, head, rows: measured.iter().map(row).collect(), notes }
@@ -338,10 +341,10 @@ mod tests {
         b.times.insert("ascii", Times { read: 3.0, write: 4.0, read_packed: 6.0, write_packed: 2.5 });
         a.ascii_perl = Some(super::super::Perl { read: 200.0, write: 100.0 });
         (a.copying, b.copying) = (Some(1.0), Some(1.0));
-        b.absent.insert("ascii-perl", "perl is not there");
+        b.absent.insert("ascii-perl", "perl is not available");
         let text = markdown(&[a, b]);
         assert!(text.contains("| average difference | 3.5 / -1.2 |\n"), "{text}");
         assert!(text.contains("| a | 1.0 / 2.0 | 200.0 / 100.0 | 1.0 |\n| b | 3.0 / 4.0 | - / - | 1.0 |"), "{text}");
-        assert!(text.contains("\nNo ASCII/Perl of b: perl is not there.\n"), "{text}");
+        assert!(text.contains("\nNo ASCII/Perl of b: perl is not available.\n"), "{text}");
     }
 }

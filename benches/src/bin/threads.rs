@@ -103,7 +103,7 @@ fn least(trace: &[u8], read: Read, threads: &[usize], mut others: Others) -> Res
             let sum = black_box(read(black_box(trace), threads)?);
             *time = (*time).min(start.elapsed());
             if sum != expected {
-                return Err(format!("{sum} by {threads} threads, and {expected} by one").into());
+                return Err(format!("{sum} from {threads} threads, but {expected} from one").into());
             }
         }
         let start = Instant::now();

@@ -84,7 +84,7 @@ fn the_first_records() {
     let trace = trace("gawk");
     let arguments = ["--only", "simple,naive", "--records"];
     let text = paper(arguments.into_iter().chain(["1000", &trace])).exits(0).text();
-    assert!(text.contains("1,000 ") && text.contains("Of gawk these are the first records"), "{text}");
+    assert!(text.contains("1,000 ") && text.contains("These are the first records of gawk"), "{text}");
     let json = |records: &str| {
         let run = paper(arguments.into_iter().chain([records, "--format", "json", &trace])).exits(0);
         let report: Value = serde_json::from_slice(&run.out).unwrap();

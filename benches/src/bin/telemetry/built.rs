@@ -75,7 +75,7 @@ fn source(path: &str) -> PathBuf {
 /// Returns cargo's output directory, and a cargo command for a release build.
 fn cargo() -> Result<(PathBuf, Command)> {
     let itself = std::env::current_exe()?;
-    let target = itself.ancestors().nth(2).ok_or("this program is in no folder of cargo's")?.to_owned();
+    let target = itself.ancestors().nth(2).ok_or("this program is not in a target directory of cargo")?.to_owned();
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(["build", "--quiet", "--release", "--locked", "--manifest-path"]);
     Ok((target, cargo))

@@ -30,23 +30,23 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 const EVENTS: u64 = 2_000_000;
 
 const HELP: &str = "\
-Prints what an event of telemetry costs, beside other ways to note one, as tables in Markdown
+Compares the cost of a telemetry event with other event recorders in Markdown tables
 
 cargo run --release -p metatf-bench --no-default-features --features telemetry --bin telemetry -- [OPTIONS]
 
-  --rounds N  Measure each row so often, one row after the other [default: 9]
-  --rows TEXT Measure only groups of rows with TEXT in their name:
+  --rounds N  Measure each row this many times, one row after the other [default: 9]
+  --rows TEXT Measure only groups of rows whose name contains TEXT:
               ours, file, shared, peers, c, lttng, tracy, rates
 
-With nine rounds it takes about three minutes behind the builds. Rows that need what
-is not there say so:
+With nine rounds, this takes about three minutes after the builds. The following rows
+have requirements, and are marked if these are missing:
   C header         a C compiler, `cc`
   LTTng-UST        `cc`, and Debian's packages liblttng-ust-dev, lttng-tools, babeltrace2
   Tracy            a C++ compiler; cargo builds the client of Tracy 0.11.0
   Tracy, to a file `tracy-capture` or `iree-tracy-capture` of that version in PATH, or its
                    path in TRACY_CAPTURE; the Python package iree-runtime 20241104.1068 has it
 
-The machine should be at rest. Nanoseconds are processor time; rates go by the wall clock,
+The machine should be idle. Nanoseconds are processor time; rates use the wall clock
 and need two free cores.
 ";
 
@@ -71,7 +71,7 @@ fn main() -> Result<()> {
                 print!("{HELP}");
                 return Ok(());
             }
-            [other, ..] => return Err(format!("`{other}` is no option; see --help").into()),
+            [other, ..] => return Err(format!("unknown option `{other}`; see --help").into()),
         };
     }
     tables(rounds.max(1), rows)
@@ -143,6 +143,6 @@ fn measure_here(what: &str, folder: &Path, more: &[&str]) -> Result<()> {
         ("peers", _) => peers::all(folder),
         ("peer", [name, ..]) => peers::one(name, folder),
         ("rate", _) => rates::measure(folder, more),
-        _ => Err(format!("there is no measurement `{what}`").into()),
+        _ => Err(format!("unknown measurement `{what}`").into()),
     }
 }

@@ -51,7 +51,7 @@ fn system_call(path: &Path) -> Result<()> {
 /// Measures the row with this name.
 pub(crate) fn one(name: &str, folder: &Path) -> Result<()> {
     let found = SUBSCRIBERS.into_iter().find(|(row, _, _)| *row == name);
-    let (name, way, files) = found.ok_or_else(|| format!("there is no row `{name}`"))?;
+    let (name, way, files) = found.ok_or_else(|| format!("unknown row `{name}`"))?;
     let path = folder.join("subscriber");
     // Fast ones are timed for longer.
     let events = if ["none", "null"].contains(&way) { EVENTS } else { FEW };

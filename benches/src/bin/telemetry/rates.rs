@@ -59,7 +59,7 @@ pub(crate) fn measure(folder: &Path, arguments: &[&str]) -> Result<()> {
         ["blocked"] => blocked(folder),
         ["threads"] => ours::together(folder),
         ["paced", ring, rate] => paced(folder, ring.parse()?, rate.parse()?),
-        _ => Err(format!("there is no rate {arguments:?}").into()),
+        _ => Err(format!("unknown rate {arguments:?}").into()),
     }
 }
 

@@ -14,7 +14,7 @@ impl Table {
     /// Adds the measurements printed by a process.
     pub(crate) fn add(&mut self, lines: &str) -> Result<()> {
         for line in lines.lines() {
-            let row = Row::parse(line).ok_or_else(|| format!("this is no measurement: {line}"))?;
+            let row = Row::parse(line).ok_or_else(|| format!("not a measurement: {line}"))?;
             match self.rows.iter_mut().find(|(name, _)| *name == row.name) {
                 Some((_, rows)) => rows.push(row),
                 None => self.rows.push((row.name.clone(), vec![row])),

@@ -29,7 +29,7 @@ pub(crate) fn to_file(program: &Path, capture: &Path, folder: &Path) -> Result<S
     if !writer.status().is_ok_and(|status| status.success()) {
         emitter.kill()?;
         emitter.wait()?;
-        return Err(format!("{} does not take what Tracy 0.11.0 sends", capture.display()).into());
+        return Err(format!("{} does not accept the data sent by Tracy 0.11.0", capture.display()).into());
     }
     let printed = String::from_utf8(emitter.wait_with_output()?.stdout)?;
     let numbers = printed.split_whitespace().map(str::parse).collect::<std::result::Result<Vec<f64>, _>>()?;
