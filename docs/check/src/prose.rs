@@ -1,21 +1,21 @@
-//! Checks prose for unwanted words and expressions, and for the maximum line length.
+//! How prose reads: words and turns of phrase that are not used, and how long a line may be.
 //!
-//! The checks cover Markdown lines outside of code, and comments in Rust sources. They ignore inline code, link
-//! targets, HTML comments, and program output between `<!-- begin: .. -->` and `<!-- end .. -->`.
+//! Checked are the lines of Markdown outside of code, and the comments of Rust sources. Inline code, the targets of
+//! links, HTML comments and what programs write between `<!-- begin: .. -->` and `<!-- end .. -->` are left out.
 
 use crate::root;
 use std::path::{Path, PathBuf};
 
-/// The files to check, by path from the root: pages, and the comments of Rust sources. `*` matches any part of a name,
-/// `**` any directories.
+/// The files whose prose is checked, by path from the root: pages, and the comments of Rust sources. `*` stands for any part of
+/// a name, `**` for any folders.
 pub const SOURCES: &[&str] = &["*.md", "docs/**/*.md", "**/*.rs"];
 
-/// The maximum length of a line of prose in characters. Tables may be longer.
+/// The most characters of a line of prose. Tables are as long as they need.
 pub const LONGEST: usize = 240;
 
-/// Unwanted words, each with replacements. They match complete words, regardless of case.
+/// Words that are not used, each with what to use instead. They match whole words, whatever their case.
 pub const WORDS: &[(&str, &str)] = &[
-    // Words from earlier versions for which there is a standard term.
+    // Words of earlier versions for which the field has a term.
     ("crew", "worker pool"),
     ("foretell", "predict"),
     ("foretells", "predicts"),
@@ -38,7 +38,7 @@ pub const WORDS: &[(&str, &str)] = &[
     ("tapes", "owned records"),
     ("told", "stateful (a tier), reported, given"),
     ("without ado", "plain, on the fast path"),
-    // Words that readers have to read twice.
+    // Words that a reader has to read twice.
     ("anew", "again"),
     ("but for", "except for, except"),
     ("for nothing", "as a trial, in vain"),
@@ -59,7 +59,7 @@ pub const WORDS: &[(&str, &str)] = &[
     ("whoever", "anyone who"),
 ];
 
-/// Unwanted expressions, each with replacements. They match like [`WORDS`]; "there is no" is allowed.
+/// Turns of phrase that are not used, each with what to use instead. They match as [`WORDS`] do; "there is no" is not one of them.
 pub const PHRASES: &[(&str, &str)] = &[
     ("are no", "are not, X has no, no X .."),
     ("is no", "is not a, X has no, no X .."),
@@ -67,14 +67,14 @@ pub const PHRASES: &[(&str, &str)] = &[
     ("that one's", "its, or its name"),
 ];
 
-/// A word that may follow a phrase of [`PHRASES`]: "is no longer" is allowed.
+/// What may follow a phrase of [`PHRASES`]: "is no longer" is not one of them.
 const GOES_ON: &str = "longer";
-/// A word that may precede a phrase: "there is no x" is allowed.
+/// What may come before one: "there is no x".
 const GOES_BEFORE: &str = "there";
 
-/// Words allowed in some files, where they have a different meaning.
+/// Words that are used all the same in some files, where they mean something else.
 pub const ALLOWED: &[(&str, &str)] = &[
-    // The standard term for the parts of a vector.
+    // Of a vector, whose parts everybody calls so.
     ("lane", "metatf-tools/src/recode/*.rs"),
     ("lanes", "metatf-tools/src/recode/*.rs"),
 ];
@@ -82,18 +82,18 @@ pub const ALLOWED: &[(&str, &str)] = &[
 /// A line of prose.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// The line number in the file, from 1.
+    /// Its number in the file, from 1.
     pub number: usize,
-    /// The line without inline code and link targets.
+    /// Its text, without inline code and the targets of links.
     pub text: String,
-    /// Whether the line is a table row.
+    /// Whether it is a row of a table.
     pub table: bool,
 }
 
-/// Returns the files named by [`SOURCES`], by path from the root. Excludes build output and the copied vectors.
+/// The files that [`SOURCES`] names, by path from the root. Build output and the copied vectors are left out.
 ///
 /// # Errors
-/// Fails if a directory cannot be read.
+/// A folder that cannot be read.
 pub fn files(patterns: &[&str]) -> std::io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut folders = vec![PathBuf::new()];
@@ -118,7 +118,7 @@ fn skipped(folder: &Path) -> bool {
     name == "target" || name.starts_with('.') || folder == Path::new("tests/vectors")
 }
 
-/// Returns whether a path matches a pattern.
+/// Whether a path is one that the pattern stands for.
 #[must_use]
 pub fn is_match(pattern: &str, path: &Path) -> bool {
     let pattern: Vec<&str> = pattern.split('/').collect();
@@ -143,7 +143,7 @@ fn name_matches(pattern: &str, name: &str) -> bool {
     }
 }
 
-/// Returns the prose of a file: comments for a Rust source, or else Markdown.
+/// The prose of a file: of its comments if it is a Rust source, else of its Markdown.
 #[must_use]
 pub fn prose(path: &Path, text: &str) -> Vec<Line> {
     if path.extension().is_some_and(|extension| extension == "rs") {
@@ -154,7 +154,7 @@ pub fn prose(path: &Path, text: &str) -> Vec<Line> {
     }
 }
 
-/// Returns the comment of a Rust line that contains only a comment.
+/// What a line of Rust has as a comment, if it has nothing else.
 fn comment(line: &str) -> Option<&str> {
     let text = line.trim_start().strip_prefix("//")?;
     let text = text.strip_prefix(['/', '!']).unwrap_or(text);
@@ -177,7 +177,7 @@ fn markdown<'t>(lines: impl Iterator<Item = &'t str>) -> Vec<Line> {
     found
 }
 
-/// Returns a line without inline code and link targets.
+/// A line without inline code and the targets of links.
 fn plain(line: &str) -> String {
     let without_code: String = line.split('`').step_by(2).collect();
     let mut parts = without_code.split("](");
@@ -188,19 +188,19 @@ fn plain(line: &str) -> String {
     text
 }
 
-/// Returns whether a file may use a word.
+/// Whether a file may use a word.
 #[must_use]
 pub fn is_allowed(word: &str, path: &Path) -> bool {
     ALLOWED.iter().any(|(allowed, pattern)| *allowed == word && is_match(pattern, path))
 }
 
-/// Returns the words of [`WORDS`] that occur in a line, each with replacements.
+/// The words of [`WORDS`] that stand in a line, each with what to use instead.
 pub fn unused_words(text: &str) -> impl Iterator<Item = (&'static str, &'static str)> {
     let line = whole_words(text);
     WORDS.iter().copied().filter(move |(word, _)| line.contains(&whole_words(word)))
 }
 
-/// Returns the expressions of [`PHRASES`] that occur in a line, each with replacements.
+/// The turns of phrase of [`PHRASES`] that stand in a line, each with what to use instead.
 pub fn unused_phrases(text: &str) -> impl Iterator<Item = (&'static str, &'static str)> {
     let parts: Vec<String> = text.split(['.', ',', ';', ':', '|']).map(whole_words).collect();
     let stands = move |phrase: &str| {
@@ -213,7 +213,7 @@ pub fn unused_phrases(text: &str) -> impl Iterator<Item = (&'static str, &'stati
     PHRASES.iter().copied().filter(move |(phrase, _)| stands(&whole_words(phrase)))
 }
 
-/// Returns the words of a string in lower case, with a space before and after each.
+/// The words of a text in lower case, with a space before and after each.
 fn whole_words(text: &str) -> String {
     let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     let words: Vec<String> = words.map(str::to_lowercase).collect();

@@ -1,4 +1,4 @@
-//! Prose uses standard terms and has one sentence per line.
+//! Prose uses the words of the field, a sentence a line.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use metatf_docs_check::prose::{LONGEST, Line, SOURCES, files, is_allowed, prose, unused_phrases, unused_words};
@@ -6,7 +6,7 @@ use metatf_docs_check::{commands, run, sandbox};
 use metatf_test::root;
 use std::path::Path;
 
-/// Returns the problems in the lines of all files, each with its location.
+/// What is wrong with the lines of all files, each with its place.
 fn wrong(check: impl Fn(&Path, &Line) -> Vec<String>) -> Vec<String> {
     let files = files(SOURCES).unwrap();
     assert!(!files.is_empty());
@@ -57,7 +57,7 @@ fn help_uses_the_terms_of_the_glossary() {
     let mut wrong = Vec::new();
     for command in ["metatfc", "hatf"] {
         let overview = run(&format!("{command} --help"), &folder, &commands);
-        // Commands are listed in one or more lists before the options; continuation lines are indented further.
+        // In one list or in several, before the options; a line that goes on is further in.
         let listed = overview.iter().take_while(|line| *line != "Options:").filter_map(|line| line.strip_prefix("  "));
         let listed = listed.filter(|line| !line.starts_with(' ')).filter_map(|line| line.split_whitespace().next());
         let names: Vec<&str> = listed.filter(|name| *name != "help").collect();
