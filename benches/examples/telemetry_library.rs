@@ -2,7 +2,7 @@
 //!
 //! Thread-local variables are accessed through a call here, because the location of the library is not known in
 //! advance.
-#![allow(clippy::cast_possible_truncation, reason = "numbers of events")]
+#![allow(clippy::cast_possible_truncation, reason = "the casts are of event counts")]
 
 use metatf_derive::metatf;
 

@@ -25,7 +25,7 @@ impl Hasher for AddressHasher {
         }
     }
 
-    #[expect(clippy::cast_possible_truncation, reason = "the fold is meant")]
+    #[expect(clippy::cast_possible_truncation, reason = "the halves are folded")]
     fn write_u64(&mut self, value: u64) {
         let mixed = u128::from(self.0 ^ value) * 0x9e37_79b9_7f4a_7c15;
         // Fold both halves of the product.

@@ -53,7 +53,7 @@ impl Table {
     }
 
     #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "the low bits are meant")]
+    #[expect(clippy::cast_possible_truncation, reason = "only the low bits are needed")]
     fn find(&self, address: u64) -> Option<usize> {
         let mut hasher = AddressHasher::default();
         hasher.write_u64(address);

@@ -228,7 +228,7 @@ impl Grid {
         };
         let parts = moments.iter().map(|moment| (moment.tick >= startup).then(|| part(moment))).collect();
         let unit = if has_times { 1e9 } else { 1e3 };
-        #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+        #[expect(clippy::cast_precision_loss, reason = "the result is an estimate")]
         let length = span as f64 / count as f64 / unit;
         Some(Self { parts, count, length })
     }

@@ -93,7 +93,7 @@ impl Weight {
 /// Returns the probability that a block of `size` bytes is in a sample with one block per `mean` bytes: `1 - exp(-size
 /// / mean)`.
 #[must_use]
-#[expect(clippy::cast_precision_loss, reason = "sizes and means are far below 2^53, or as good as that")]
+#[expect(clippy::cast_precision_loss, reason = "sizes and means are far below 2^53 or need no exact value")]
 pub fn chance(size: u64, mean: u64) -> f64 {
     -libm::expm1(-(size.max(1) as f64) / mean.max(1) as f64)
 }

@@ -73,7 +73,7 @@ impl Trend {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "an estimate")]
+#[expect(clippy::cast_precision_loss, reason = "the result is an estimate")]
 fn difference(before: u64, after: u64) -> f64 {
     if after >= before { (after - before) as f64 } else { -((before - after) as f64) }
 }

@@ -394,7 +394,7 @@ impl Head {
     /// Decodes the first slot of an event. Returns `None` if this version does not know its kind.
     #[must_use]
     #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "fields of a word")]
+    #[expect(clippy::cast_possible_truncation, reason = "the values are fields of a word")]
     pub fn decode([first, second]: Slot) -> Option<Self> {
         let kind = Kind::from_number(first as u8)?;
         Some(Self {

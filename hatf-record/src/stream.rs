@@ -168,7 +168,7 @@ impl<'m> Stream<'m> {
 
 /// Completes a stamp from its low half. The result is the stamp nearest to the last one and not before it.
 #[inline]
-#[expect(clippy::cast_possible_truncation, reason = "the low halves")]
+#[expect(clippy::cast_possible_truncation, reason = "only the low halves are needed")]
 fn whole(last: u64, low: u64) -> u64 {
     let ahead = (low as u32).wrapping_sub(last as u32).cast_signed();
     last.saturating_add(u64::from(ahead.max(0).cast_unsigned()))

@@ -25,7 +25,7 @@ pub struct Counting {
 impl Counting {
     /// Creates an allocator with zero counts.
     #[must_use]
-    #[expect(clippy::new_without_default, reason = "a static needs a const function")]
+    #[expect(clippy::new_without_default, reason = "a static requires a const function")]
     pub const fn new() -> Self {
         Self { allocations: AtomicUsize::new(0), now: AtomicUsize::new(0), most: AtomicUsize::new(0) }
     }

@@ -21,7 +21,7 @@ pub struct Folder(tempfile::TempDir);
 impl Folder {
     /// Creates an empty directory.
     #[must_use]
-    #[expect(clippy::new_without_default, reason = "a folder is not a value with a default")]
+    #[expect(clippy::new_without_default, reason = "creating a directory should be explicit")]
     pub fn new() -> Self {
         Self(tempfile::tempdir().expect("a temporary folder"))
     }

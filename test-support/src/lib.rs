@@ -14,7 +14,7 @@
 //! | [`skip()`] | tests that cannot run on this machine |
 //!
 //! Expected output in separate files is stored as `insta` snapshots, which tests use directly.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that goes wrong has to panic")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a failing test must panic")]
 
 pub mod allocations;
 pub mod alone;

@@ -23,7 +23,7 @@ impl Run {
 
     /// Asserts an exit status.
     #[track_caller]
-    #[expect(clippy::return_self_not_must_use, reason = "the assertion alone is a use")]
+    #[expect(clippy::return_self_not_must_use, reason = "the assertion alone is a valid use")]
     pub fn exits(self, status: i32) -> Self {
         assert_eq!(self.status, status, "stdout: {}\nstderr: {}", self.text(), self.err);
         self
@@ -31,7 +31,7 @@ impl Run {
 
     /// Asserts that standard error contains a string.
     #[track_caller]
-    #[expect(clippy::return_self_not_must_use, reason = "the assertion alone is a use")]
+    #[expect(clippy::return_self_not_must_use, reason = "the assertion alone is a valid use")]
     pub fn says(self, text: &str) -> Self {
         assert!(self.err.contains(text), "stderr does not say `{text}`: {}", self.err);
         self
@@ -39,7 +39,7 @@ impl Run {
 
     /// Asserts that standard output contains a string.
     #[track_caller]
-    #[expect(clippy::return_self_not_must_use, reason = "the assertion alone is a use")]
+    #[expect(clippy::return_self_not_must_use, reason = "the assertion alone is a valid use")]
     pub fn prints(self, text: &str) -> Self {
         assert!(self.text().contains(text), "stdout does not print `{text}`: {}", self.text());
         self

@@ -134,7 +134,7 @@ impl Measured {
     }
 }
 
-#[allow(clippy::cast_precision_loss, reason = "a figure for people")]
+#[allow(clippy::cast_precision_loss, reason = "the number is for display")]
 pub(super) fn ratio(value: u64, of: u64) -> f64 {
     value as f64 / of.max(1) as f64
 }

@@ -258,7 +258,7 @@ fn over(figures: &[Vec<Vec<Option<f64>>>], of: impl Fn(&[f64]) -> Option<f64>) -
     columns.map(|(column, cell)| (0..cell.len()).map(|i| place(column, i)).collect()).collect()
 }
 
-#[allow(clippy::cast_precision_loss, reason = "a number of traces")]
+#[allow(clippy::cast_precision_loss, reason = "the number of traces is small")]
 fn mean(figures: &[f64]) -> Option<f64> {
     Some(figures.iter().sum::<f64>() / figures.len() as f64).filter(|mean| mean.is_finite())
 }

@@ -2,7 +2,7 @@
 //! 1.0: its kind and one or two 64-bit numbers. They need not store times, threads, heaps and attributes, which HATF
 //! supports at little or no cost.
 
-#![allow(missing_docs, reason = "rkyv's derive macro makes public types without")]
+#![allow(missing_docs, reason = "the derive macro of rkyv generates public types without documentation")]
 
 #[cfg(feature = "arrow")]
 pub mod arrow;

@@ -69,7 +69,7 @@ struct Slab {
 
 impl Slab {
     /// Takes the lowest free region.
-    #[expect(clippy::cast_lossless, reason = "the number of a bit")]
+    #[expect(clippy::cast_lossless, reason = "the value is a bit number")]
     fn take(&mut self) -> Option<u64> {
         let (n, word) = self.free.iter_mut().enumerate().find(|(_, word)| **word != 0)?;
         let bit = word.trailing_zeros() as u64;

@@ -36,7 +36,7 @@ pub fn map(title: String, moment: &Moment) -> AddressMap {
 }
 
 /// Returns the live fraction of a cell.
-#[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "a shade in a picture")]
+#[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "the value is a shade in an image")]
 fn part(live: u64, cell: u64) -> f32 {
     (live as f64 / cell as f64) as f32
 }

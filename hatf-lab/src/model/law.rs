@@ -101,7 +101,7 @@ pub(super) fn rounded(size: f64) -> u64 {
     ((size + 0.5).floor() as u64).max(1)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "rounded to the nearest, the same on every machine")]
+#[expect(clippy::cast_precision_loss, reason = "rounding to nearest is the same on every machine")]
 pub(super) fn wide(value: u64) -> f64 {
     value as f64
 }

@@ -87,7 +87,7 @@ pub fn reduced(of: u128, by: u128) -> Option<(u128, u128)> {
     (by > 0).then(|| (of / a, by / a))
 }
 
-#[expect(clippy::cast_precision_loss, reason = "rounded to the nearest, the same on every machine")]
+#[expect(clippy::cast_precision_loss, reason = "rounding to nearest is the same on every machine")]
 pub(super) fn float(value: u128) -> f64 {
     value as f64
 }

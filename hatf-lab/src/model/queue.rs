@@ -182,7 +182,7 @@ impl Queue {
 
 /// Returns a digit of a time.
 #[inline]
-#[expect(clippy::cast_possible_truncation, reason = "less than the number of values")]
+#[expect(clippy::cast_possible_truncation, reason = "the result is less than the number of values")]
 fn value(time: u64, digit: usize) -> usize {
     (time >> (DIGIT * digit) & (VALUES as u64 - 1)) as usize
 }

@@ -32,7 +32,7 @@ impl Random {
 
     /// Returns 64 random bits.
     #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "both halves are meant")]
+    #[expect(clippy::cast_possible_truncation, reason = "both halves are used")]
     pub fn bits(&mut self) -> u64 {
         self.step();
         let rotation = (self.state >> 122) as u32;

@@ -83,7 +83,7 @@ impl Measure {
         self.curve.note([live, heap, held]);
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "a mean is what is shown")]
+    #[expect(clippy::cast_precision_loss, reason = "the mean is for display")]
     pub(super) fn finish(self, name: String, allocator: String, acts: Acts, refused: u64) -> Outcome {
         let fragmentation = Fragmentation {
             mean: (self.with_live > 0).then(|| self.ratios / self.with_live as f64),

@@ -197,7 +197,7 @@ fn advice(predictions: &[Prediction], now: &Now, now_peak: u64) -> Vec<Advice> {
     advice
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a ratio is what is shown")]
+#[expect(clippy::cast_precision_loss, reason = "the ratio is for display")]
 fn float(value: u64) -> f64 {
     value as f64
 }

@@ -1,7 +1,7 @@
 //! Tests of allocators: by hand, against a naive second implementation, and with all invariants on arbitrary sequences
 //! of calls.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that goes wrong has to panic")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failing test must panic")]
 
 use crate::naive::Naive;
 use hatf_lab::allocator::{Act, Acts, Allocator, NAMES, Place, by_name};

@@ -1,5 +1,5 @@
 //! Comparison of two tables against brute force, and of the tables against counting by one key.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that goes wrong has to panic")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failing test must panic")]
 
 use std::collections::{BTreeMap, BTreeSet};
 

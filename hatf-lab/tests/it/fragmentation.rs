@@ -1,5 +1,5 @@
 //! Waste and its attribution, compared with brute force over every byte.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that goes wrong has to panic")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failing test must panic")]
 
 use hatf_lab::classes::{class_of, range};
 use hatf_lab::fragmentation::{Held, Moment, Names, PAGES, Pages, Settings, map};

@@ -1,5 +1,5 @@
 //! Counts by site, compared with brute force that examines all blocks after each event.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that goes wrong has to panic")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failing test must panic")]
 
 use std::collections::BTreeMap;
 

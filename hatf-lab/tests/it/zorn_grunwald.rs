@@ -1,7 +1,7 @@
 //! Recomputes the paper's own numbers with this code: from appendix A to Tables 10, 11, 13 and 14, and the statements
 //! about them.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that goes wrong has to panic")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failing test must panic")]
 
 use std::collections::HashMap;
 

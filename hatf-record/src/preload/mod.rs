@@ -10,7 +10,7 @@
 
 #![cfg_attr(
     not(feature = "preload"),
-    allow(dead_code, reason = "an allocator needs not all of what the interposed functions do")
+    allow(dead_code, reason = "an allocator does not need all parts of the interposed functions")
 )]
 
 #[cfg(all(feature = "preload", target_arch = "x86_64"))]

@@ -2,7 +2,7 @@
 //! code determines the order.
 //!
 //! The order is drawn in DESIGN.md, in the block after `<!-- layers -->`; `METATF_BLESS=1` redraws it.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that goes wrong has to panic")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failing test must panic")]
 
 mod crates;
 mod picture;

@@ -5,7 +5,7 @@
 #![allow(
     clippy::cast_possible_truncation,
     clippy::expect_used,
-    reason = "numbers of events; what fails ends the measurement"
+    reason = "the casts are of event counts, and a failure ends the measurement"
 )]
 
 mod built;

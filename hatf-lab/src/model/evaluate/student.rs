@@ -51,7 +51,7 @@ fn two_sided(t: f64, freedom: usize) -> f64 {
     if odd { (angle + sine * sum) * std::f64::consts::FRAC_2_PI } else { sine * sum }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a number of trials")]
+#[expect(clippy::cast_precision_loss, reason = "the number of trials is small")]
 fn float(value: usize) -> f64 {
     value as f64
 }

@@ -1,6 +1,6 @@
 //! First fit with a rover, and best fit, using a plain list of free intervals.
 
-#![allow(clippy::unwrap_used, reason = "a test that goes wrong has to panic")]
+#![allow(clippy::unwrap_used, reason = "a failing test must panic")]
 
 use std::collections::BTreeMap;
 

@@ -23,7 +23,7 @@ const MORE: usize = HEAD + 16;
 macro_rules! behind {
     ($($name:ident: fn($($argument:ty),*) -> $result:ty;)*) => {
         /// The underlying functions.
-        #[expect(non_upper_case_globals, reason = "named after the functions they hold")]
+        #[expect(non_upper_case_globals, reason = "the names are those of the stored functions")]
         mod behind {
             use super::*;
             $(pub(super) static $name: AtomicPtr<c_void> = AtomicPtr::new(null_mut());)*
@@ -41,7 +41,7 @@ macro_rules! behind {
         }
 
         /// The underlying functions with their types.
-        #[allow(dead_code, reason = "all that aligns is made of one")]
+        #[allow(dead_code, reason = "one function serves all aligned allocations")]
         mod call {
             use super::*;
             $(

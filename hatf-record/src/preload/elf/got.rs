@@ -365,7 +365,7 @@ impl<'t> Module<'t> {
 
     /// Returns the slot of a relocation and the address to store there, if that is a different one.
     fn wanted(&self, relocation: &libc::Elf64_Rela, pass: &Pass<'_>) -> Option<(&'static AtomicUsize, usize)> {
-        #[expect(clippy::cast_possible_truncation, reason = "the low half")]
+        #[expect(clippy::cast_possible_truncation, reason = "only the low half is needed")]
         let kind = relocation.r_info as u32;
         if !matches!(kind, R_64 | R_GLOB_DAT | R_JUMP_SLOT) || kind == R_64 && relocation.r_addend != 0 {
             return None;

@@ -65,7 +65,7 @@ pub(crate) fn next(name: &CStr) -> *mut c_void {
 
 macro_rules! real_functions {
     ($($name:ident: fn($($argument:ty),*) -> $result:ty;)*) => {
-        #[expect(non_upper_case_globals, reason = "named after the functions they hold")]
+        #[expect(non_upper_case_globals, reason = "the names are those of the stored functions")]
         pub(crate) mod pointers {
             use super::*;
             $(pub(crate) static $name: AtomicPtr<c_void> = AtomicPtr::new(null_mut());)*
@@ -85,7 +85,7 @@ macro_rules! real_functions {
         $(
             /// Returns the real function with this name, if there is one.
             #[inline]
-            #[allow(dead_code, non_snake_case, reason = "named after the real function, which may be jumped to")]
+            #[allow(dead_code, non_snake_case, reason = "named like the real function, which may only be jumped to")]
             pub(crate) fn $name() -> Option<unsafe extern "C" fn($($argument),*) -> $result> {
                 // SAFETY: the pointer is null, which is None, or dlsym's answer for the name of a C function with this
                 // signature.

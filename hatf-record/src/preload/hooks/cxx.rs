@@ -153,7 +153,7 @@ macro_rules! news {
             /// As for the function with this name.
             #[unsafe(naked)]
             #[unsafe(no_mangle)]
-            #[allow(non_snake_case, reason = "the name that C++ gives it")]
+            #[allow(non_snake_case, reason = "the name is mangled by C++")]
             pub(crate) unsafe extern "C" fn $name() {
                 core::arch::naked_asm!(
                     ".cfi_startproc",
@@ -257,7 +257,7 @@ macro_rules! deletes {
             /// # Safety
             /// As for the function with this name.
             #[unsafe(no_mangle)]
-            #[allow(non_snake_case, reason = "the name that C++ gives it")]
+            #[allow(non_snake_case, reason = "the name is mangled by C++")]
             pub(crate) unsafe extern "C" fn $name(block: *mut c_void $(, $argument: usize)*) {
                 type Function = unsafe extern "C" fn(*mut c_void $(, deletes!(@type $argument))*);
                 let function = $place.get();

@@ -61,7 +61,7 @@ macro_rules! exits {
             /// # Safety
             /// As for the function with this name.
             #[unsafe(no_mangle)]
-            #[allow(non_snake_case, reason = "named after the function behind it")]
+            #[allow(non_snake_case, reason = "the name is that of the underlying function")]
             pub(crate) unsafe extern "C" fn $name(status: c_int) -> ! {
                 note(status);
                 let function = if real::known() { real::$name() } else { None };

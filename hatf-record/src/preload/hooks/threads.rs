@@ -200,7 +200,7 @@ pub(crate) unsafe extern "C" fn pthread_setname_np(thread: libc::pthread_t, name
     }
     by_thread::names_changed();
     if let Some(session) = session() {
-        #[allow(clippy::unnecessary_cast, reason = "a pointer in other C libraries")]
+        #[allow(clippy::unnecessary_cast, reason = "the type is a pointer in other C libraries")]
         let other = if thread as u64 == push::this_thread() { 0 } else { thread as u64 };
         // SAFETY: it was a name, of a few bytes.
         let name = unsafe { CStr::from_ptr(name) };

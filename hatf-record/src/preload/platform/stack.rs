@@ -76,7 +76,7 @@ impl StackPlace {
 }
 
 /// Returns the address of the C library's description of the calling thread.
-#[allow(clippy::cast_possible_truncation, reason = "an address; a pointer in other C libraries")]
+#[allow(clippy::cast_possible_truncation, reason = "the type is an address here and a pointer in other C libraries")]
 fn thread_pointer() -> usize {
     // SAFETY: cannot fail.
     unsafe { libc::pthread_self() as usize }

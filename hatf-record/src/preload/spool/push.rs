@@ -77,7 +77,7 @@ pub(crate) fn own_name(session: &Session) {
 }
 
 /// Returns the `pthread_t` of the calling thread, by which other threads refer to it.
-#[allow(clippy::unnecessary_cast, reason = "a pointer in other C libraries")]
+#[allow(clippy::unnecessary_cast, reason = "the type is a pointer in other C libraries")]
 pub(crate) fn this_thread() -> u64 {
     // SAFETY: cannot fail.
     unsafe { libc::pthread_self() as u64 }

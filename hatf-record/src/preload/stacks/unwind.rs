@@ -100,7 +100,7 @@ impl Row {
     }
 
     #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "fields of a word")]
+    #[expect(clippy::cast_possible_truncation, reason = "the values are fields of a word")]
     fn unpack(word: u64) -> Self {
         let number = |shift: u32| ((word >> shift) as i32) << 4 >> 4;
         match word & 3 {
