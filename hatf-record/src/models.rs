@@ -103,9 +103,9 @@ fn a_chunk_is_given_to_one_thread() {
         let mut taken: Vec<_> = takers.into_iter().filter_map(|taker| taker.join().unwrap()).collect();
         let (is_given_up, is_made) = other.join().unwrap();
         assert!(is_made);
-        assert!(!taken.is_empty(), "one is ready at any time");
+        assert!(!taken.is_empty(), "a chunk is ready at any time");
         taken.sort_unstable();
-        assert_eq!(spool.taken().collect::<Vec<_>>(), taken, "each is taken once");
+        assert_eq!(spool.taken().collect::<Vec<_>>(), taken, "each chunk is taken once");
         assert!(!is_given_up || !taken.contains(&1));
         assert_eq!(spool.ready(), 3 - taken.len() - usize::from(is_given_up));
     });

@@ -269,7 +269,7 @@ mod tests {
     }
 
     fn never(_: Range<usize>) -> bool {
-        panic!("it need not grow")
+        panic!("the table need not grow")
     }
 
     fn grows(_: Range<usize>) -> bool {
@@ -457,7 +457,7 @@ mod models {
             nodes.dedup();
             assert!(nodes.len() <= 4);
             assert_eq!(table.missed(), 0);
-            assert!(nodes.contains(&table.insert(caller, address, |_| false).unwrap()), "it is found again");
+            assert!(nodes.contains(&table.insert(caller, address, |_| false).unwrap()), "the node is found again");
         });
     }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// Returns the root of the repository.
 #[must_use]
 pub fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate is in a folder").to_owned()
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate should be in a directory").to_owned()
 }
 
 /// Returns a path in the conformance vectors.
@@ -23,7 +23,7 @@ impl Folder {
     #[must_use]
     #[expect(clippy::new_without_default, reason = "creating a directory should be explicit")]
     pub fn new() -> Self {
-        Self(tempfile::tempdir().expect("a temporary folder"))
+        Self(tempfile::tempdir().expect("a temporary directory"))
     }
 
     /// Writes a file.

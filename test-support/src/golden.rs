@@ -31,7 +31,7 @@ pub fn hold(path: &Path, text: &str) {
         lines.position(|(found, wanted)| found != wanted).unwrap_or(found.lines().count().min(text.lines().count()));
     let [found, wanted] = [&*found, text].map(|text| text.lines().nth(line).unwrap_or("(the end)"));
     panic!(
-        "{}:{}: is not current\n   is: {found}\nto be: {wanted}\nMETATF_BLESS=1 rewrites it",
+        "{}:{}: outdated\n   is: {found}\nto be: {wanted}\nMETATF_BLESS=1 rewrites the file",
         path.display(),
         line + 1
     );

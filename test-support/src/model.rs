@@ -142,7 +142,7 @@ fn home<L: 'static, P: 'static>(address: usize, writes: bool, load: impl FnOnce(
                 let owner = execution.owners.get(&address).copied();
                 assert!(
                     thread == 1 || owner.is_none_or(|owner| owner == thread),
-                    "threads {owner:?} and {thread} access {address:#x}, which the model does not share"
+                    "threads {owner:?} and {thread} access {address:#x}, but the model does not share it"
                 );
                 if !writes && owner.is_none() {
                     return Home::Own(execution.own.get(&address).map_or_else(

@@ -33,7 +33,7 @@ impl Run {
     #[track_caller]
     #[expect(clippy::return_self_not_must_use, reason = "the assertion alone is a valid use")]
     pub fn says(self, text: &str) -> Self {
-        assert!(self.err.contains(text), "stderr does not say `{text}`: {}", self.err);
+        assert!(self.err.contains(text), "stderr does not contain `{text}`: {}", self.err);
         self
     }
 
@@ -41,7 +41,7 @@ impl Run {
     #[track_caller]
     #[expect(clippy::return_self_not_must_use, reason = "the assertion alone is a valid use")]
     pub fn prints(self, text: &str) -> Self {
-        assert!(self.text().contains(text), "stdout does not print `{text}`: {}", self.text());
+        assert!(self.text().contains(text), "stdout does not contain `{text}`: {}", self.text());
         self
     }
 }
@@ -68,7 +68,7 @@ pub fn run_with(command: &mut Command, input: &[u8]) -> Run {
     // A program that does not read its input closes the pipe.
     let feeding = std::thread::spawn(move || drop(stdin.write_all(&input)));
     let output = child.wait_with_output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    feeding.join().expect("the thread that writes does not panic");
+    feeding.join().expect("the writing thread should not panic");
     let err = String::from_utf8_lossy(&output.stderr).into_owned();
     let crash = ["panicked at", "stack overflow", "memory allocation of"].iter().any(|crash| err.contains(crash));
     assert!(!crash, "{command:?} crashed: {err}");

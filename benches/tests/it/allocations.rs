@@ -43,7 +43,7 @@ fn check<I, T>(
         counts.push(allocations(|| pass(&input))?);
     }
     let allowed = (LONG - SHORT) * 7 / records;
-    assert!(counts[1] <= counts[0] + allowed, "{name}: {counts:?} allocations, and {allowed} more are allowed");
+    assert!(counts[1] <= counts[0] + allowed, "{name}: {counts:?} allocations, but {allowed} more are allowed");
     Ok(())
 }
 

@@ -198,7 +198,7 @@ impl Runs {
         self.edit(id, |run| run.head = regions);
         self.settle(id);
         let id = self.top;
-        debug_assert!(self.get(id).pages >= need, "what was grown is large enough");
+        debug_assert!(self.get(id).pages >= need, "the new run is large enough");
         Some(id)
     }
 

@@ -282,7 +282,7 @@ fn limits() {
     };
     let error = Generator::new(&endless, 1, 0, Limits::default()).run(&mut count).unwrap_err();
     assert!(error.to_string().contains("use --events N for a trace of N events"), "{error}");
-    assert!(given < 1 << 22, "{given} events were given before the model was refused");
+    assert!(given < 1 << 22, "{given} events before the model was rejected");
     assert_eq!(events(&endless, 1, 0, Limits { events: Some(100), live: None }).len(), 100);
     // A model whose clock is stuck.
     let model = Model::read(text.replace("\"iat\":[5,8,16]", "\"iat\":[5,0,0]").as_bytes()).unwrap();

@@ -27,7 +27,7 @@ pub(crate) fn read(repository: &Path, folder: &str) -> Crate {
     let mut files = Vec::new();
     walk(&src, &mut files);
     files.sort();
-    assert!(!files.is_empty(), "{} holds no Rust", src.display());
+    assert!(!files.is_empty(), "{} contains no Rust sources", src.display());
     let files = files.iter().map(|file| {
         let source = std::fs::read_to_string(file).unwrap();
         let place = file.strip_prefix(repository).unwrap().display().to_string();

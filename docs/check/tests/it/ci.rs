@@ -92,7 +92,7 @@ fn what_has_no_harness_has_no_tests() {
         for path in paths.iter().flat_map(|path| sources(&root().join(crate_).join(path))) {
             let text = std::fs::read_to_string(&path).unwrap();
             for mark in ["#[test]", "#[cfg(test)]", "proptest! {"] {
-                assert!(!text.lines().any(|line| line.trim() == mark), "nobody runs the tests of {}", path.display());
+                assert!(!text.lines().any(|line| line.trim() == mark), "the tests of {} are not run", path.display());
             }
         }
     }

@@ -154,7 +154,7 @@ proptest! {
         };
         let most = |of: &dyn Fn(usize) -> u64| (0..events.len()).map(of).max().unwrap_or(0);
         prop_assert_eq!(peaks, Peaks { before: most(&live), after: most(&after) });
-        prop_assert!(depths.0.values().all(|depth| *depth == 0), "regions that are entered are left");
+        prop_assert!(depths.0.values().all(|depth| *depth == 0), "all entered regions should be left");
         let in_regions = known.iter().filter(|object| chosen[at(object.site)].is_some()).count();
         prop_assert_eq!(depths.1, in_regions);
     }
@@ -192,7 +192,7 @@ fn an_arena_for_a_request() {
     let (found, known) = enclosed(&events);
     assert_eq!(known.iter().filter(|object| object.end.is_some()).count(), 2);
     let depths: Vec<_> = [2, 3, 4].map(|site| found.contexts.depth(found.sites[site].context)).into();
-    assert_eq!(depths, [0, 2, 0], "objects that are never freed end in no call");
+    assert_eq!(depths, [0, 2, 0], "objects that are never freed should not end in a call");
 }
 
 /// A step of a program that records its scopes, on two threads.
