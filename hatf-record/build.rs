@@ -1,4 +1,4 @@
-//! Says where the source is: `hatf` builds the shared object that it carries from it (`DEP_HATF_RECORD_SOURCE`).
+//! Passes the path of the source to `hatf` (`DEP_HATF_RECORD_SOURCE`), which builds its embedded shared object from it.
 
 fn main() -> Result<(), std::env::VarError> {
     println!("cargo::rerun-if-changed=build.rs");

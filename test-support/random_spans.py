@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Random programs of spans, and whether tables of spans and events say of them what `metatfc spans` says.
+"""Checks on random programs that tables of spans and events agree with `metatfc spans`.
 
     python3 test-support/random_spans.py METATFC FOLDER [COUNT [SEED]]
 
@@ -32,7 +32,7 @@ STACKS = """section s 1 {
 
 
 def stacks(rng, steps):
-    """Records of a program whose spans lie one in another; ends may be of what is further out, or of nothing."""
+    """Yields the records of a program with nested spans. An end may belong to an outer span or to no span."""
     time = 0
     for _ in range(steps):
         time += rng.randint(1, 900)
@@ -44,7 +44,7 @@ def stacks(rng, steps):
 
 
 def program(rng, steps):
-    """Records of a program with `tracing`: spans that are entered and left, values, events, ends of nothing, numbers that come again."""
+    """Returns the records of a program with `tracing`: spans that are entered and left, values, events, unmatched ends, reused numbers."""
 
     def record(of, **fields):
         return {"@section": "tracing", "@record": of, **fields}
@@ -101,7 +101,7 @@ def program(rng, steps):
 
 
 def write(metatfc, folder, place, seed):
-    """Writes a random trace of one of the formats. Its path."""
+    """Writes a random trace in one of the formats and returns its path."""
     rng = random.Random(seed * 1_000_003 + place)
     make, dtd = (program, TRACING) if place % 2 else (stacks, folder / "stacks.dtd")
     (folder / "stacks.dtd").write_text(STACKS)
@@ -117,7 +117,7 @@ def printed(metatfc, trace, form):
 
 
 def compare(metatfc, trace, spans, events):
-    """Rows, as dicts of numbers, texts and None, with `fields` as a dict, say what the command says. How many there were."""
+    """Compares rows, as dicts of numbers, strings and None with `fields` as a dict, with the command's output. Returns their number."""
     ended = [row for row in spans if row["end_time"] is not None]
     report = printed(metatfc, trace, "json")
     assert len(spans) - len(ended) == report["open"] + report["without_end"], trace
@@ -147,7 +147,7 @@ def compare(metatfc, trace, spans, events):
 
 
 def chrome(shown, spans, ended, events):
-    """The events of a trace for Chrome, in their order, are those of the rows."""
+    """Checks that the events of a Chrome trace match the rows, in order."""
 
     def of(phase):
         return [event for event in shown if event["ph"] == phase]
@@ -179,7 +179,7 @@ def chrome(shown, spans, ended, events):
 
 
 def of_csv(path):
-    """The rows of a CSV file; a table without rows has none."""
+    """Returns the rows of a CSV file. There is no file for a table without rows."""
     texts = {"name", "thread_name", "parent_name", "level", "target", "file", "message"}
     if not path.exists():
         return []

@@ -1,6 +1,6 @@
-"""Whether a door to tables gives what `metatfc dump` prints of random traces, and bears damaged ones; scripts/random-traces writes both.
+"""Checks that a table reader agrees with `metatfc dump` on random traces and survives corrupt ones; scripts/random-traces writes both.
 
-A door is a function that takes a path and gives the tables of the trace: a dict from names to functions that give the names of the columns
+A door is a function that takes a path and returns the tables of the trace: a dict from names to functions that return the column names
 and the rows. Times in rows are numbers, structures are dicts.
 """
 
@@ -10,12 +10,12 @@ import resource
 import struct
 from pathlib import Path
 
-# Bytes of memory that the process may take for any damaged trace.
+# Maximum memory of the process in bytes for any corrupt trace.
 MOST = 512 << 20
 
 
 def compare(folder, door):
-    """Compares all traces. How many values were the same, and how many tables end with the error that they have to."""
+    """Compares all traces. Returns the number of equal values, and the number of tables that end with the expected error."""
     values = refused = 0
     for line in (Path(folder) / "tables.jsonl").read_text().splitlines():
         expected = json.loads(line)
@@ -44,7 +44,7 @@ def compare(folder, door):
 
 
 def dumped(path, tables):
-    """The records of a dump by the table that they are in."""
+    """Returns the records of a dump by table."""
     records = {}
     for line in path.read_text().splitlines():
         record = json.loads(line)
@@ -56,7 +56,7 @@ def dumped(path, tables):
 
 
 def elements(path):
-    """The texts that a trace has at offsets of sections."""
+    """Returns the strings in a trace by section and offset."""
     texts = {}
     for line in path.read_text().splitlines():
         element = json.loads(line)
@@ -78,7 +78,7 @@ def same_row(row, records, texts, about):
 
 
 def field(record, column):
-    """A column's part of a record: dots lead into nested ones."""
+    """Returns a column's part of a record. Dots separate nested names."""
     if column in record:
         return record[column]
     for at, letter in enumerate(column):
@@ -88,7 +88,7 @@ def field(record, column):
 
 
 def same(value, plain, named, texts, about):
-    """Compares a value with what is printed of it, without and with names. How many single values there were."""
+    """Compares a value with its printed forms, without and with names. Returns the number of single values."""
     if isinstance(value, dict):
         return sum(same(inner, field(plain, key), field(named, key), texts, (about, key)) for key, inner in value.items())
     if isinstance(value, list) and isinstance(plain, list):
@@ -133,7 +133,7 @@ def is_same(value, plain, named, texts):
 
 
 def bear_damage(folder, door, errors):
-    """Reads damaged traces: rows, or an error of these types with the file's name, and bounded memory. How many errors there were."""
+    """Checks that corrupt traces yield rows, or an error of these types with the file's name, in bounded memory. Returns the number of errors."""
     raised = 0
 
     def read(path, part):

@@ -1,15 +1,16 @@
-//! A shared library that emits events: of the benchmark `telemetry`, which loads it.
+//! A shared library that emits events, loaded by the benchmark `telemetry`.
 //!
-//! Variables of a thread are found by a call here, as it is not known where the library will be.
-#![allow(clippy::cast_possible_truncation, reason = "numbers of events")]
+//! Thread-local variables are accessed through a call here, because the location of the library is not known in
+//! advance.
+#![allow(clippy::cast_possible_truncation, reason = "the casts are of event counts")]
 
 use metatf_derive::metatf;
 
-/// Keeps the last events of each thread, and writes nothing.
+/// Keeps the last events of each thread and writes nothing.
 #[metatf(dtd = "schemas/telemetry.dtd", emitters = "crate::kept")]
 mod kept {}
 
-/// Starts telemetry as the environment says. Returns 0 if it runs.
+/// Starts telemetry as configured by the environment. Returns 0 on success.
 #[unsafe(no_mangle)]
 pub extern "C" fn start(_: u64) -> u64 {
     match kept::TELEMETRY.start() {
@@ -21,21 +22,21 @@ pub extern "C" fn start(_: u64) -> u64 {
     }
 }
 
-/// Emits this many events that are off.
+/// Emits this many events of a disabled kind.
 #[unsafe(no_mangle)]
 pub extern "C" fn off(events: u64) -> u64 {
     (0..events).for_each(|n| kept::off!(address = n * 64, size = n as u32 & 0xfff, cpu = 3));
     events
 }
 
-/// Emits this many events of three fields.
+/// Emits this many events with three fields.
 #[unsafe(no_mangle)]
 pub extern "C" fn plain(events: u64) -> u64 {
     (0..events).for_each(|n| kept::plain!(address = n * 64, size = n as u32 & 0xfff, cpu = 3));
     events
 }
 
-/// Emits this many events of three fields and a time.
+/// Emits this many events with three fields and a time.
 #[unsafe(no_mangle)]
 pub extern "C" fn stamped(events: u64) -> u64 {
     (0..events).for_each(|n| kept::stamped!(address = n * 64, size = n as u32 & 0xfff, cpu = 3));

@@ -5,40 +5,40 @@ use crate::ours::heap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// What a program did to its heap. It takes 24 bytes, as what the other formats are given.
+/// A heap operation of a program. It takes 24 bytes, like the input of the other formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A block of this many bytes begins.
+    /// The allocation of a block.
     Alloc {
-        /// In bytes.
+        /// The size in bytes.
         size: u64,
-        /// Where.
+        /// The address.
         address: u64,
     },
-    /// A block ends and another begins.
+    /// The end of a block and the start of another one.
     Realloc {
-        /// Where the block was; 0: there was none.
+        /// The old address, or 0 if there was no block.
         old: u64,
-        /// Bytes of the new one. HATF 1.0 has no field for it; only the traces of `heap.dtd` hold it.
+        /// The size of the new block. HATF 1.0 has no field for it; only the traces of `heap.dtd` contain it.
         size: u32,
-        /// Where the block is now.
+        /// The new address.
         address: u64,
     },
-    /// A block ends.
+    /// The end of a block.
     Free {
-        /// Where it was.
+        /// The address.
         address: u64,
     },
 }
 
-/// How many events of each kind there are: allocations, reallocations, frees.
+/// The number of events of each kind: allocations, reallocations, frees.
 pub type Counts = [u64; 3];
 
-/// The events of the files that `METATF_BENCH_EVENTS` names (separated as in `PATH`), or of the shipped ones; and a sentence
-/// that says which.
+/// Returns the events of the files named by `METATF_BENCH_EVENTS` (separated as in `PATH`), or of the shipped ones,
+/// along with a sentence that describes the source.
 ///
 /// # Errors
-/// A file that cannot be read, or none.
+/// Fails if a file cannot be read or there are no files.
 pub fn load() -> Result<(Vec<Event>, String)> {
     let (paths, what): (Vec<PathBuf>, _) = match std::env::var_os("METATF_BENCH_EVENTS") {
         Some(list) => (std::env::split_paths(&list).collect(), "of METATF_BENCH_EVENTS"),
@@ -49,17 +49,17 @@ pub fn load() -> Result<(Vec<Event>, String)> {
         read_file(path, usize::MAX, &mut events).map_err(|e| format!("{}: {e}", path.display()))?;
     }
     if events.is_empty() {
-        return Err("no events: METATF_BENCH_EVENTS has to name files".into());
+        return Err("no events: METATF_BENCH_EVENTS must name files".into());
     }
     let names: Vec<_> = paths.iter().filter_map(|p| p.file_name()?.to_str()?.split('.').next()).collect();
     let what = format!("{} events {what}: {}", thousands(events.len()), names.join(", "));
     Ok((events, what))
 }
 
-/// The shipped traces, in the order of their names.
+/// Returns the shipped traces ordered by name.
 ///
 /// # Errors
-/// The file system's.
+/// Returns the errors of the file system.
 pub fn shipped() -> Result<Vec<PathBuf>> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("events");
     let mut paths = Vec::new();
@@ -73,11 +73,12 @@ pub fn shipped() -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// Adds the events of a file, at most `most`: a trace of `dtds/heap.dtd` (`.mtf`), or records of 32 bytes (four little-endian `u64`: tag, where 1 is
-/// malloc, 2 free, 3 calloc, 4 realloc, 5 memalign; size; address; old address), compressed with zstd (`.zst`) or not.
+/// Adds up to `most` events from a file. The file is a trace of `dtds/heap.dtd` (`.mtf`), or contains 32-byte records,
+/// compressed with zstd (`.zst`) or uncompressed. A record consists of four little-endian `u64`: the tag (1 is malloc,
+/// 2 free, 3 calloc, 4 realloc, 5 memalign), size, address, and old address.
 ///
 /// # Errors
-/// The file system's, a damaged trace.
+/// Fails if the file cannot be read or the trace is corrupt.
 pub fn read_file(path: &Path, most: usize, events: &mut Vec<Event>) -> Result<()> {
     let extension = path.extension().and_then(|e| e.to_str());
     if extension == Some("mtf") {
@@ -107,17 +108,17 @@ fn event(record: &[u8; 32]) -> Result<Event> {
 }
 
 impl Event {
-    /// A reallocation.
+    /// Creates a reallocation.
     ///
     /// # Errors
-    /// Its size is over 4 GiB.
+    /// Fails if the size exceeds 4 GiB.
     pub fn realloc(old: u64, size: u64, address: u64) -> Result<Self> {
         let size = u32::try_from(size).map_err(|_| "a reallocation of over 4 GiB")?;
         Ok(Self::Realloc { old, size, address })
     }
 }
 
-/// The sum of all fields that HATF 1.0 has: what reading has to come to.
+/// Returns the sum of all fields in HATF 1.0, which is the expected result of reading.
 #[must_use]
 pub fn sum(events: &[Event]) -> u64 {
     events.iter().fold(0, |sum, event| {
@@ -129,7 +130,7 @@ pub fn sum(events: &[Event]) -> u64 {
     })
 }
 
-/// The sum of the sizes of reallocations, which `heap.dtd` has on top.
+/// Returns the sum of the sizes of reallocations, which `heap.dtd` additionally contains.
 #[must_use]
 pub fn realloc_sizes(events: &[Event]) -> u64 {
     events.iter().fold(0, |sum, event| match *event {
@@ -138,7 +139,7 @@ pub fn realloc_sizes(events: &[Event]) -> u64 {
     })
 }
 
-/// The sum of the sizes of allocations: what reading one field has to come to.
+/// Returns the sum of the sizes of allocations, which is the expected result of reading one field.
 #[must_use]
 pub fn alloc_sizes(events: &[Event]) -> u64 {
     events.iter().fold(0, |sum, event| match *event {
@@ -147,7 +148,7 @@ pub fn alloc_sizes(events: &[Event]) -> u64 {
     })
 }
 
-/// What counting by tag has to come to.
+/// Returns the expected result of counting by tag.
 #[must_use]
 pub fn counts(events: &[Event]) -> Counts {
     let mut counts = [0; 3];
@@ -162,7 +163,7 @@ pub fn counts(events: &[Event]) -> Counts {
     counts
 }
 
-/// A number in groups of three digits.
+/// Formats a number with thousands separators.
 #[must_use]
 pub fn thousands(number: usize) -> String {
     let digits = number.to_string();

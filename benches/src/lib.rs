@@ -1,9 +1,9 @@
-//! How fast traces are read and written, beside loops written by hand and other formats, on the heap events of real
-//! programs.
+//! The speed of reading and writing traces, compared with hand-written loops and other formats, for the heap events of
+//! real programs.
 //!
-//! `cargo bench -p metatf-bench` measures; `docs/performance.md` says what, and holds the table that it makes. Every
-//! loop here takes the same [`Event`]s, or the bytes that were made of them, and gives a sum or a count, which the harness
-//! checks before it measures.
+//! `cargo bench -p metatf-bench` runs the measurements. `docs/performance.md` describes them and contains the resulting
+//! table. Every loop processes the same [`Event`]s, or the bytes created from them, and returns a sum or a count, which
+//! the harness checks before it measures.
 
 pub mod events;
 pub mod hand;
@@ -15,5 +15,5 @@ pub mod subscribers;
 
 pub use events::{Counts, Event};
 
-/// Any error of any of the formats.
+/// The result type for errors of all formats.
 pub type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;

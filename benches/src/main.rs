@@ -1,12 +1,13 @@
-//! A quick look: how many records a second are read and written on one core, file by file.
+//! A quick measurement of the records read and written per second on one core, file by file.
 //!
 //! ```text
 //! cargo run --release -p metatf-bench [--no-default-features] -- [--heap] [--first N] [FILE..]
 //! ```
 //!
-//! `--heap`: `dtds/heap.dtd` alone. Files are those that [`events::read_file`] takes; without any, the shipped ones. The
-//! figure is the best of several passes, as noise only ever slows down; where the machine is busy, `--first 100000`
-//! makes passes short enough to go undisturbed. `cargo bench -p metatf-bench` measures with more care, and more.
+//! `--heap` measures only `dtds/heap.dtd`. Files are those that [`events::read_file`] accepts; without any, the shipped
+//! ones are used. The result is the best of several passes, because noise can only slow them down. On a busy machine,
+//! `--first 100000` makes passes short enough to run undisturbed. `cargo bench -p metatf-bench` measures more
+//! carefully, and more.
 
 use metatf_bench::events::{self, Event, read_file, shipped};
 use metatf_bench::ours::hatf10::{self, Fit, plain, stored};
@@ -16,7 +17,7 @@ use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How long each measurement goes on.
+/// The duration of each measurement.
 const LONG_ENOUGH: Duration = Duration::from_millis(600);
 
 fn main() -> Result<()> {
@@ -97,12 +98,12 @@ fn measure_heap(events: &[Event]) -> Result<()> {
     Ok(())
 }
 
-/// Millions of records a second, in the best pass.
+/// Returns the rate of the best pass in millions of records per second.
 fn rate<T>(records: usize, mut pass: impl FnMut() -> Result<T>) -> Result<f64> {
     let begin = Instant::now();
     let mut best = Duration::MAX;
     while begin.elapsed() < LONG_ENOUGH {
-        // Processor time, so that what else the machine does hardly counts.
+        // CPU time, which is hardly affected by other load on the machine.
         let start = cpu_time::ThreadTime::now();
         black_box(pass()?);
         best = best.min(start.elapsed());

@@ -10,11 +10,11 @@ use std::time::Duration;
 use tracing_subscriber::Layer as _;
 use tracing_subscriber::layer::SubscriberExt as _;
 
-/// Emits this many events or spans to what `way` names, which may write to a file. Returns the processor time of this thread, up to
-/// the last of them; when this returns, all is in the file.
+/// Emits this many events or spans to the subscriber named `way`, which may write to a file. Returns the CPU time of
+/// this thread up to the last event. When the function returns, all data is in the file.
 ///
 /// # Errors
-/// There is no such way; the file's.
+/// Fails if there is no such subscriber, or if the file cannot be written.
 pub fn run(way: &str, path: &Path, count: u32, spans: bool) -> crate::Result<Duration> {
     let mut thread = Duration::ZERO;
     let mut emit = || {
@@ -65,7 +65,7 @@ pub fn run(way: &str, path: &Path, count: u32, spans: bool) -> crate::Result<Dur
             drop((guard, root));
             fastrace::flush();
         }
-        _ => return Err(format!("no way `{way}`").into()),
+        _ => return Err(format!("unknown way `{way}`").into()),
     }
     Ok(thread)
 }
@@ -89,7 +89,7 @@ fn fast_span(n: u32) {
     black_box(n);
 }
 
-/// Takes spans, and does nothing with them.
+/// A reporter that discards spans.
 struct Count;
 
 impl Reporter for Count {
@@ -98,7 +98,7 @@ impl Reporter for Count {
     }
 }
 
-/// Wants everything, and does nothing with it.
+/// A subscriber that accepts everything and discards it.
 struct Null;
 
 impl tracing::Subscriber for Null {

@@ -3,17 +3,18 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 
-// The tests of the default build do without the crates of tables, so the body is in the tests of the crate `metatf-arrow`.
+// Tests in the default build do not depend on the table crates, so the body is in the tests of the crate
+// `metatf-arrow`.
 #[path = "../../metatf-arrow/tests/it/any_table.rs"]
 mod any_table;
 
-/// Bytes that a decoder may request at once.
+/// The maximum number of bytes that a decoder may request in one allocation.
 const MOST: usize = 64 << 20;
 
-/// An allocator with a limit, as the child process of `metatfc import` has one.
+/// An allocator with a limit, like that of the child process of `metatfc import`.
 struct Limited;
 
-// SAFETY: every call goes to the system's allocator as it is, or fails as an allocator may.
+// SAFETY: every call is forwarded to the system's allocator unchanged, or fails as an allocator may.
 unsafe impl GlobalAlloc for Limited {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promises are the system's conditions.
@@ -29,7 +30,8 @@ unsafe impl GlobalAlloc for Limited {
 #[global_allocator]
 static MEMORY: Limited = Limited;
 
-/// Lets decoders panic, which importing makes an error of, and lets what gets no memory panic. Panics elsewhere end the process.
+/// Permits panics in decoders, which importing converts to errors, and panics on allocation failure. Other panics abort
+/// the process.
 fn allow_decoders_to_fail() {
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {

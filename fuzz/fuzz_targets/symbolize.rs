@@ -2,7 +2,8 @@
 
 use std::panic;
 
-/// A panic of a library that reads programs becomes an error (`catch_unwind`), and is not a finding; one of this project is.
+/// Permits panics in libraries that read programs, which are converted to errors (`catch_unwind`) and are not findings.
+/// Panics in this project are.
 fn set_up() {
     let abort = panic::take_hook();
     panic::set_hook(Box::new(move |about| {

@@ -1,6 +1,6 @@
 #![no_main]
 
-// The tests of the default build do without the crates of tables, so the body stands in the tests of these.
+// Tests in the default build do not depend on the table crates, so the body is in the tests of those crates.
 #[path = "../../hatf-arrow/tests/it/any_bytes.rs"]
 mod any_bytes;
 

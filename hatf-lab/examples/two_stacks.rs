@@ -1,5 +1,5 @@
-//! An allocator of one's own, beside first fit: blocks up to 256 bytes are taken from one stack of equal slots, larger ones
-//! from the end of the heap, and never used again.
+//! A custom allocator compared with first fit: blocks of up to 256 bytes come from a stack of equal slots, and larger
+//! blocks come from the end of the heap and are never reused.
 //!
 //! `cargo run -p hatf-lab --example two_stacks`
 
@@ -9,16 +9,16 @@ use hatf_lab::simulate::{Grid, Simulation, describe};
 use hatf_trace::{Event, EventSink as _};
 use metatf_page::{Form, Page, render};
 
-/// Bytes of a slot.
+/// Bytes per slot.
 const SLOT: u64 = 256;
 
 #[derive(Default)]
 struct TwoStacks {
-    /// Slots that are free.
+    /// Free slots.
     slots: Vec<u64>,
-    /// Slots in use.
+    /// The number of slots in use.
     used: u64,
-    /// Bytes of large blocks.
+    /// Bytes in large blocks.
     large: u64,
     heap: u64,
 }
@@ -74,7 +74,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let first = Simulation::new("first", Box::new(First::new(TagSettings::default())));
     let own = Simulation::new("two-stacks", Box::new(TwoStacks::default()));
     let grid = Grid::new(vec![first.with_invariants(100), own.with_invariants(100)], 2)?;
-    // Objects of 8 to 400 bytes; each is freed when 50 more were allocated. `hatf_trace::forms::open` reads a trace instead.
+    // Objects of 8 to 400 bytes, each freed after 50 more were allocated. To read a trace instead, use
+    // `hatf_trace::forms::open`.
     let mut tracker = HeapTracker::new(grid);
     for n in 0..10_000_u64 {
         tracker.event(&Event::malloc(n + 1, 8 + n * n % 393))?;

@@ -1,16 +1,16 @@
-//! Addresses, and maps by them.
+//! Addresses and maps keyed by address.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// The end of an address space, which begins at 0. What does not fit below is refused.
+/// The end of the simulated address space, which begins at 0. Blocks that do not fit below it are rejected.
 pub const ADDRESS_SPACE: u64 = 1 << 47;
 
-/// A map whose keys are addresses, or numbers of pages.
+/// A map keyed by addresses or page numbers.
 pub type AddressMap<V> = HashMap<u64, V, BuildHasherDefault<AddressHasher>>;
 
-/// Spreads addresses, whose low bits are zero. They come from a program under study, not from an
-/// adversary; one who makes them collide slows down his own report.
+/// A hasher for addresses, whose low bits are zero. It does not defend against collision attacks: keys come from the
+/// user's own trace, so forged collisions only slow down that user's report.
 #[derive(Debug, Default)]
 pub struct AddressHasher(u64);
 
@@ -25,10 +25,10 @@ impl Hasher for AddressHasher {
         }
     }
 
-    #[expect(clippy::cast_possible_truncation, reason = "the fold is meant")]
+    #[expect(clippy::cast_possible_truncation, reason = "the halves are folded")]
     fn write_u64(&mut self, value: u64) {
         let mixed = u128::from(self.0 ^ value) * 0x9e37_79b9_7f4a_7c15;
-        // Both halves of the product, folded.
+        // Fold both halves of the product.
         self.0 = (mixed ^ (mixed >> 64)) as u64;
     }
 }

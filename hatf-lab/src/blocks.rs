@@ -1,4 +1,4 @@
-//! The blocks that are live, and the calls that contradict them.
+//! Live blocks, and the calls that contradict them.
 
 use std::hash::Hasher as _;
 
@@ -6,23 +6,24 @@ use crate::address::AddressHasher;
 use crate::contradictions::Contradictions;
 use crate::extents::{Extents, MOST_SLOTS};
 
-/// Freed blocks that are remembered, beside as many as there are live ones.
+/// Number of freed blocks remembered, in addition to twice the number of live blocks.
 const FREED: usize = 1 << 16;
 
-/// Addresses that are looked at at once.
+/// Number of addresses prefetched in one batch.
 const AT_ONCE: usize = 16;
 
-/// A block, or a place of the table that has none.
+/// A block, or a vacant table entry.
 #[derive(Clone, Copy, Debug)]
 struct Block {
     address: u64,
-    /// [`ENDED`]: it was freed, and no other has begun there. [`VACANT`]: the place has no block.
+    /// The block's slot, [`ENDED`] if the block was freed and its address has not been reused, or [`VACANT`] if the
+    /// entry contains no block.
     slot: u32,
 }
 
-/// The slot of a block that was freed.
+/// The slot of a freed block.
 const ENDED: u32 = u32::MAX;
-/// The slot of a vacant place.
+/// The slot of a vacant entry.
 const VACANT: u32 = u32::MAX - 1;
 
 impl Block {
@@ -32,18 +33,19 @@ impl Block {
     }
 }
 
-/// Blocks by address, each in the first vacant place from that of its hash on. Freed blocks stay until the table is made again, so nothing is
-/// taken out.
+/// A hash table of blocks by address, with linear probing. Freed blocks stay until the table is rebuilt, so no entry is
+/// ever removed.
 #[derive(Debug, Default)]
 struct Table {
-    /// A power of two, of which at most three quarters are not vacant; or none.
+    /// The entries. Their number is 0 or a power of two, and at most three quarters of them are occupied.
     places: Vec<Block>,
     used: usize,
     live: usize,
 }
 
 impl Table {
-    /// Returns the place of an address: that of its block, or a vacant one; `None`: there are no places.
+    /// Returns the entry of an address, which is that of its block or a vacant one. Returns `None` if the table has no
+    /// entries.
     #[inline]
     fn place(&mut self, address: u64) -> Option<&mut Block> {
         let at = self.find(address)?;
@@ -51,7 +53,7 @@ impl Table {
     }
 
     #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "the low bits are meant")]
+    #[expect(clippy::cast_possible_truncation, reason = "only the low bits are needed")]
     fn find(&self, address: u64) -> Option<usize> {
         let mut hasher = AddressHasher::default();
         hasher.write_u64(address);
@@ -66,7 +68,7 @@ impl Table {
         }
     }
 
-    /// Puts a block in, where none is.
+    /// Inserts a block at an address without a live block.
     fn insert(&mut self, block: Block) {
         if self.used >= self.places.len() / 4 * 3 {
             self.renew(|_| true);
@@ -77,7 +79,7 @@ impl Table {
         self.live += 1;
     }
 
-    /// Ends a block; returns its slot, if it is there.
+    /// Ends a block and returns its slot, if the table contains the block.
     fn take(&mut self, address: u64) -> Option<u32> {
         let place = self.place(address)?;
         let slot = place.slot()?;
@@ -93,13 +95,13 @@ impl Table {
         self.places.get(self.find(address)?).copied()
     }
 
-    /// Makes the table again, of some of its blocks, with room for others.
+    /// Rebuilds the table from the blocks selected by `stays`, with room for more.
     #[cold]
     fn renew(&mut self, stays: impl Fn(Block) -> bool) {
         let stay = |block: &&Block| block.slot != VACANT && stays(**block);
         let used = self.places.iter().filter(stay).count();
         let vacant = Block { address: 0, slot: VACANT };
-        // It does not shrink: as many will be freed again.
+        // The table does not shrink, because a similar number of blocks will be freed again.
         let length = (used * 2).next_power_of_two().max(self.places.len()).max(16);
         let places = vec![vacant; length];
         let old = std::mem::replace(self, Self { places, used, live: self.live });
@@ -111,42 +113,42 @@ impl Table {
     }
 }
 
-/// Slots of live blocks by address; what no correct program does is counted.
+/// Slots of live blocks by address. Counts calls that a correct program never makes.
 ///
-/// Memory is bounded by the most that were live at once.
+/// Memory is bounded by the maximum number of simultaneously live blocks.
 #[derive(Debug, Default)]
 pub struct Blocks {
-    /// Nearly all blocks have their slots here.
+    /// The slots of nearly all blocks.
     extents: Extents,
-    /// Those that overlap others, or begin where extents have no slots.
+    /// Blocks that overlap others or begin at addresses without a slot in the extents.
     others: Table,
     live: usize,
     contradictions: Contradictions,
 }
 
 impl Blocks {
-    /// Slots are below this.
+    /// The upper bound of slots, exclusive.
     pub const MOST: u32 = MOST_SLOTS;
 
-    /// Returns how often the calls so far contradict each other.
+    /// Returns the number of contradictions among the calls so far.
     #[must_use]
     pub fn contradictions(&self) -> Contradictions {
         self.contradictions
     }
 
-    /// Returns how many are live.
+    /// Returns the number of live blocks.
     #[must_use]
     pub fn len(&self) -> usize {
         self.live
     }
 
-    /// Returns whether none is live.
+    /// Returns whether there are no live blocks.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.live == 0
     }
 
-    /// Returns the addresses and slots of live blocks, in no order.
+    /// Returns the addresses and slots of live blocks, in arbitrary order.
     pub fn iter(&self) -> impl Iterator<Item = (u64, u32)> {
         let others = self.others.places.iter().filter_map(|block| Some((block.address, block.slot()?)));
         self.extents.iter().chain(others)
@@ -158,8 +160,8 @@ impl Blocks {
         self.extents.slot(address).or_else(|| self.others.get(address)?.slot())
     }
 
-    /// Reads what is kept of addresses, so that it is in the cache, and gives `read` their slots once all are on their way: nothing is
-    /// waited for before the next is asked for.
+    /// Prefetches the data of several addresses and then passes their slots to `read`. All loads are issued before any
+    /// result is used, so cache misses overlap.
     #[inline]
     pub(crate) fn look_at(&mut self, addresses: &[u64], mut read: impl FnMut(u32)) {
         for addresses in addresses.chunks(AT_ONCE) {
@@ -175,7 +177,8 @@ impl Blocks {
         }
     }
 
-    /// Ends the block at an address that another is about to begin at, which is counted. `size` gives the size that it began with.
+    /// Ends the live block at an address where another block is about to begin, and counts the contradiction. `size`
+    /// returns the size at which the block began.
     #[inline]
     pub fn make_way(&mut self, address: u64, size: impl Fn(u32) -> u64) -> Option<u32> {
         let slot = self.take(address, size)?;
@@ -183,7 +186,7 @@ impl Blocks {
         Some(slot)
     }
 
-    /// Begins a block, where none begins.
+    /// Begins a block at an address where no live block begins.
     #[inline]
     pub fn insert(&mut self, address: u64, size: u64, slot: u32) {
         self.live += 1;
@@ -194,7 +197,7 @@ impl Blocks {
         }
     }
 
-    /// Ends the block at an address, if there is one. `size` gives the size that it began with.
+    /// Ends the block at an address, if there is one. `size` returns the size at which the block began.
     #[inline]
     pub fn take(&mut self, address: u64, size: impl Fn(u32) -> u64) -> Option<u32> {
         let slot = match self.extents.take(address, &size) {
@@ -210,20 +213,20 @@ impl Blocks {
         Some(slot)
     }
 
-    /// Returns whether a block was freed at an address, and no other began there. Old frees may be forgotten.
+    /// Returns whether a block was freed at an address that has not been reused since. Old frees may have been evicted.
     #[must_use]
     pub fn was_freed(&self, address: u64) -> bool {
         self.extents.was_freed(address) || self.others.get(address).is_some_and(|block| block.slot == ENDED)
     }
 
-    /// Counts a free at an address where nothing is live.
+    /// Counts a free of an address without a live block.
     pub fn missing(&mut self, address: u64) {
         let was_freed = self.was_freed(address);
         let Contradictions { unmatched_frees, frees_of_freed_blocks, .. } = &mut self.contradictions;
         *if was_freed { frees_of_freed_blocks } else { unmatched_frees } += 1;
     }
 
-    /// Forgets all blocks, live or freed.
+    /// Discards all blocks, live or freed.
     pub fn clear(&mut self) {
         *self = Self { contradictions: self.contradictions, ..Self::default() };
     }
@@ -238,7 +241,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// As a map from the standard library, and sizes that the table does not hold.
+        /// Compares the blocks with a standard map, using sizes that the table does not store.
         #[test]
         fn as_a_map(calls in prop::collection::vec((any::<bool>(), 0..200_u64, any::<u64>()), 0..600)) {
             let (mut blocks, mut map) = (Blocks::default(), HashMap::<u64, (u32, u64)>::new());
@@ -258,7 +261,7 @@ mod tests {
         }
     }
 
-    /// Old frees are forgotten where there are many, and live blocks stay.
+    /// Old frees are evicted if there are many; live blocks stay.
     #[test]
     fn frees_are_forgotten() {
         let mut blocks = Blocks::default();

@@ -1,8 +1,8 @@
-//! Blocks that live shortly, by site, and what could take their place.
+//! Short-lived blocks by site, and possible replacements for them.
 //!
-//! A block *lives shortly* if it is freed within a time and before this many bytes were allocated after it, by anybody. The block of a realloc
-//! does not end there: it goes on as the new one. Where nearly all blocks of a site live shortly, how they overlap decides what would do as
-//! well without a call for each: see [`Instead`].
+//! A block is *short-lived* if it is freed within a time limit and before a given number of bytes is allocated after it
+//! by any thread. A realloc does not end its block; the block continues as the new one. If nearly all blocks of a site
+//! are short-lived, their overlap determines which replacement would avoid a call per block: see [`Instead`].
 
 use std::collections::HashSet;
 
@@ -13,68 +13,68 @@ use crate::observer::Observer;
 use crate::sites::{Amount, SHORT_BYTES, SHORT_LIFE};
 use crate::{Error, Result};
 
-/// What living shortly means.
+/// The limits that define a short-lived block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Settings {
-    /// Nanoseconds from allocation to free, at most. Of traces without times it does not count.
+    /// The maximum time from allocation to free, in nanoseconds. Ignored if the trace has no timestamps.
     pub within: u64,
-    /// Bytes that are allocated between the two, at most.
+    /// The maximum number of bytes allocated in between.
     pub meanwhile: u64,
 }
 
 impl Default for Settings {
-    /// Those of [`Measure::Short`](crate::sites::Measure::Short): a millisecond, and 64 KiB.
+    /// Returns the limits of [`Measure::Short`](crate::sites::Measure::Short): one millisecond and 64 KiB.
     fn default() -> Self {
         Self { within: SHORT_LIFE, meanwhile: SHORT_BYTES }
     }
 }
 
-/// Of this many blocks of a site, in percent, at least this many live shortly where something else could take their place.
+/// The minimum percentage of short-lived blocks at a site that justifies a replacement.
 const NEARLY_ALL: u64 = 90;
-/// Blocks of a site below which nothing is said.
+/// The minimum number of blocks at a site that justifies a replacement.
 const FEW: u64 = 16;
-/// Blocks that an arena has on average from one moment at which none is live to the next, at least.
+/// The minimum average number of blocks in an arena between two points at which none of them is live.
 const BATCH: u64 = 4;
 
-/// What could take the place of a site's blocks.
+/// A replacement for the blocks of a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Instead {
-    /// One block for each thread, as large as the largest: of no thread are two live at once.
+    /// One block per thread, as large as the largest one. No thread ever has two live blocks of the site.
     Buffer,
-    /// An arena that is emptied when the last of them ends: they begin one after the other, and end together.
+    /// An arena that is reset when its last block ends: the blocks begin one after the other and end together.
     Arena,
-    /// A list of free blocks, as many as are live at once.
+    /// A free list with as many blocks as are live simultaneously.
     Pool,
 }
 
-/// What is known of a site's blocks.
+/// The lifetime statistics of a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Churn {
     /// The number of the site.
     #[serde(skip)]
     pub site: u64,
-    /// Its blocks that lived shortly.
+    /// The short-lived blocks of the site.
     pub short: Amount,
-    /// All of them.
+    /// All blocks of the site.
     pub allocated: Amount,
-    /// Blocks that were live at once, at most.
+    /// The maximum number of simultaneously live blocks.
     pub most_live: u64,
-    /// Their bytes, at most.
+    /// The maximum number of simultaneously live bytes.
     pub most_bytes: u64,
-    /// Bytes of the largest.
+    /// The size of the largest block in bytes.
     pub largest: u64,
-    /// Threads that allocated them.
+    /// The number of threads that allocated the blocks.
     pub threads: u64,
-    /// Nanoseconds that those that lived shortly lived, on average; `None` where the trace has no times.
+    /// The mean lifetime of the short-lived blocks in nanoseconds, or `None` if the trace has no timestamps.
     pub mean_life: Option<u64>,
-    /// How often the last that was live ended.
+    /// The number of times that the last live block of the site ended.
     pub emptied: u64,
-    /// What could take their place; `None`: nothing that is known of them speaks for it, or they are a sample.
+    /// The suggested replacement, or `None` if the data does not support one or the blocks are a sample.
     pub instead: Option<Instead>,
 }
 
-/// A site while the trace is read.
+/// The state of a site during the pass.
 #[derive(Clone, Debug, Default)]
 struct Site {
     short: Amount,
@@ -83,14 +83,14 @@ struct Site {
     most_live: u64,
     most_bytes: u64,
     largest: u64,
-    /// Threads, and the last of them.
+    /// The threads that allocated blocks, and the last of them.
     threads: HashSet<u64>,
     last: u64,
     life: u64,
     emptied: u64,
 }
 
-/// Finds them in one pass.
+/// An observer that collects [`Churn`] in one pass.
 #[derive(Clone, Debug, Default)]
 pub struct Churns {
     settings: Settings,
@@ -101,13 +101,13 @@ pub struct Churns {
 }
 
 impl Churns {
-    /// Starts with nothing.
+    /// Creates an observer without data.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
         Self { settings, ..Self::default() }
     }
 
-    /// Returns what living shortly means.
+    /// Returns the limits that define a short-lived block.
     #[must_use]
     pub fn settings(&self) -> Settings {
         self.settings
@@ -121,7 +121,7 @@ impl Churns {
         self.sites.get_mut(number).ok_or(Error::Limit("sites"))
     }
 
-    /// Returns the sites with blocks that lived shortly: those with most of them first.
+    /// Returns the sites with short-lived blocks in descending order of their number.
     #[must_use]
     pub fn report(&self) -> Vec<Churn> {
         let (timed, sampled) = (self.timed, self.sampled);
@@ -183,7 +183,7 @@ impl Observer for Churns {
                 let meanwhile = self.bytes.saturating_sub(object.allocated);
                 let life = event.time.saturating_sub(object.time);
                 let Settings { within, meanwhile: most } = self.settings;
-                // Nobody freed what ended with its heap or its program.
+                // Blocks that ended with their heap or program were not freed.
                 let is_freed = matches!(event.cause, Cause::Call | Cause::Overlaid);
                 let is_short = is_freed && life <= within && meanwhile <= most;
                 let site = self.site(object.site)?;
@@ -209,7 +209,8 @@ mod tests {
     use crate::Objects;
     use hatf_trace::Event;
 
-    /// Calls: the address that begins, with its site and thread, or that ends; times are their places.
+    /// Replays calls. Each has an address that begins, with its site and thread, or an address that ends; its time is
+    /// its position.
     enum Act {
         Begin(u64, u64, u64),
         End(u64),
@@ -237,7 +238,8 @@ mod tests {
 
     #[test]
     fn each_has_what_would_do() {
-        // One after the other; in batches that end together; two that overlap without an end; two threads, one of each.
+        // Sequential blocks; batches that end together; two blocks that overlap without an end; and one block on each
+        // of two threads.
         let buffer = repeated(|_| vec![Begin(1000, 1, 1), End(1000)]);
         let batch = |_| (1..9).map(|n| Begin(n * 1000, 1, 1)).chain((1..9).map(|n| End(n * 1000))).collect();
         let mut pool = vec![Begin(1000, 1, 1)];

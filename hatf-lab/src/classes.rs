@@ -1,4 +1,4 @@
-//! Classes of values: 0, 1, 2 to 3, 4 to 7, and so on by powers of two.
+//! Value classes by powers of two: 0, 1, 2 to 3, 4 to 7, and so on.
 
 /// The number of classes.
 pub const CLASSES: usize = 65;
@@ -10,7 +10,7 @@ pub fn class_of(value: u64) -> usize {
     (u64::BITS - value.leading_zeros()) as usize
 }
 
-/// Returns the least and the greatest value of a class. What is not a class has those of the last.
+/// Returns the smallest and largest value of a class. A number that is not a class is treated as the last class.
 #[must_use]
 pub fn bounds(class: usize) -> (u64, u64) {
     match u32::try_from(class).unwrap_or(u64::BITS).min(u64::BITS) {

@@ -1,4 +1,4 @@
-//! Compares what two traces allocated: by site, by size class, by thread, or by any other key.
+//! Comparison of the allocations in two traces by site, size class, thread or any other key.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -14,31 +14,31 @@ use crate::sites::{Amount, Counts, Measure, Sites};
 use crate::{Error, Result};
 use metatf_page::units::{count, parse_bytes};
 
-/// An [`Observer`] that counts by site, by size class and by thread.
+/// An [`Observer`] that counts allocations by site, size class and thread.
 #[derive(Clone, Debug, Default)]
 pub struct Tables {
     sites: Sites,
     classes: Sites,
     threads: Sites,
-    /// Places in `threads` by thread.
+    /// Indices in `threads`, by thread.
     places: HashMap<u64, u64>,
-    /// The last thread asked for, and its place: threads come in runs.
+    /// The last thread looked up and its index, because consecutive events often come from the same thread.
     current: Option<(u64, u64)>,
 }
 
-/// What [`Tables`] counted.
+/// The counts collected by [`Tables`].
 #[derive(Clone, Debug, Default)]
 pub struct Counted {
-    /// By the number of the site.
+    /// Counts by site number.
     pub sites: Vec<Counts>,
-    /// By the number of the [class](crate::classes).
+    /// Counts by [class](crate::classes) number.
     pub classes: Vec<Counts>,
-    /// By thread.
+    /// Counts by thread.
     pub threads: HashMap<u64, Counts>,
 }
 
 impl Tables {
-    /// Starts with nothing.
+    /// Creates an observer without counts.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -80,18 +80,18 @@ impl Observer for Tables {
     }
 }
 
-/// What both sides have of one key; of a key that a side lacks, it has nothing.
+/// The counts of one key on both sides. Counts are zero on a side that lacks the key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pair<K> {
     /// The key.
     pub key: K,
-    /// What the first side has.
+    /// The counts of the first side.
     pub before: Counts,
-    /// What the second has.
+    /// The counts of the second side.
     pub after: Counts,
 }
 
-/// The difference of two amounts. It fits whatever they are.
+/// The difference between two amounts. The type can represent any such difference.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct AmountChange {
     /// Blocks.
@@ -101,7 +101,7 @@ pub struct AmountChange {
 }
 
 impl AmountChange {
-    /// Returns what is added to `before` to make `after`.
+    /// Returns the change from `before` to `after`.
     #[must_use]
     pub fn between(before: Amount, after: Amount) -> Self {
         let less = |after: u64, before: u64| i128::from(after) - i128::from(before);
@@ -116,14 +116,14 @@ impl AmountChange {
 }
 
 impl<K> Pair<K> {
-    /// Returns how a measure changed.
+    /// Returns the change of a measure.
     #[must_use]
     pub fn change(&self, measure: Measure) -> AmountChange {
         AmountChange::between(self.before.get(measure), self.after.get(measure))
     }
 }
 
-/// Pairs the rows of two tables by key, in the order in which keys are met. Rows of equal keys are summed.
+/// Pairs the rows of two tables by key, in order of first appearance. Rows with equal keys are summed.
 #[must_use]
 pub fn pairs<K: Clone + Eq + Hash>(
     before: impl IntoIterator<Item = (K, Counts)>,
@@ -146,8 +146,8 @@ pub fn pairs<K: Clone + Eq + Hash>(
     pairs
 }
 
-/// Returns the pairs that differ in a measure, each with its change: those that changed most first, by bytes and then by blocks,
-/// or the other way. Of equal changes the pair that was met first is the first.
+/// Returns the pairs whose measure changed, with their changes, in descending order of the change: by bytes and then by
+/// blocks, or vice versa if `by_blocks` is set. Equal changes keep their order.
 #[must_use]
 pub fn ranked<K>(pairs: &[Pair<K>], measure: Measure, by_blocks: bool) -> Vec<(&Pair<K>, AmountChange)> {
     let changes = pairs.iter().map(|pair| (pair, pair.change(measure)));
@@ -159,25 +159,25 @@ pub fn ranked<K>(pairs: &[Pair<K>], measure: Measure, by_blocks: bool) -> Vec<(&
     changes
 }
 
-/// How much a total may grow, or a part may have of a whole.
+/// A limit on the growth of a total, or on the share of a part in a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// By this percentage.
+    /// A percentage.
     Share {
-        /// Its digits, without the point.
+        /// The digits without the decimal point.
         digits: u64,
-        /// How many of them are behind the point.
+        /// The number of digits after the decimal point.
         places: u32,
     },
-    /// By this many bytes or blocks.
+    /// A number of bytes or blocks.
     Amount(u64),
 }
 
 impl Limit {
-    /// The most places behind the point of a percentage. Products below are exact with no more.
+    /// The maximum number of decimal places in a percentage. Up to this number, the products below are exact.
     const PLACES: usize = 9;
 
-    /// Returns the most that a part of `whole` may have.
+    /// Returns the maximum size of a part of `whole`.
     #[must_use]
     pub fn of(self, whole: u64) -> u64 {
         match self {
@@ -189,7 +189,8 @@ impl Limit {
         }
     }
 
-    /// Returns whether a total that was `before` and is `after` grew by more. What grew from 0 grew by more than any share.
+    /// Returns whether a total grew from `before` to `after` by more than the limit. Any growth from 0 exceeds any
+    /// percentage.
     #[must_use]
     pub fn is_exceeded(self, before: u64, after: u64) -> bool {
         let Some(growth) = after.checked_sub(before) else { return false };

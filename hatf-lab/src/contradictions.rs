@@ -1,4 +1,5 @@
-//! What a trace of a correct program does not hold, counted and worded once for every analysis.
+//! Contradictions that do not occur in the trace of a correct program, counted and described in one way for all
+//! analyses.
 
 use std::io::{self, Write};
 
@@ -6,48 +7,49 @@ use serde::Serialize;
 
 use metatf_page::units::count;
 
-/// How often a trace contradicts itself, or its beginning.
+/// Counts of events that contradict other events of the trace or its beginning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Contradictions {
-    /// Frees (and reallocs) of addresses at which the trace knows no block. It may have been allocated before the recording.
+    /// Frees (and reallocs) of addresses without a known block. The block may have been allocated before the recording.
     pub unmatched_frees: u64,
-    /// Frees (and reallocs) of blocks that the trace has freed already.
+    /// Frees (and reallocs) of blocks that had already been freed.
     pub frees_of_freed_blocks: u64,
-    /// Blocks that began at the address of a live one, which ends there.
+    /// Blocks that began at the address of a live block, which thereby ended.
     pub allocs_of_live_blocks: u64,
-    /// Blocks that began with a byte in a live one; both are live. Those that overlap nothing but such blocks are not among them.
+    /// Blocks that overlapped a live block when they began; both stay live. A block that overlaps only such blocks is
+    /// not counted.
     pub overlapping_blocks: u64,
 }
 
 impl Contradictions {
-    /// Returns a line for each kind that was met.
+    /// Returns a line for each kind of contradiction that occurred.
     pub fn lines(&self) -> impl Iterator<Item = String> {
         let Self { unmatched_frees, frees_of_freed_blocks, allocs_of_live_blocks, overlapping_blocks } = *self;
         let lines = [
             (
                 unmatched_frees,
-                "frees of blocks that are not in the trace: they were allocated before the recorder was loaded, or records are missing",
+                "frees of blocks that are not in the trace: the blocks were allocated before the recorder was loaded, or records are missing",
             ),
             (
                 frees_of_freed_blocks,
-                "frees of blocks that had been freed: the program frees them twice, or records are missing from the trace",
+                "frees of blocks that were already freed: the program freed them twice, or records are missing from the trace",
             ),
             (
                 allocs_of_live_blocks,
-                "blocks began where one was live, which ends there: records are missing from the trace",
+                "blocks started at the address of a live block, which ends there: records are missing from the trace",
             ),
             (
                 overlapping_blocks,
-                "blocks overlap one that was live, and both count: the trace is wrong, or records are missing",
+                "blocks overlap a live block, and both count: the trace is invalid, or records are missing",
             ),
         ];
         lines.into_iter().filter(|(times, _)| *times > 0).map(|(times, text)| format!("{} {text}", count(times)))
     }
 
-    /// Prints a line for each kind that was met.
+    /// Prints a line for each kind of contradiction that occurred.
     ///
     /// # Errors
-    /// The output's.
+    /// Fails if the output cannot be written.
     pub fn text(&self, out: &mut dyn Write) -> io::Result<()> {
         self.lines().try_for_each(|line| writeln!(out, "  {line}"))
     }

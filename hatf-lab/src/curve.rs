@@ -1,11 +1,11 @@
-//! Curves over the events of a trace, in few numbers.
+//! Downsampled curves over the events of a trace.
 
 use metatf_page::{Chart, Shape, Unit};
 use serde::Serialize;
 
 use crate::stretches::Stretches;
 
-/// Collects the most of each of `N` quantities in equal stretches of events.
+/// A collector of the maximum of `N` quantities in equal intervals of events.
 #[derive(Clone, Debug)]
 pub struct Curve<const N: usize> {
     events: u64,
@@ -15,7 +15,7 @@ pub struct Curve<const N: usize> {
 /// A finished curve.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Curves {
-    /// Events in a stretch.
+    /// Events per interval.
     pub step: u64,
     /// The quantities.
     pub lines: Vec<Line>,
@@ -26,12 +26,12 @@ pub struct Curves {
 pub struct Line {
     /// Its name.
     pub name: String,
-    /// The most of it in each stretch.
+    /// The maximum in each interval.
     pub most: Vec<u64>,
 }
 
 impl Curves {
-    /// Draws quantities over events: the most in each stretch.
+    /// Draws the quantities over events, as the maximum in each interval.
     #[must_use]
     pub fn chart(&self, title: String, unit: Unit) -> Chart {
         let mut chart = Chart::new(title, Unit::Count, unit);
@@ -50,19 +50,19 @@ impl<const N: usize> Default for Curve<N> {
 }
 
 impl<const N: usize> Curve<N> {
-    /// Starts with stretches of one event, so that the curve of a short trace has every event.
+    /// Starts with intervals of one event, so the curve of a short trace contains every event.
     pub(crate) fn of_each() -> Self {
         Self { events: 0, stretches: Stretches::new(1) }
     }
 
-    /// Notes the quantities after an event.
+    /// Records the quantities after an event.
     #[inline]
     pub fn note(&mut self, values: [u64; N]) {
         self.stretches.note(self.events, values);
         self.events += 1;
     }
 
-    /// Returns the curve, with names for its quantities.
+    /// Returns the curves with the given names.
     #[must_use]
     pub fn curves(&self, names: [&str; N]) -> Curves {
         let Stretches { step, points } = &self.stretches;

@@ -1,8 +1,8 @@
-//! The library's errors.
+//! Errors of this library.
 
 use std::{fmt, io};
 
-/// The result of this library's functions.
+/// The result type of this library.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// An error of this library.
@@ -10,19 +10,19 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub enum Error {
     /// A setting is unknown or out of range.
     Usage(String),
-    /// An allocator broke one of its invariants: a bug in the simulation, not in the trace.
+    /// An allocator violated one of its invariants. This is a bug in the simulation, not in the trace.
     Invariant(String),
-    /// More than this library counts: 2^32 objects live at once, for example.
+    /// A limit of this library was exceeded, such as 2^32 simultaneously live objects.
     Limit(&'static str),
-    /// The trace lacks what is needed.
+    /// The trace lacks required data.
     Trace(String),
-    /// A model cannot be used.
+    /// A model is not usable.
     Model(String),
-    /// A synthetic trace has more live objects than its limit: this many.
+    /// A synthetic trace exceeds this limit of live objects.
     Memory(u64),
-    /// The thread that takes events has stopped; its own error is returned by `finish`.
+    /// The thread that consumes events has stopped; `finish` returns its error.
     Stopped,
-    /// A system call failed: what was tried, and the system's error.
+    /// A system call failed. Contains the attempted operation and the system's error.
     System(&'static str, io::Error),
 }
 
@@ -30,12 +30,12 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Usage(message) => f.write_str(message),
-            Self::Invariant(message) => write!(f, "invariant broken: {message}"),
+            Self::Invariant(message) => write!(f, "invariant violated: {message}"),
             Self::Limit(limit) => write!(f, "too large: {limit}"),
             Self::Trace(message) => f.write_str(message),
             Self::Model(message) => write!(f, "the model: {message}"),
-            Self::Memory(live) => write!(f, "the memory limit: {live} objects are live"),
-            Self::Stopped => f.write_str("the thread that takes events has stopped"),
+            Self::Memory(live) => write!(f, "memory limit reached with {live} live objects"),
+            Self::Stopped => f.write_str("the thread that processes events has stopped"),
             Self::System(tried, error) => write!(f, "{tried}: {error}"),
         }
     }

@@ -1,74 +1,78 @@
-//! Finds blocks by their addresses, and those that overlap, whatever their sizes, in a step or two each.
+//! Finds blocks by address and detects overlapping blocks of any size in one or two steps.
 //!
-//! The first and the last byte of each block are marked, in bitmaps of 1 KiB of addresses. No block in the bitmaps overlaps another, so marks
-//! alternate, and the next mark tells whether a byte is in a block. What a block covers whole of such stretches is a range beside them.
-//! The slots of blocks stand beside their marks, one for each 16 addresses, at whose first a block may begin: allocators place blocks so. What
-//! is near in the heap is near here, too, where a table by hash has it anywhere, and one line of the cache has all of a block.
-//! The bitmaps are found by regions of 64 KiB: there are few of these, so that finding one seldom waits for memory.
+//! Bitmaps over 1 KiB stretches of addresses mark the first and the last byte of each block. Blocks in the bitmaps
+//! never overlap, so the two kinds of marks alternate, and the next mark determines whether a byte is in a block.
+//! Stretches that a block covers completely are stored as ranges instead. The slots of blocks are stored next to their
+//! marks, one per 16 addresses, for a block that begins at the first of them; allocators align blocks this way.
+//! Neighbouring blocks of the heap are therefore neighbours in memory, unlike in a hash table, and one cache line
+//! contains all data of a block. The bitmaps are found through 64 KiB regions. Regions are few, so a lookup seldom
+//! misses the cache.
 
 use std::collections::BTreeMap;
 
 use crate::address::{ADDRESS_SPACE, AddressMap};
 
-/// Addresses of a stretch: two to this power.
+/// Binary logarithm of the number of addresses in a stretch.
 const SHIFT: u32 = 10;
-/// The last byte of a stretch.
+/// The offset of the last byte in a stretch.
 const LAST: u64 = (1 << SHIFT) - 1;
-/// Words of a bitmap.
+/// Words in a bitmap.
 const WORDS: usize = (1 << SHIFT) / 64;
-/// Stretches of a region: two to this power.
+/// Binary logarithm of the number of stretches in a region.
 const REGION: u32 = 6;
-/// Stretches without marks, and regions without stretches, that are kept beside half as many as there are others.
+/// The number of stretches without marks, and of regions without stretches, that are kept in addition to half of the
+/// others.
 const EMPTY: usize = 1024;
 
-/// Addresses that have one slot: a block that begins at another than the first of them has none here.
+/// Addresses per slot. A block that does not begin at the first of them has no slot here.
 const GRAIN: u64 = 16;
-/// The slot of what was freed, and where no other block has begun.
+/// The slot of a freed block whose address has not been reused.
 const ENDED: u32 = u32::MAX;
-/// The slot of what has no block, and had none that is remembered.
+/// The slot of an address that has no block and no remembered freed block.
 const VACANT: u32 = u32::MAX - 1;
-/// Slots are below this.
+/// The upper bound of slots, exclusive.
 pub(crate) const MOST_SLOTS: u32 = VACANT;
 
-/// Regions that were asked for last, at most; and what stands for no region.
+/// The maximum number of cached region lookups, and the marker of an unused cache entry.
 const RECENT: usize = 1 << 12;
 const NONE: (u64, u32) = (u64::MAX, 0);
 
-/// Returns the last byte of a block. One of no bytes has that of its address; none is taken to be larger than 2^47 bytes.
+/// Returns the last byte of a block. An empty block ends at its own address, and sizes are capped at 2^47 bytes.
 #[must_use]
 pub(crate) fn last_byte(address: u64, size: u64) -> u64 {
     address.saturating_add(size.clamp(1, ADDRESS_SPACE) - 1)
 }
 
-/// The bytes that are in a block. Memory is bounded by the most blocks at once.
+/// The bytes covered by blocks. Memory is bounded by the maximum number of simultaneous blocks.
 #[derive(Debug, Default)]
 pub(crate) struct Extents {
     by_number: AddressMap<u32>,
-    /// Regions that were asked for, each at the place of its last bits: an event is mostly near others.
+    /// Recently used regions, indexed by the low bits of their numbers, because consecutive events are mostly close
+    /// together.
     recent: Vec<(u64, u32)>,
-    /// The same, in order.
+    /// The same mapping as `by_number`, in order.
     order: BTreeMap<u64, u32>,
     regions: Vec<Region>,
     spare_regions: Vec<u32>,
     stretches: Vec<Stretch>,
-    /// How many marks each of these has, beside them: stretches are more than the cache holds.
+    /// The number of marks in each stretch, stored separately because the stretches exceed the cache.
     marks: Vec<u16>,
     spare: Vec<u32>,
-    /// How many stretches there are, and how many of them are without marks.
+    /// The number of stretches, and the number of stretches without marks.
     count: usize,
     empty: usize,
-    /// Regions without stretches.
+    /// The number of regions without stretches.
     empty_regions: usize,
-    /// Stretches that lie whole in a block, from one to another: they have no bitmap.
+    /// Ranges of stretches that a block covers completely, from first to last. They have no bitmaps.
     covered: BTreeMap<u64, u64>,
 }
 
-/// Stretches beside each other.
+/// Adjacent stretches.
 #[derive(Clone, Debug)]
 struct Region {
-    /// A bit for each stretch that is there.
+    /// One bit per existing stretch.
     present: u64,
-    /// Where these are.
+    /// The indices of the stretches.
     stretches: [u32; 1 << REGION],
 }
 
@@ -84,7 +88,7 @@ impl Region {
         if self.present >> bit & 1 == 0 { None } else { self.stretches.get(bit as usize).copied() }
     }
 
-    /// Drops those of the stretches of some bits that have no marks; returns how many.
+    /// Drops the stretches without marks among those in `bits`. Returns the number of dropped stretches.
     fn drop_empty(&mut self, bits: u64, marks: &[u16], spare: &mut Vec<u32>) -> usize {
         let (mut left, before) = (self.present & bits, spare.len());
         while left != 0 {
@@ -100,7 +104,7 @@ impl Region {
     }
 }
 
-/// The marks of a stretch.
+/// The marks in a stretch.
 #[derive(Clone, Debug, Default)]
 #[repr(align(64))]
 struct Stretch {
@@ -147,7 +151,7 @@ impl Stretch {
         self.words.get(word).is_some_and(|marks| marks.first >> bit & 1 == 1)
     }
 
-    /// Returns the slot of the block that begins at a byte, or what stands in its place.
+    /// Returns the slot of the block that begins at a byte, or the marker stored instead.
     #[inline]
     fn slot(&self, byte: u64) -> u32 {
         let (word, _) = place(byte);
@@ -155,7 +159,7 @@ impl Stretch {
         marks.and_then(|(grain, marks)| marks.slots.get(grain)).copied().unwrap_or(VACANT)
     }
 
-    /// Takes away the mark of a first byte, which is there.
+    /// Clears the mark of a first byte, which must be set.
     #[inline]
     fn clear_first(&mut self, byte: u64) {
         let (word, bit) = place(byte);
@@ -166,7 +170,7 @@ impl Stretch {
         }
     }
 
-    /// Takes away the first mark of a last byte from here on; returns whether there was one.
+    /// Clears the first last-byte mark at or after `from`. Returns whether there was one.
     #[inline]
     fn clear_last(&mut self, from: u64) -> bool {
         let (word, bit) = place(from);
@@ -174,7 +178,7 @@ impl Stretch {
         for marks in self.words.get_mut(word..).unwrap_or_default() {
             let here = marks.last & mask;
             if here != 0 {
-                // The lowest bit of what is there.
+                // Clear the lowest set bit.
                 marks.last ^= here & here.wrapping_neg();
                 return true;
             }
@@ -183,7 +187,7 @@ impl Stretch {
         false
     }
 
-    /// Returns whether a byte from here to there is in a block.
+    /// Returns whether any byte from `from` to `to` is in a block.
     #[inline]
     fn is_taken(&self, from: u64, to: u64) -> bool {
         let (word, bit) = place(from);
@@ -192,12 +196,12 @@ impl Stretch {
             let here = (marks.first | marks.last) & mask;
             if here != 0 {
                 let bit = here.trailing_zeros();
-                // Beyond, an end whose beginning is not there has its beginning before `from`.
+                // If the first mark after `to` is an end, its block began before `from`.
                 return at as u64 * 64 + u64::from(bit) <= to || marks.first >> bit & 1 == 0;
             }
             mask = u64::MAX;
         }
-        // Nothing ends after it: is there a block that leaves the stretch?
+        // There is no mark after `from`: check for a block that extends past the stretch.
         let mut mask = !(u64::MAX << bit);
         for marks in self.words.get(..=word).unwrap_or_default().iter().rev() {
             let here = (marks.first | marks.last) & mask;
@@ -210,33 +214,33 @@ impl Stretch {
     }
 }
 
-/// Returns the number of the region of a stretch, and the stretch's bit there.
+/// Returns the number of a stretch's region and the stretch's bit in that region.
 #[inline]
 fn in_region(stretch: u64) -> (u64, u32) {
     (stretch >> REGION, (stretch & ((1 << REGION) - 1)) as u32)
 }
 
-/// Returns the place of a region among those that were asked for.
+/// Returns the cache index of a region.
 #[inline]
 fn recent(region: u64) -> usize {
     let [low, high, ..] = region.to_le_bytes();
     usize::from(u16::from_le_bytes([low, high])) % RECENT
 }
 
-/// Returns the place of a byte's slot in its word, if one that begins there has one.
+/// Returns the index of a byte's slot in its word, if a block that begins at this byte has a slot.
 #[inline]
 fn grain(byte: u64) -> Option<usize> {
     byte.is_multiple_of(GRAIN).then_some((byte % 64 / GRAIN) as usize)
 }
 
-/// Returns the word and the bit of a byte of a stretch.
+/// Returns the word and bit of a byte in its stretch.
 #[inline]
 fn place(byte: u64) -> (usize, u32) {
     ((byte / 64) as usize, (byte % 64) as u32)
 }
 
 impl Extents {
-    /// Puts a block in, unless it overlaps one; returns whether it is in.
+    /// Inserts a block unless it overlaps another one. Returns whether it was inserted.
     #[inline]
     pub(crate) fn insert(&mut self, address: u64, size: u64, slot: u32) -> bool {
         let last = last_byte(address, size);
@@ -255,7 +259,7 @@ impl Extents {
         true
     }
 
-    /// Puts a block in that lies in several stretches.
+    /// Inserts a block that spans several stretches.
     fn insert_long(&mut self, address: u64, last: u64, slot: u32) -> bool {
         let (from, to) = (address >> SHIFT, last >> SHIFT);
         let (Some(first), Some(second)) = (self.stretch(from), self.stretch(to)) else { return false };
@@ -273,24 +277,25 @@ impl Extents {
         true
     }
 
-    /// Returns the slot of the block that begins at an address, if it is in with one.
+    /// Returns the slot of the block that begins at an address, if that block is stored with a slot.
     #[inline]
     pub(crate) fn slot(&self, address: u64) -> Option<u32> {
         Some(self.stretch_at(address)?.slot(address & LAST)).filter(|slot| *slot < MOST_SLOTS)
     }
 
-    /// Returns whether a block that begins at an address has a slot, if it is in.
+    /// Returns whether a block that begins at an address has a slot once it is stored.
     #[inline]
     pub(crate) fn has_slot(address: u64) -> bool {
         grain(address).is_some()
     }
 
-    /// Returns whether a block with a slot was freed at an address, and no other began there. Old ones may be forgotten.
+    /// Returns whether a block with a slot was freed at an address that has not been reused. Old frees may have been
+    /// evicted.
     pub(crate) fn was_freed(&self, address: u64) -> bool {
         self.stretch_at(address).is_some_and(|stretch| stretch.slot(address & LAST) == ENDED)
     }
 
-    /// Returns the addresses and slots of the blocks that have slots, by address.
+    /// Returns the addresses and slots of the blocks with slots, ordered by address.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, u32)> {
         let regions =
             self.order.iter().filter_map(|(number, place)| Some((*number, self.regions.get(*place as usize)?)));
@@ -306,8 +311,8 @@ impl Extents {
         slots.filter(|(_, slot)| *slot < MOST_SLOTS)
     }
 
-    /// Removes the block that begins at an address, and returns its slot, if it is in with one. `size` gives the size that it was put in
-    /// with.
+    /// Removes the block that begins at an address and returns its slot, if it is stored with one. `size` returns the
+    /// size with which the block was inserted.
     #[inline]
     pub(crate) fn take(&mut self, address: u64, size: impl FnOnce(u32) -> u64) -> Option<u32> {
         let index = self.known(address >> SHIFT)?;
@@ -319,7 +324,7 @@ impl Extents {
         Some(slot)
     }
 
-    /// Removes a block that has no slot, if it was put in.
+    /// Removes a block without a slot, if it was inserted.
     pub(crate) fn remove(&mut self, address: u64, size: u64) {
         let Some(index) = self.known(address >> SHIFT).filter(|_| grain(address).is_none()) else { return };
         if self.stretches.get(index as usize).is_some_and(|stretch| stretch.begins(address & LAST)) {
@@ -343,7 +348,7 @@ impl Extents {
         }
     }
 
-    /// Removes what a block has behind its first stretch.
+    /// Removes the parts of a block after its first stretch.
     fn remove_end(&mut self, from: u64, last: u64) {
         if last >> SHIFT > from + 1 {
             self.covered.remove(&(from + 1));
@@ -354,7 +359,7 @@ impl Extents {
         }
     }
 
-    /// Counts marks that a stretch was given.
+    /// Counts marks added to a stretch.
     #[inline]
     fn mark(&mut self, stretch: u32, marks: u16) {
         let Some(count) = self.marks.get_mut(stretch as usize) else { return };
@@ -362,7 +367,7 @@ impl Extents {
         *count += marks;
     }
 
-    /// Counts marks that were taken from a stretch.
+    /// Counts marks removed from a stretch.
     #[inline]
     fn unmark(&mut self, stretch: u32, marks: u16) {
         let Some(count) = self.marks.get_mut(stretch as usize) else { return };
@@ -370,7 +375,8 @@ impl Extents {
         self.empty += usize::from(*count == 0);
     }
 
-    /// Returns where the marks of an address are, and a part of them: so they are read, and nothing waits for what they are.
+    /// Returns the index of an address's stretch and part of its marks. Reading the marks prefetches them without
+    /// waiting for their values.
     #[inline]
     pub(crate) fn touch(&mut self, address: u64) -> Option<(u32, u64)> {
         let index = self.known(address >> SHIFT)?;
@@ -378,13 +384,14 @@ impl Extents {
         Some((index, self.stretches.get(index as usize)?.words.get(word)?.first))
     }
 
-    /// Returns the slot that stands for an address in a stretch: no slot of a block where it was freed, or is free.
+    /// Returns the slot entry of an address in a stretch, which is not a valid slot if the address was freed or is
+    /// free.
     #[inline]
     pub(crate) fn slot_in(&self, index: u32, address: u64) -> u32 {
         self.stretches.get(index as usize).map_or(VACANT, |stretch| stretch.slot(address & LAST))
     }
 
-    /// Returns the stretch of an address, if it is there.
+    /// Returns the stretch that contains an address, if it exists.
     #[inline]
     fn stretch_at(&self, address: u64) -> Option<&Stretch> {
         let (region, bit) = in_region(address >> SHIFT);
@@ -392,7 +399,7 @@ impl Extents {
         self.stretches.get(region.get(bit)? as usize)
     }
 
-    /// Returns the index of a stretch, if it is there.
+    /// Returns the index of a stretch, if it exists.
     #[inline]
     fn known(&mut self, number: u64) -> Option<u32> {
         let (region, bit) = in_region(number);
@@ -403,7 +410,7 @@ impl Extents {
         self.regions.get(place as usize)?.get(bit)
     }
 
-    /// Returns the place of a region, and notes it.
+    /// Finds the index of a region and caches it.
     fn find(&mut self, region: u64) -> Option<u32> {
         let place = *self.by_number.get(&region)?;
         self.recent.resize(RECENT, NONE);
@@ -411,27 +418,27 @@ impl Extents {
         Some(place)
     }
 
-    /// Returns the index of a stretch; `None`: it is covered by a block.
+    /// Returns the index of a stretch, which is created if necessary. Returns `None` if a block covers the stretch.
     #[inline]
     fn stretch(&mut self, number: u64) -> Option<u32> {
         self.known(number).or_else(|| self.add(number))
     }
 
-    /// Makes a stretch, unless it is covered.
+    /// Creates a stretch unless a block covers it.
     fn add(&mut self, number: u64) -> Option<u32> {
         if self.covered.range(..=number).next_back().is_some_and(|(_, last)| *last >= number) {
             return None;
         }
         let index = match self.spare.pop() {
             Some(index) => {
-                // What was freed there before is not what was freed here.
+                // The frees remembered by the old stretch belong to other addresses.
                 *self.stretches.get_mut(index as usize)? = Stretch::default();
                 index
             }
             None => {
                 self.stretches.push(Stretch::default());
                 self.marks.push(0);
-                // There are fewer than 2^32 blocks, and as many again.
+                // There are fewer than 2^32 blocks, and at most two stretches per block.
                 u32::try_from(self.stretches.len() - 1).ok()?
             }
         };
@@ -462,7 +469,8 @@ impl Extents {
         Some(place)
     }
 
-    /// Covers stretches, if there are any, unless one has marks or is covered; returns whether they are free.
+    /// Covers the stretches from `from` to `to`, if any, unless one of them has marks or is covered. Returns whether
+    /// they were free.
     fn cover(&mut self, from: u64, to: u64) -> bool {
         if from > to {
             return true;
@@ -491,7 +499,7 @@ impl Extents {
         free
     }
 
-    /// Forgets stretches without marks.
+    /// Drops stretches without marks.
     #[cold]
     fn drop_empty(&mut self) {
         for place in self.order.values() {
@@ -503,7 +511,7 @@ impl Extents {
         self.drop_regions();
     }
 
-    /// Forgets regions without stretches, if there are many.
+    /// Drops regions without stretches, if there are many.
     fn drop_regions(&mut self) {
         if self.empty_regions <= EMPTY + self.order.len() / 2 {
             return;
@@ -527,7 +535,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Regions without stretches are forgotten, and come back with other blocks.
+    /// Regions without stretches are dropped, and are created again for other blocks.
     #[test]
     fn regions_are_forgotten() {
         let (mut extents, count) = (Extents::default(), 5 * EMPTY as u64);
@@ -544,7 +552,7 @@ mod tests {
     }
 
     proptest! {
-        /// Compared with a list of blocks.
+        /// Compares the extents with a list of blocks.
         #[test]
         fn blocks_overlap_as_by_a_list(
             calls in prop::collection::vec((0..3_usize, 0..6000_usize, 0..9_usize, 0..60_u64), 1..400),
@@ -554,7 +562,7 @@ mod tests {
             let remove = |extents: &mut Extents, (address, size, slot): (u64, u64, u32)| {
                 let is_slotted = address % GRAIN == 0;
                 prop_assert_eq!(extents.slot(address), is_slotted.then_some(slot));
-                // One that is not in changes nothing.
+                // Removing a block that is not stored changes nothing.
                 for slot in [Some(slot), None] {
                     prop_assert_eq!(extents.take(address, |_| size), slot.filter(|_| is_slotted));
                     extents.remove(address, size);

@@ -1,18 +1,18 @@
-//! How a total is shared among call stacks, as folded lines: the form that tools for flame graphs read.
+//! Totals by call stack as folded lines, which is the input format of flame graph tools.
 
 use std::io::{self, Write};
 
 use metatf_page::{Flame, Node};
 
-/// Prints a line for each stack: its functions, outermost first, with semicolons between them, and what it has.
+/// Prints a line for each stack: its functions, outermost first and separated by semicolons, and its amount.
 ///
 /// # Errors
-/// The output's.
+/// Fails if the output cannot be written.
 pub fn folded(flame: &Flame, out: &mut dyn Write) -> io::Result<()> {
     node(&flame.root, &mut Vec::new(), out)
 }
 
-/// Prints the lines of a function and of those that it called. They are at most 256 deep.
+/// Prints the lines of a function and its callees. Stacks are at most 256 frames deep.
 fn node(of: &Node, stack: &mut Vec<String>, out: &mut dyn Write) -> io::Result<()> {
     if of.own() > 0 {
         writeln!(out, "{} {}", stack.join(";"), of.own())?;

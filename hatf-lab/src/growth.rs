@@ -1,4 +1,4 @@
-//! What each site copied by `realloc`, and what its blocks have beyond what was asked for.
+//! Bytes copied by `realloc` and slack of blocks, by site.
 
 use hatf_trace::event::{Call, UNKNOWN_SIZE};
 use hatf_trace::{Event, EventKind};
@@ -9,46 +9,46 @@ use crate::observer::Observer;
 use crate::sites::Amount;
 use crate::{Error, Result};
 
-/// What a site has.
+/// The copied bytes and slack of a site.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Growth {
-    /// Blocks that `realloc` moved to a larger or smaller one of this site, and the bytes that it copied.
+    /// Blocks that `realloc` moved to a block of this site, and the copied bytes.
     pub copied: Amount,
-    /// Blocks that have more than was asked for, and the bytes beyond it.
+    /// Blocks larger than requested, and their excess bytes.
     pub slack: Amount,
 }
 
-/// Counts it by site.
+/// An observer that counts [`Growth`] by site.
 #[derive(Clone, Debug, Default)]
 pub struct Growths {
     sites: Vec<Growth>,
-    /// Address and size of the block that a realloc ended last.
+    /// The address and size of the last block ended by a realloc.
     moved: Option<(u64, u64)>,
-    /// Address and site of the block that was allocated last.
+    /// The address and site of the last allocated block.
     last: Option<(u64, u64)>,
     has_usable: bool,
 }
 
 impl Growths {
-    /// Starts with nothing.
+    /// Creates an observer without counts.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Returns what each site has, by its number. It may lack the last ones, which have nothing.
+    /// Returns the growth of each site, indexed by site number. Trailing sites without growth may be missing.
     #[must_use]
     pub fn sites(&self) -> &[Growth] {
         &self.sites
     }
 
-    /// Returns whether the trace says what blocks really have.
+    /// Returns whether the trace contains usable block sizes.
     #[must_use]
     pub fn has_usable(&self) -> bool {
         self.has_usable
     }
 
-    /// Learns of a call that allocated, after what it did to objects.
+    /// Processes an allocating call after its effects on objects.
     #[inline]
     fn call(&mut self, call: &Call) -> Result<()> {
         if call.usable == 0 || call.size == UNKNOWN_SIZE {

@@ -1,42 +1,42 @@
-//! A heap as it is at a place in a trace.
+//! The heap at a position in a trace.
 
 use hatf_trace::stacks::Stacks;
 
 use crate::objects::Objects;
 use crate::totals::Totals;
 
-/// A heap as it is at a place in a trace.
+/// The heap at a position in a trace.
 #[derive(Debug, Default)]
 pub struct Heap {
     /// The live objects, and the totals.
     pub objects: Objects,
-    /// The stacks so far, by their numbers.
+    /// The stacks seen so far, by number.
     pub stacks: Stacks,
-    /// The mean number of bytes from one block in the trace to the next, where they are a sample.
+    /// The mean number of bytes between two sampled blocks, if the trace is a sample.
     pub sampling: Option<u64>,
     pub(crate) sizes: SizesOnly,
 }
 
-/// What is done with a trace that says what was allocated, and not when it ended.
+/// The treatment of traces that contain the sizes of allocated blocks but not their ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum SizesOnly {
-    /// It is refused.
+    /// Such a trace is rejected.
     #[default]
     Refused,
-    /// Blocks end where they begin.
+    /// Such a trace is accepted, and its blocks end where they begin.
     Taken,
-    /// This is such a trace.
+    /// The trace is such a trace.
     Here,
 }
 
 impl Heap {
-    /// Returns whether the trace has sizes only.
+    /// Returns whether the trace contains sizes only.
     #[must_use]
     pub fn has_sizes_only(&self) -> bool {
         self.sizes == SizesOnly::Here
     }
 
-    /// Returns the totals so far.
+    /// Returns the current totals.
     #[must_use]
     pub fn totals(&self) -> Totals {
         self.objects.totals()

@@ -1,6 +1,7 @@
-//! What each site had at a moment that somebody chose, or allocated in a range and had at its end.
+//! Live memory by site at a chosen point, or memory allocated in a range and still live at its end.
 //!
-//! Every event counts, so the amounts are exact, where those of [`moments`](crate::moments) are of the moments that are kept.
+//! Every event counts, so the amounts are exact. The amounts of [`moments`](crate::moments), in contrast, refer to the
+//! stored snapshots.
 
 use hatf_trace::{Event, EventKind};
 use metatf_page::units::nanoseconds;
@@ -12,34 +13,36 @@ use crate::observer::Observer;
 use crate::sites::{Amount, Weight};
 use crate::{Error, Result};
 
-/// Names of marks that an error lists.
+/// The maximum number of marks listed in an error.
 const LISTED: usize = 20;
 
-/// A place in a trace, as people name it.
+/// A user-specified position in a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Point {
     /// Before the first event.
     Start,
-    /// Behind the events up to this many nanoseconds.
+    /// After the last event up to this time in nanoseconds.
     Time(u64),
-    /// A mark of this name, a phase that begins, or `end of` a phase. The end of a range is the first one in it.
+    /// A mark with this name, the start of a phase, or `end of` a phase. The end of a range is the first such mark in
+    /// the range.
     Mark(String),
-    /// The most bytes are live, for the first time. A pass over the trace finds the event: see [`Highest`].
+    /// The first point at which the number of live bytes is at its maximum. A separate pass over the trace finds the
+    /// event: see [`Highest`].
     Peak,
-    /// Behind an event.
+    /// After the event with this number.
     Tick(u64),
-    /// Behind the last event.
+    /// After the last event.
     End,
 }
 
 impl Point {
-    /// Says which event the peak is at.
+    /// Replaces a peak by the event at which it occurs.
     #[must_use]
     pub fn with_peak(self, tick: u64) -> Self {
         if self == Self::Peak { Self::Tick(tick) } else { self }
     }
 
-    /// Returns whether an event is behind it.
+    /// Returns whether the point is before an event.
     #[inline]
     fn is_before(&self, event: &ObjectEvent) -> bool {
         match self {
@@ -55,26 +58,26 @@ impl Point {
     }
 }
 
-/// A place in a trace: the event before it, the latest time up to that, and the record.
+/// A position in a trace: the number of preceding events, the latest time up to the position, and the record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Place {
     /// The event.
     pub tick: u64,
     /// Nanoseconds since the start of the recording.
     pub time: u64,
-    /// How many records of the trace are before it.
+    /// The number of records before the position.
     #[serde(skip)]
     pub record: u64,
 }
 
-/// Counts what was allocated between two points, and is live at the second, by site.
+/// An observer that counts the memory allocated between two points and live at the second point, by site.
 #[derive(Clone, Debug)]
 pub struct Kept {
     from: Point,
     to: Point,
     begun: Option<Place>,
     ended: Option<Place>,
-    /// The last event so far, and the latest time of a record.
+    /// The last event so far, and the latest timestamp of a record.
     last: Place,
     latest: u64,
     marks: Vec<String>,
@@ -83,19 +86,19 @@ pub struct Kept {
     weight: Weight,
 }
 
-/// What [`Kept`] found.
+/// The result of [`Kept`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Found {
-    /// Where the range begins.
+    /// The start of the range.
     pub from: Place,
-    /// Where it ends.
+    /// The end of the range.
     pub to: Place,
-    /// By the number of the site.
+    /// Amounts by site number.
     pub sites: Vec<Amount>,
 }
 
 impl Kept {
-    /// Starts with nothing.
+    /// Creates an observer without counts.
     #[must_use]
     pub fn new(from: Point, to: Point) -> Self {
         let begun = (from == Point::Start).then(Place::default);
@@ -113,10 +116,10 @@ impl Kept {
         }
     }
 
-    /// Returns what was found.
+    /// Returns the result.
     ///
     /// # Errors
-    /// The trace has no such place, or the range ends before it begins.
+    /// Fails if the trace does not contain the positions, or if the range ends before it starts.
     pub fn report(&self) -> Result<Found> {
         let from = self.begun.map_or_else(|| self.behind(&self.from), Ok)?;
         let to = match self.ended {
@@ -124,18 +127,18 @@ impl Kept {
             None => self.behind(&self.to)?,
         };
         if to.tick < from.tick {
-            return Err(Error::Usage("the range ends before it begins".to_owned()));
+            return Err(Error::Usage("the range ends before it starts".to_owned()));
         }
         let sites = self.sites.iter().map(|amount| self.weight.whole(*amount)).collect();
         Ok(Found { from, to, sites })
     }
 
-    /// Returns the end of the trace for a point that no event is behind, if it is not behind the end itself.
+    /// Returns the end of the trace for a point after the last event. Fails if the point is past the end of the trace.
     fn behind(&self, point: &Point) -> Result<Place> {
         let wrong = match point {
-            Point::Time(_) if self.latest == 0 => "the trace has no times".to_owned(),
+            Point::Time(_) if self.latest == 0 => "the trace has no timestamps".to_owned(),
             Point::Time(time) if *time > self.latest => {
-                format!("{} is behind the end of the trace, at {}", nanoseconds(*time), nanoseconds(self.latest))
+                format!("{} is after the end of the trace at {}", nanoseconds(*time), nanoseconds(self.latest))
             }
             Point::Mark(name) if self.marks.is_empty() => format!("mark:{name}: the trace has no marks"),
             Point::Mark(name) => {
@@ -157,9 +160,10 @@ impl Kept {
         self.sites.get_mut(number).ok_or(Error::Limit("sites"))
     }
 
-    /// Notes a mark, behind the last event. A range has the records of its marks, at its beginning and at its end.
+    /// Handles a mark after the last event. A range includes the records of the marks at its start and at its end.
     fn mark(&mut self, name: &str, before: Place) {
-        // The first mark of a name is the point; of a range from a mark to another of the same name, the second is its end.
+        // The first mark with the name is the point. In a range between two marks of the same name, the second one is
+        // the end.
         if self.begun.is_none() {
             self.begun = self.from.is_mark(name).then_some(before);
         } else if self.ended.is_none() {
@@ -200,7 +204,7 @@ impl Observer for Kept {
     fn record(&mut self, record: &Event<'_>, _: &Heap) -> Result<()> {
         self.latest = self.latest.max(record.time);
         let before = self.last;
-        // Of a record without an event, too, the time counts.
+        // The timestamp of a record counts even if the record has no event.
         let is_past = |point: &Point| matches!(point, Point::Time(time) if record.time > *time);
         if self.begun.is_none() && is_past(&self.from) {
             self.begun = Some(before);
@@ -226,7 +230,7 @@ impl Observer for Kept {
     }
 }
 
-/// Finds the event at which the most bytes are live, for the first time.
+/// An observer that finds the first event at which the number of live bytes is at its maximum.
 #[derive(Clone, Debug, Default)]
 pub struct Highest {
     live: u64,
@@ -236,13 +240,13 @@ pub struct Highest {
 }
 
 impl Highest {
-    /// Starts with nothing.
+    /// Creates an observer without events.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Returns the event; 0: nothing was ever live.
+    /// Returns the number of the event, or 0 if no block was ever live.
     #[must_use]
     pub fn tick(&self) -> u64 {
         self.tick

@@ -1,8 +1,9 @@
-//! What is live at a moment, such as the end: since when, and whether it has grown.
+//! Live blocks at a point such as the end of the program: their ages, and whether their memory has grown.
 //!
-//! A block is from the *startup* if it was allocated up to an event that somebody chooses. What a group of sites has live is looked at in
-//! [`INTERVALS`] equal parts of the time behind it (of the events, where a trace has no times), and of each part the least counts: what fills and
-//! is emptied has the same least each time. [`Trend`] says whether these grow.
+//! A block belongs to the *startup* if it was allocated up to a chosen event. The time after the startup is divided
+//! into [`INTERVALS`] equal intervals (of events if the trace has no timestamps), and the minimum of a group's live
+//! memory is determined for each interval. A cache that fills and is emptied reaches the same minimum each time.
+//! [`Trend`] determines whether the minima grow.
 
 use std::collections::BTreeMap;
 
@@ -17,27 +18,28 @@ use crate::observer::Observer;
 use crate::sites::{Amount, Weight};
 use crate::trend::{Direction, Trend};
 
-/// Parts of the time, at most.
+/// The maximum number of intervals.
 pub const INTERVALS: usize = 20;
 
-/// A block that is live.
+/// A live block.
 #[derive(Clone, Copy, Debug)]
 struct Live {
     site: u64,
-    /// What it counts: of a sample in parts.
+    /// The block's contribution in units of the sampling weight.
     amount: Amount,
     tick: u64,
     age: u64,
 }
 
-/// Collects what [`Leaks::report`] needs.
+/// An observer that collects the data for [`Leaks::report`].
 ///
-/// Memory is that of [`Moments`], and 40 bytes for each block that was live when its heap or its program ended and another followed.
+/// Memory use is that of [`Moments`], plus 40 bytes for each block that was live when its heap or program ended and
+/// another one followed.
 #[derive(Clone, Debug, Default)]
 pub struct Leaks {
     moments: Moments,
     last: Place,
-    /// Bytes that were allocated.
+    /// The number of bytes allocated.
     allocated: u64,
     /// Blocks whose heap or program has ended.
     left: Vec<Live>,
@@ -46,13 +48,13 @@ pub struct Leaks {
 }
 
 impl Leaks {
-    /// Starts with nothing.
+    /// Creates an observer without data.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Returns what is live, where `heap` is what followed the same trace.
+    /// Returns the live blocks. `heap` must have followed the same trace.
     #[must_use]
     pub fn report(&self, heap: &Heap) -> Leaked {
         let live = heap.objects.live().map(|object| self.live(&object));
@@ -93,59 +95,59 @@ impl Observer for Leaks {
     }
 }
 
-/// What is live at a moment.
+/// The live blocks at a point in a trace.
 #[derive(Clone, Debug)]
 pub struct Leaked {
-    /// The moment.
+    /// The point.
     pub at: Place,
-    /// Ages are nanoseconds; else they are bytes that were allocated since.
+    /// Whether ages are in nanoseconds. Otherwise they are bytes allocated since.
     pub has_times: bool,
     blocks: Vec<Live>,
     timeline: Timeline,
     weight: Weight,
 }
 
-/// How old blocks are: nanoseconds, or bytes allocated since.
+/// Block ages in nanoseconds or in bytes allocated since.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Ages {
     /// The youngest.
     pub youngest: u64,
-    /// Half of the blocks are at most this old.
+    /// The median age.
     pub median: u64,
     /// The oldest.
     pub oldest: u64,
 }
 
-/// How what is live grows.
+/// The growth of live memory.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Growth {
-    /// Where it goes.
+    /// The direction of the trend.
     pub direction: Direction,
-    /// Bytes in a second; where the trace has no times, in a thousand events.
+    /// The rate in bytes per second, or per thousand events if the trace has no timestamps.
     pub rate: f64,
-    /// The least rate in the interval of 95 %.
+    /// The lower bound of the 95% confidence interval.
     pub low: f64,
-    /// The greatest.
+    /// The upper bound of the 95% confidence interval.
     pub high: f64,
-    /// The parts of the time that were looked at.
+    /// The number of intervals examined.
     pub intervals: usize,
 }
 
-/// What a group of sites has live.
+/// The live memory of a group of sites.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct GroupLeak {
-    /// Its blocks.
+    /// The live blocks of the group.
     pub live: Amount,
-    /// Those of them that were allocated during the startup.
+    /// The blocks allocated during the startup.
     pub startup: Amount,
-    /// How old they are.
+    /// The ages of the live blocks.
     pub ages: Ages,
-    /// How it grew behind the startup; `None`: there are not enough moments behind it.
+    /// The growth after the startup, or `None` if there are too few snapshots after it.
     pub growth: Option<Growth>,
 }
 
 impl Leaked {
-    /// Returns the sites that have live blocks, in order, and what they have.
+    /// Returns the live memory of each site that has any, ordered by site.
     #[must_use]
     pub fn sites(&self) -> BTreeMap<u64, Amount> {
         let mut sites: BTreeMap<u64, Amount> = BTreeMap::new();
@@ -154,7 +156,8 @@ impl Leaked {
         sites
     }
 
-    /// Returns what each group has, where `group` says which a site belongs to, if to any, and the startup is the events up to `startup`.
+    /// Returns the live memory of each group. `group` maps a site to its group, if any; events up to `startup` belong
+    /// to the startup.
     #[must_use]
     pub fn groups(&self, startup: u64, group: impl Fn(u64) -> Option<u32>) -> BTreeMap<u32, GroupLeak> {
         let mut blocks: BTreeMap<u32, Vec<Live>> = BTreeMap::new();
@@ -174,7 +177,8 @@ impl Leaked {
         blocks.into_iter().map(of).collect()
     }
 
-    /// Returns what a group has live over time: where each moment ends, by time or by event, and the bytes.
+    /// Returns the live bytes of a group over time: the end of each snapshot interval, by time or by event, and the
+    /// bytes.
     #[must_use]
     pub fn over_time(&self, group: impl Fn(u64) -> bool) -> Vec<(u64, u64)> {
         let lived: Vec<Lived> = self.timeline.lived.iter().filter(|one| group(u64::from(one.site))).copied().collect();
@@ -201,17 +205,17 @@ impl Leaked {
     }
 }
 
-/// The equal parts of the time behind the startup.
+/// The equal intervals of the time after the startup.
 struct Grid {
-    /// The part that each moment is in; `None`: it is before.
+    /// The interval of each snapshot, or `None` for snapshots before the first interval.
     parts: Vec<Option<usize>>,
     count: usize,
-    /// Parts of a second, or of a thousand events, that one is long.
+    /// The length of an interval in seconds or in thousands of events.
     length: f64,
 }
 
 impl Grid {
-    /// Cuts the time; `None`: there are not enough moments.
+    /// Divides the time into intervals. Returns `None` if there are too few snapshots.
     fn new(moments: &[Moment], startup: u64, has_times: bool) -> Option<Self> {
         let place = |moment: &Moment| if has_times { moment.time } else { moment.tick };
         let behind: Vec<&Moment> = moments.iter().skip_while(|moment| moment.tick < startup).collect();
@@ -224,19 +228,19 @@ impl Grid {
         };
         let parts = moments.iter().map(|moment| (moment.tick >= startup).then(|| part(moment))).collect();
         let unit = if has_times { 1e9 } else { 1e3 };
-        #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+        #[expect(clippy::cast_precision_loss, reason = "the result is an estimate")]
         let length = span as f64 / count as f64 / unit;
         Some(Self { parts, count, length })
     }
 
-    /// Returns how a group grows.
+    /// Returns the growth of a group.
     fn growth(&self, lived: &[Lived]) -> Option<Growth> {
         let mut lows: Vec<Option<u64>> = vec![None; self.count];
         for (live, part) in live_after(lived, self.parts.len()).into_iter().zip(&self.parts) {
             let low = part.and_then(|part| lows.get_mut(part));
             low.into_iter().for_each(|low| *low = Some(low.unwrap_or(live).min(live)));
         }
-        // Nothing happens in a part without a moment.
+        // Nothing changes in an interval without a snapshot.
         let mut before = 0;
         let filled = lows.into_iter().map(|low| {
             before = low.unwrap_or(before);
@@ -248,7 +252,7 @@ impl Grid {
     }
 }
 
-/// Returns the bytes that are live after each moment.
+/// Returns the live bytes after each snapshot.
 fn live_after(lived: &[Lived], moments: usize) -> Vec<u64> {
     let mut changes = vec![(0_u64, 0_u64); moments];
     let mut change = |moment: u16, came: u64, went: u64| {

@@ -1,24 +1,26 @@
 //! Experiments on heap traces.
 //!
-//! - [`HeapTracker`] follows the heap of a trace: [`objects`] turns records into events of objects, which everything else observes.
+//! - [`HeapTracker`] follows the heap of a trace: [`objects`] turns records into object events, which all other modules
+//!   observe.
 //! - [`allocator`] simulates allocators, and [`simulate`] runs a trace through them.
-//! - [`whatif`] ranks allocators and settings by the memory that they would need.
-//! - [`model`] fits models of allocation to a trace, and makes synthetic traces of them.
-//! - [`profile`] makes heap info blocks of the blocks of each allocation context.
+//! - [`whatif`] ranks allocators and settings by their memory demand.
+//! - [`model`] fits allocation models to a trace and generates synthetic traces from them.
+//! - [`profile`] builds heap info blocks from the blocks of each allocation context.
 //! - [`regions`] simulates scoped memory.
-//! - [`sites`] counts what each stack allocated.
-//! - [`calls`] folds stacks to the program's own functions and sums counts by function, file or module.
-//! - [`object_rows`] makes a row of each object, [`timeline`] rows of moments.
-//! - [`kept`] counts what was live at a moment, or was allocated in a range and is live at its end.
-//! - [`leaks`] says how old what is live is, and whether it grows, by [`trend`].
-//! - [`growth`] counts what `realloc` copied, and what blocks have beyond what was asked for.
-//! - [`churn`] finds blocks that live shortly, and what could take their place.
-//! - [`compare`] finds what differs between two traces.
-//! - [`flame`] draws how a total is shared among stacks.
-//! - [`fragmentation`] finds the blocks that keep pages from being free.
+//! - [`sites`] counts allocations by stack.
+//! - [`calls`] folds stacks to application functions and sums counts by function, file or module.
+//! - [`object_rows`] produces a row per object, and [`timeline`] rows over time.
+//! - [`kept`] counts the memory live at a point, or allocated in a range and live at its end.
+//! - [`leaks`] reports the age of live memory and, using [`trend`], whether it grows.
+//! - [`growth`] counts bytes copied by `realloc` and the slack of blocks.
+//! - [`churn`] finds short-lived blocks and possible replacements for them.
+//! - [`compare`] finds the differences between two traces.
+//! - [`flame`] prints the distribution of a total over stacks.
+//! - [`fragmentation`] finds the blocks that prevent pages from being free.
 //!
-//! This crate opens no traces: `hatf-trace` gives it the records of a trace in any form. All work is done in one pass (where it is not,
-//! the function says so), in memory bounded by the objects live at once.
+//! This crate does not open traces: `hatf-trace` supplies the records of a trace in any format. All analyses take a
+//! single pass, unless a function's documentation states otherwise. Memory is bounded by the number of simultaneously
+//! live objects.
 
 pub mod address;
 pub mod allocator;

@@ -5,20 +5,21 @@ use crate::observer::Observer;
 use crate::sites::{Amount, Weight};
 use crate::{Error, Result};
 
-/// The lifetime of what is never freed, in place of a power of ten.
+/// The lifetime of a block that is never freed, in place of a power of ten.
 pub const NEVER: u8 = 21;
 
-/// A size and a lifetime.
+/// A size class and a lifetime class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cell {
-    /// Sizes below `2^(2 size + 1)` bytes, and not below a quarter of that.
+    /// Size class: sizes below `2^(2 size + 1)` bytes that are at least a quarter of that.
     pub size: u8,
-    /// Lifetimes below `10^life` nanoseconds, and not below a tenth of that; 0: none at all; or [`NEVER`].
+    /// Lifetime class: lifetimes below `10^life` nanoseconds that are at least a tenth of that, 0 for a lifetime of
+    /// zero, or [`NEVER`].
     pub life: u8,
 }
 
 impl Cell {
-    /// Returns the cell of a size in bytes and a lifetime in nanoseconds; `None`: it never ended.
+    /// Returns the cell for a size in bytes and a lifetime in nanoseconds, or `None` for a block that never ended.
     #[must_use]
     #[inline]
     pub fn new(size: u64, life: Option<u64>) -> Self {
@@ -28,25 +29,25 @@ impl Cell {
     }
 }
 
-/// Counts them.
+/// An observer that counts blocks by [`Cell`].
 #[derive(Clone, Debug, Default)]
 pub struct Lifetimes {
-    /// By site: its cells, of which there are few, the last one first.
+    /// The cells of each site, most recently used first. Each site has only a few.
     sites: Vec<Vec<(Cell, Amount)>>,
     weight: Weight,
 }
 
 impl Lifetimes {
-    /// Starts with nothing.
+    /// Creates an observer without counts.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Returns the cells of each site, by its number; `objects` are those that are live at the end.
+    /// Returns the cells of each site, indexed by site number. `objects` are the objects live at the end.
     ///
     /// # Errors
-    /// A site has a number that is too great to be kept.
+    /// Fails if a site number is too large.
     pub fn finish(mut self, objects: &Objects) -> Result<Vec<Vec<(Cell, Amount)>>> {
         for object in objects.live() {
             self.count(object.site, Cell::new(object.size, None), object.size)?;
@@ -85,7 +86,7 @@ impl Observer for Lifetimes {
         let object = &event.object;
         let life = match (event.change, event.cause) {
             (Change::Freed, Cause::Call | Cause::Realloc) => Some(event.time.saturating_sub(object.time)),
-            // Its heap is gone, and nobody freed it.
+            // The heap of the block is gone, but nothing freed the block.
             (Change::Freed, Cause::Left) => None,
             _ => return Ok(()),
         };
@@ -116,7 +117,7 @@ mod tests {
         assert!(Cell::new(1, Some(u64::MAX)).life < NEVER);
     }
 
-    /// What ends and what does not is each in its cell, and all of it is counted once.
+    /// Freed and unfreed blocks are in separate cells, and every block is counted once.
     #[test]
     fn blocks_are_counted_by_site() {
         let (mut objects, mut lifetimes) = (Objects::new(), Lifetimes::new());

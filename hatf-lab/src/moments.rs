@@ -1,8 +1,10 @@
-//! What each site had over time, for those who pick a moment or a range of it afterwards.
+//! Memory of each site over time, for choosing points and ranges after the pass.
 //!
-//! A trace is cut into *moments*, between 500 and 1,000 of them however long it is: as it grows, neighbours become one. Of each site it is known
-//! what it allocated in each moment, and what of that was freed in which later one. So the blocks that are live at the end of any moment, and
-//! those that were allocated in any range and are still live at its end, are sums. A block that ends in its own moment is only counted.
+//! A trace is divided into 500 to 1,000 intervals, called *moments*, regardless of its length: as the trace grows,
+//! neighbouring moments are joined. For each site, the collector stores the memory allocated in each moment and, for
+//! each later moment, the part that was freed in it. From these sums follow the blocks live at the end of any moment,
+//! and the blocks allocated in any range and still live at its end. Blocks that end in the same moment are only
+//! counted.
 
 use hashbrown::HashMap;
 
@@ -11,41 +13,41 @@ use crate::observer::Observer;
 use crate::sites::{Amount, Weight, sum_equal};
 use crate::{Error, Result};
 
-/// There are at most twice as many moments, and this many after neighbours were joined.
+/// The number of moments after neighbours were joined. There are at most twice as many.
 const MOMENTS: usize = 500;
-/// Fewer are made only of a trace that would need more memory otherwise.
+/// The minimum number of moments, used only for traces that would otherwise exceed the memory limit.
 const FEWEST: usize = 64;
-/// The most [`Lived`] that are kept.
+/// The maximum number of stored [`Lived`] entries.
 const MOST_LIVED: usize = 2 << 20;
 
-/// The end of a moment.
+/// The end of a moment, and the maximum in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moment {
-    /// The last event in it.
+    /// The number of the last event in the moment.
     pub tick: u64,
-    /// The time of its last event, in nanoseconds.
+    /// The time of the last event in nanoseconds.
     pub time: u64,
-    /// The most bytes that were live in it.
+    /// The maximum number of live bytes in the moment.
     pub highest: u64,
-    /// It ends where somebody asked for it: see [`Moments::cut`].
+    /// Whether the end was requested and must be preserved: see [`Moments::cut`].
     pub kept: bool,
 }
 
-/// Blocks of a site that were allocated in one moment, and freed in a later one.
+/// Blocks of a site allocated in one moment and freed in a later one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Lived {
     /// The site.
     pub site: u32,
-    /// The number of the moment in which they were allocated.
+    /// The number of the moment of allocation.
     pub from: u16,
-    /// That in which they were freed; `None`: they never were.
+    /// The moment in which the blocks were freed, or `None` if they were never freed.
     pub to: Option<u16>,
-    /// How many, and their bytes.
+    /// The number of blocks and their bytes.
     pub amount: Amount,
 }
 
 impl Lived {
-    /// Returns the site and the moments as one number, by which these are in the same order.
+    /// Returns the site and the moments as one number, which orders entries as they are stored.
     #[must_use]
     #[inline]
     pub fn key(&self) -> u64 {
@@ -53,19 +55,19 @@ impl Lived {
     }
 }
 
-/// Blocks of a site that were allocated in one moment, whether or not they outlived it.
+/// Blocks of a site allocated in one moment, whether or not they outlived it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Allocated {
     /// The site.
     pub site: u32,
     /// The number of the moment.
     pub moment: u16,
-    /// How many, and their bytes.
+    /// The number of blocks and their bytes.
     pub amount: Amount,
 }
 
 impl Allocated {
-    /// Returns the site and the moment as one number, by which these are in the same order.
+    /// Returns the site and the moment as one number, which orders entries.
     #[must_use]
     #[inline]
     pub fn key(&self) -> u64 {
@@ -73,19 +75,19 @@ impl Allocated {
     }
 }
 
-/// What was found.
+/// The memory of each site over time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Timeline {
     /// The moments, in order.
     pub moments: Vec<Moment>,
-    /// By site and moments.
+    /// Blocks that outlived their moment, ordered by site and moments.
     pub lived: Vec<Lived>,
-    /// Each site and moment once, in no order.
+    /// Allocations with one entry per site and moment, in arbitrary order.
     pub allocated: Vec<Allocated>,
 }
 
 impl Timeline {
-    /// Returns the same with half of the moments: neighbours become one, but where one ends that is kept.
+    /// Returns a timeline with about half as many moments by joining neighbours, except across a preserved end.
     #[must_use]
     pub fn halved(&self) -> Self {
         let (mut moments, mut now, mut open) = (Vec::<Moment>::new(), Vec::new(), false);
@@ -115,49 +117,49 @@ impl Timeline {
     }
 }
 
-/// Returns the number of a moment; there are far fewer than 65,535.
+/// Returns the number of a moment. There are far fewer than 65,535 moments.
 fn number_of(index: usize) -> u16 {
     u16::try_from(index).unwrap_or(u16::MAX - 1)
 }
 
-/// Returns a site and a moment as one number, of 48 bits. Lists are sorted by numbers faster than by their parts.
+/// Returns a site and a moment as a 48-bit number, which sorts faster than a pair.
 fn key(site: u32, moment: u16) -> u64 {
     u64::from(site) << 16 | u64::from(moment)
 }
 
-/// Returns the last moment in a key, and what is before it.
+/// Splits the last moment off a key. Returns the rest of the key and the moment.
 fn split(key: u64) -> (u64, u16) {
     (key >> 16, (key & 0xffff) as u16)
 }
 
-/// Returns the site and the moment that a key stands for.
+/// Returns the site and the moment encoded in a key.
 fn parts(key: u64) -> (u32, u16) {
     let (site, moment) = split(key);
     (u32::try_from(site).unwrap_or(u32::MAX), moment)
 }
 
-/// Makes a [`Timeline`].
+/// A collector that builds a [`Timeline`].
 #[derive(Clone, Debug)]
 pub struct Moments {
     ended: Vec<Moment>,
-    /// The moment that has not ended.
+    /// The current moment.
     open: Moment,
-    /// How long a moment is before it ends.
+    /// The length after which a moment ends, in events and in time.
     ticks: u64,
     time: u64,
-    /// Amounts by the [`key`] of site and the moment of allocation, and the moment of the end behind it: each once.
+    /// Amounts by the [`key`] of site and moment of allocation, followed by the moment of the end. Keys are distinct.
     lived: Vec<(u64, Amount)>,
-    /// What the open moment freed of earlier ones, by the key of site and the moment of allocation.
+    /// Blocks of earlier moments freed in the current moment, by the key of site and moment of allocation.
     freed: HashMap<u64, Amount>,
-    /// Amounts by the key of site and the moment of allocation, each once.
+    /// Amounts by the key of site and moment of allocation. Keys are distinct.
     allocated: Vec<(u64, Amount)>,
-    /// The moment of allocation of each live object, by its slot.
+    /// The moment of allocation of each live object, indexed by slot.
     born: Vec<u16>,
-    /// What sites allocated in the open moment, and the sites.
+    /// Allocations of each site in the current moment, and the sites with such allocations.
     current: Vec<Amount>,
     sites: Vec<u32>,
     live: u64,
-    /// What a block counts.
+    /// The sampling weight of blocks.
     weight: Weight,
 }
 
@@ -181,15 +183,16 @@ impl Default for Moments {
 }
 
 impl Moments {
-    /// Starts with nothing.
+    /// Creates a collector without moments.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Ends the moment here, and keeps its end when neighbours are joined: something worth a look has happened.
+    /// Ends the current moment and preserves its end when neighbours are joined, because something of interest has
+    /// happened.
     ///
-    /// Beyond a thousand of these it is a moment like any other.
+    /// After 250 preserved ends, further ends are not preserved.
     pub fn cut(&mut self) {
         if self.open.tick > self.before().tick {
             self.open.kept = self.ended.iter().filter(|moment| moment.kept).count() < MOMENTS / 2;
@@ -199,7 +202,7 @@ impl Moments {
         }
     }
 
-    /// Returns what was found; `objects` are those that are live at the end.
+    /// Returns the timeline. `objects` are the objects live at the end.
     #[must_use]
     pub fn timeline(mut self, objects: &Objects) -> Timeline {
         if self.open.tick > self.before().tick {
@@ -229,12 +232,12 @@ impl Moments {
         Timeline { moments: self.ended, lived, allocated: allocated.collect() }
     }
 
-    /// Returns the last moment that has ended.
+    /// Returns the last completed moment.
     fn before(&self) -> Moment {
         self.ended.last().copied().unwrap_or_default()
     }
 
-    /// Returns the number of the moment that an event was in.
+    /// Returns the number of the moment that contains an event.
     fn moment_of(&self, tick: u64) -> u16 {
         number_of(self.ended.partition_point(|moment| moment.tick < tick))
     }
@@ -250,7 +253,7 @@ impl Moments {
         self.open.time = self.open.time.max(event.time);
     }
 
-    /// Ends the open moment.
+    /// Ends the current moment.
     #[cold]
     fn end(&mut self) {
         let number = number_of(self.ended.len());
@@ -270,7 +273,7 @@ impl Moments {
         }
     }
 
-    /// Joins neighbours, until there are at most this many.
+    /// Joins neighbouring moments until at most `most` remain.
     fn join(&mut self, most: usize) {
         while self.ended.len() > most {
             (self.ticks, self.time) = (self.ticks.saturating_mul(2), self.time.saturating_mul(2));
@@ -300,7 +303,7 @@ impl Moments {
         }
     }
 
-    /// Gives moments other numbers.
+    /// Renumbers the moments in all entries.
     fn number_again(&mut self, now: &[u16]) {
         let open = number_of(self.ended.len());
         let of = |moment: u16| now.get(usize::from(moment)).copied().unwrap_or(open);
@@ -311,7 +314,7 @@ impl Moments {
             *lived = key(site, from) << 16 | u64::from(to);
             from != to
         });
-        // What was summed before is in order still, which a stable sort makes use of.
+        // The previously summed part is already sorted, which a stable sort exploits.
         self.lived.sort_by_key(|(key, _)| *key);
         sum_equal(&mut self.lived, |(key, _)| *key, |(_, amount)| amount);
         for (allocated, _) in &mut self.allocated {

@@ -1,7 +1,7 @@
-//! One row an object, as tables have them.
+//! One row per object, for tables.
 //!
-//! Rows come in the order in which objects end, so memory is bounded by the objects live at once; those that are live at the end of the
-//! trace come last, in the order of their allocation.
+//! Rows are produced in the order in which objects end, so memory is bounded by the number of simultaneously live
+//! objects. Objects live at the end of the trace come last, in allocation order.
 
 use hatf_trace::event::{Call, Function};
 use hatf_trace::{Event, EventKind};
@@ -11,38 +11,38 @@ use crate::heap::Heap;
 use crate::objects::{Cause, Change, Object, ObjectEvent};
 use crate::observer::Observer;
 
-/// Rows that are given at once.
+/// Maximum number of rows per batch.
 pub const ROWS: usize = 8192;
 
-/// An object with all that a trace says of it.
+/// An object with all of its data from the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ObjectRow {
     /// The object.
     pub object: Object,
-    /// Bytes that it really had; 0: not known.
+    /// The usable size in bytes; 0 if unknown.
     pub usable: u64,
     /// The function that allocated it.
     pub function: Function,
-    /// Its end; `None`: it is live at the end of the trace.
+    /// The end of the object, or `None` if it is live at the end of the trace.
     pub end: Option<End>,
 }
 
 /// The end of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct End {
-    /// Its tick.
+    /// The tick of the event.
     pub tick: u64,
-    /// When, in nanoseconds.
+    /// The time in nanoseconds.
     pub time: u64,
-    /// The thread that freed it; where it was not freed, that which allocated it.
+    /// The thread that freed the object, or the allocating thread if nothing freed it.
     pub thread: u64,
-    /// Why it ended.
+    /// The cause of the end.
     pub cause: Cause,
-    /// Bytes that were allocated after it, while it was live.
+    /// The number of bytes allocated after the object while it was live.
     pub allocated_meanwhile: u64,
 }
 
-/// What is known of an allocation beside its [`Object`].
+/// Data of an allocation that is not in its [`Object`].
 #[derive(Clone, Copy, Debug)]
 struct Allocation {
     usable: u64,
@@ -51,28 +51,28 @@ struct Allocation {
 
 const UNKNOWN: Allocation = Allocation { usable: 0, function: Function::Malloc };
 
-/// An [`Observer`] that makes a row of each object and gives them in batches, with the heap as it is then.
+/// An [`Observer`] that produces a row per object and delivers the rows in batches, along with the heap at that point.
 #[derive(Debug)]
 pub struct ObjectRows<F> {
     rows: Vec<ObjectRow>,
-    /// By slot.
+    /// Allocations by slot.
     allocations: Vec<Allocation>,
-    /// The slot of the object that was allocated last.
+    /// The slot of the last allocated object.
     last: u32,
     allocated: u64,
     give: F,
 }
 
 impl<F: FnMut(&[ObjectRow], &Heap) -> Result<()>> ObjectRows<F> {
-    /// Starts with nothing.
+    /// Creates an observer that delivers rows to `give`.
     pub fn new(give: F) -> Self {
         Self { rows: Vec::with_capacity(ROWS), allocations: Vec::new(), last: 0, allocated: 0, give }
     }
 
-    /// Gives the rows that are left, and those of the objects that are live.
+    /// Delivers the remaining rows and the rows of live objects.
     ///
     /// # Errors
-    /// Those of what takes them.
+    /// Returns the errors of the receiver.
     pub fn finish(mut self, heap: &Heap) -> Result<()> {
         self.send(heap)?;
         let mut live: Vec<Object> = heap.objects.live().collect();
@@ -91,7 +91,7 @@ impl<F: FnMut(&[ObjectRow], &Heap) -> Result<()>> ObjectRows<F> {
         ObjectRow { object, usable, function, end }
     }
 
-    /// Gives the rows so far. Few records end more objects than are given at once.
+    /// Delivers the rows collected so far. A record seldom ends more objects than fit in a batch.
     #[cold]
     fn send(&mut self, heap: &Heap) -> Result<()> {
         let Self { rows, give, .. } = self;
@@ -101,7 +101,7 @@ impl<F: FnMut(&[ObjectRow], &Heap) -> Result<()>> ObjectRows<F> {
         Ok(())
     }
 
-    /// Notes what the record says of the object that it allocated.
+    /// Stores the record's data about the object that it allocated.
     #[inline]
     fn note(&mut self, call: &Call) {
         let allocation = Allocation { usable: call.usable, function: call.function };

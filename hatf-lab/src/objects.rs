@@ -1,8 +1,9 @@
-//! Turns records of a trace into events of objects: the clock of Zorn and Grunwald's models (CU-CS-603-92, 5.4.3), in which each malloc
-//! and each free is one tick.
+//! Converts the records of a trace to object events. The clock is that of Zorn and Grunwald's models (CU-CS-603-92,
+//! 5.4.3): each malloc and each free is one tick.
 //!
-//! The paper knows malloc and free only. Here every function that allocates counts as malloc, and `realloc` as a free of the
-//! old block and then a malloc of the new. Calls that no correct program makes are counted (see [`Contradictions`](crate::Contradictions)).
+//! The paper covers malloc and free only. Here every allocating function counts as malloc, and `realloc` counts as a
+//! free of the old block followed by a malloc of the new one. Calls that no correct program makes are counted (see
+//! [`Contradictions`](crate::Contradictions)).
 
 use hatf_trace::event::UNKNOWN_SIZE;
 use hatf_trace::{Event, EventKind};
@@ -11,83 +12,85 @@ use crate::blocks::Blocks;
 use crate::totals::{Oddities, Totals};
 use crate::{Error, Result};
 
-/// An object, from its allocation to its end.
+/// An object from its allocation to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Object {
-    /// A number below the most objects live at once. It is used again after the object's end.
+    /// A number below the maximum number of simultaneously live objects. It is reused after the object's end.
     pub slot: u32,
-    /// Objects allocated before it.
+    /// The number of objects allocated before it.
     pub number: u64,
-    /// Where it lies.
+    /// The object's address.
     pub address: u64,
-    /// Bytes asked for.
+    /// The requested size in bytes.
     pub size: u64,
-    /// The tick of its allocation.
+    /// The tick of the allocation.
     pub tick: u64,
-    /// When it was allocated, in nanoseconds; 0 where the trace has no times.
+    /// The time of the allocation in nanoseconds; 0 if the trace has no timestamps.
     pub time: u64,
     /// The thread that allocated it.
     pub thread: u64,
-    /// Which stack allocated it, as the source numbers stacks; 0: not known.
+    /// The stack that allocated the object, as numbered by the source; 0 if unknown.
     pub site: u64,
-    /// The heap that it lies in.
+    /// The heap that contains the object.
     pub heap: u64,
-    /// Bytes that had been allocated when it was, its own among them.
+    /// The number of bytes allocated up to and including the object.
     pub allocated: u64,
 }
 
-/// What happened to an object.
+/// A change of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// It was allocated.
+    /// The object was allocated.
     Allocated,
-    /// It was freed.
+    /// The object was freed.
     Freed,
 }
 
-/// Why it happened.
+/// The cause of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// The program called a function that allocates, or frees.
+    /// The program called an allocating or freeing function.
     Call,
-    /// It called `realloc`, which frees one block and allocates another.
+    /// The program called `realloc`, which frees one block and allocates another.
     Realloc,
-    /// Another object begins where this one lies: its free is not in the trace.
+    /// Another object began at the object's address: the free is missing from the trace.
     Overlaid,
-    /// Its heap was destroyed, or its program ended before another took its place: it was never freed.
+    /// The object's heap was destroyed, or its program ended before another one replaced it. The object was never
+    /// freed.
     Left,
-    /// Another program takes the place of its own (exec).
+    /// Another program replaced the object's program (exec).
     Exec,
-    /// Recording goes on: it may have been freed while recording was off.
+    /// Recording was resumed. The object may have been freed while recording was off.
     Resumed,
 }
 
-/// What happened to an object in one tick.
+/// The change of an object in one tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ObjectEvent {
-    /// The clock: 1 for the first event, 2 for the next.
+    /// The clock, which starts with 1 for the first event.
     pub tick: u64,
-    /// Nanoseconds since the start of the recording; 0 where the trace has no times.
+    /// Nanoseconds since the start of the recording; 0 if the trace has no timestamps.
     pub time: u64,
-    /// The thread that allocates, or frees.
+    /// The thread that allocates or frees.
     pub thread: u64,
-    /// What happened.
+    /// The kind of change.
     pub change: Change,
-    /// Why.
+    /// The cause of the change.
     pub cause: Cause,
-    /// The object it happened to.
+    /// The affected object.
     pub object: Object,
 }
 
 impl ObjectEvent {
-    /// Returns whether it is one half of a realloc: the end of the old object, or the beginning of the new one.
+    /// Returns whether the event is one half of a realloc: the end of the old object or the start of the new one.
     #[must_use]
     pub fn is_realloc(&self) -> bool {
         self.cause == Cause::Realloc
     }
 }
 
-/// What is kept of an [`Object`] whose address and slot are known: one line of the cache, as the place of a block that ends is anywhere.
+/// The stored data of an [`Object`] whose address and slot are known. It fits in one cache line, because objects end in
+/// an unpredictable order.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct Kept {
@@ -109,32 +112,32 @@ impl Kept {
     }
 }
 
-/// Blocks from which on a look-up waits for memory so often that looking ahead takes less time than it saves.
+/// The number of blocks above which lookups wait for memory so often that prefetching pays off.
 const FAR: usize = 1 << 18;
 
-/// The live objects. Memory is bounded by the most that were live at once.
+/// The live objects. Memory is bounded by the maximum number of simultaneously live objects.
 #[derive(Debug, Default)]
 pub struct Objects {
     by_address: Blocks,
-    /// By slot.
+    /// Objects by slot.
     objects: Vec<Kept>,
     spare: Vec<u32>,
     live_bytes: u64,
     totals: Totals,
-    /// The last tick of a program that has ended: objects that were live at it were never freed.
+    /// The last tick of a program that has ended. Objects live at that tick were never freed.
     exited: u64,
-    /// Frees of unknown objects before recording was off for the first time.
+    /// Frees of unknown objects before recording was first switched off.
     unmatched: Option<u64>,
 }
 
 impl Objects {
-    /// Starts with an empty heap, at tick 0.
+    /// Creates an empty heap at tick 0.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Returns the totals so far.
+    /// Returns the current totals.
     #[must_use]
     pub fn totals(&self) -> Totals {
         let mut contradictions = self.by_address.contradictions();
@@ -143,7 +146,7 @@ impl Objects {
         Totals { never_freed: self.by_address.len() as u64, oddities, ..self.totals }
     }
 
-    /// Returns the live objects, in no order.
+    /// Returns the live objects in arbitrary order.
     pub fn live(&self) -> impl Iterator<Item = Object> {
         self.by_address.iter().filter_map(|(address, slot)| Some(self.objects.get(slot as usize)?.at(address, slot)))
     }
@@ -154,8 +157,8 @@ impl Objects {
         self.by_address.get(address)
     }
 
-    /// Reads what is kept of the blocks at these addresses, which are about to end or to begin: memory is waited for once, and not once for
-    /// each of them. Where few blocks are live nothing is done: they are in the cache.
+    /// Prefetches the data of the blocks at addresses that are about to end or begin, so memory latency is paid once
+    /// instead of once per block. Does nothing if few blocks are live, because they are in the cache.
     #[inline]
     pub fn look_ahead(&mut self, addresses: &[u64]) {
         if self.by_address.len() < FAR {
@@ -166,43 +169,45 @@ impl Objects {
         std::hint::black_box(read);
     }
 
-    /// Returns the bytes that are live.
+    /// Returns the number of live bytes.
     #[must_use]
     pub fn live_bytes(&self) -> u64 {
         self.live_bytes
     }
 
-    /// Returns how many objects are live.
+    /// Returns the number of live objects.
     #[must_use]
     pub fn live_count(&self) -> u64 {
         self.by_address.len() as u64
     }
 
-    /// Returns the number of the last event; 0: there was none.
+    /// Returns the number of the last event, or 0 if there was none.
     #[must_use]
     pub fn tick(&self) -> u64 {
         self.totals.events
     }
 
-    /// Returns how many objects were allocated, and their bytes.
+    /// Returns the number of allocated objects and their bytes.
     #[must_use]
     pub fn allocated(&self) -> (u64, u64) {
         (self.totals.objects, self.totals.bytes)
     }
 
-    /// Returns how many frees were of objects that nobody saw: they were allocated while recording was off, or before.
+    /// Returns the number of frees of unrecorded objects, which were allocated before recording started or while it was
+    /// off.
     #[must_use]
     pub fn frees_of_unseen(&self) -> u64 {
         let unmatched = self.by_address.contradictions().unmatched_frees;
         self.unmatched.map_or(0, |before| unmatched.saturating_sub(before))
     }
 
-    /// Learns of a record. `site` is the number of its stack, and `give` receives what happens to objects.
+    /// Processes a record. `site` is the number of its stack, and `give` receives the resulting object events.
     ///
-    /// A program image that replaces another (exec), and a heap that is destroyed, free what is live in them.
+    /// A program image that replaces another one (exec) ends all live objects, and the destruction of a heap ends those
+    /// in the heap.
     ///
     /// # Errors
-    /// Those of `give`; 2^32 objects are live.
+    /// Fails if `give` fails or if 2^32 objects are live.
     #[inline]
     pub fn follow(
         &mut self,
@@ -232,13 +237,13 @@ impl Objects {
                 let ended = self.live().filter(|object| object.heap == event.heap).collect();
                 self.end_all(ended, time, Cause::Left, give)
             }
-            // What is live is never freed, even if another program follows.
+            // Live objects are never freed, even if another program follows.
             EventKind::Exit { .. } | EventKind::Killed { .. } => {
                 self.exited = self.totals.events;
                 Ok(())
             }
             EventKind::Recording { on } => {
-                // From here on a free of an unknown object contradicts nothing.
+                // After this, a free of an unknown object contradicts nothing.
                 let unmatched = self.by_address.contradictions().unmatched_frees;
                 self.unmatched.get_or_insert(unmatched);
                 if on { self.start_again(Cause::Resumed, time, give) } else { Ok(()) }
@@ -248,7 +253,7 @@ impl Objects {
         }
     }
 
-    /// Begins an object; `None`: of unknown size.
+    /// Begins an object. A size of `None` means unknown.
     #[inline]
     fn begin(
         &mut self,
@@ -292,7 +297,8 @@ impl Objects {
         give(&ObjectEvent { tick, time, thread, change: Change::Allocated, cause, object })
     }
 
-    /// Ends all objects, in the order of their allocation, for this cause: another program takes the place of theirs, or recording goes on.
+    /// Ends all objects in allocation order for the given cause: another program replaces theirs, or recording is
+    /// resumed.
     fn start_again(
         &mut self,
         cause: Cause,
@@ -300,7 +306,7 @@ impl Objects {
         give: &mut impl FnMut(&ObjectEvent) -> Result<()>,
     ) -> Result<()> {
         let ended = self.live().collect();
-        // What comes after this knows nothing of what was before.
+        // Later events are independent of everything before.
         self.by_address.clear();
         self.end_all(ended, time, cause, give)?;
         self.exited = 0;
@@ -323,7 +329,7 @@ impl Objects {
         })
     }
 
-    /// Ends the object at an address; returns its size, or counts that there is none.
+    /// Ends the object at an address and returns its size. If there is none, counts a contradiction.
     #[inline]
     fn end_at(
         &mut self,
@@ -342,7 +348,8 @@ impl Objects {
         }
     }
 
-    /// Ends an object that lies nowhere any more, by this thread or its own; returns its size.
+    /// Ends an object that has already been removed from its address, on behalf of this thread or the object's own.
+    /// Returns its size.
     #[inline]
     fn end(
         &mut self,
@@ -365,7 +372,7 @@ impl Objects {
     }
 }
 
-/// Returns what gives an object's size by its slot.
+/// Returns a function that maps a slot to the object's size.
 fn size_in(objects: &[Kept]) -> impl Fn(u32) -> u64 + '_ {
     |slot| objects.get(slot as usize).map_or(0, |object| object.size)
 }
@@ -412,7 +419,7 @@ mod tests {
         assert_eq!((totals.bytes, totals.max_bytes, totals.max_objects, objects.live_bytes()), (20, 7, 2, 0));
     }
 
-    /// Each kind is counted once, and a heap that ends takes its blocks along.
+    /// Each kind is counted once, and the end of a heap ends its blocks.
     #[test]
     fn contradictions_are_counted() {
         let mut objects = Objects::new();

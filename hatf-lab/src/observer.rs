@@ -1,4 +1,4 @@
-//! What learns what happens to a heap.
+//! Observers of the events in a heap.
 
 use hatf_trace::Event;
 use hatf_trace::event::UserMetadata;
@@ -7,47 +7,48 @@ use crate::heap::Heap;
 use crate::objects::ObjectEvent;
 use crate::{Error, Result};
 
-/// Learns what happens in a trace, in order. Each default does nothing.
+/// An observer of a trace, which receives everything in order. The default methods do nothing.
 ///
-/// `Option`s and pairs of observers are observers, so that several of them share one pass over a trace.
-/// An observer is asked for its result by reference, while events still come, or after the last.
+/// `Option`s and pairs of observers are observers, so several observers can share one pass over a trace. The result of
+/// an observer is read by reference, either while events still arrive or after the last one.
 pub trait Observer {
-    /// Receives what happened to an object.
+    /// Receives a change of an object.
     ///
     /// # Errors
-    /// No more should be given.
+    /// After an error, no more events should be delivered.
     fn event(&mut self, event: &ObjectEvent) -> Result<()> {
         let _ = event;
         Ok(())
     }
 
-    /// Learns of a record of the trace, after the heap has followed it: of calls, threads, phases, pages, and what else there is.
+    /// Receives a record of the trace after the heap has processed it: calls, threads, phases, pages and others.
     ///
     /// # Errors
-    /// No more should be given.
+    /// After an error, no more records should be delivered.
     fn record(&mut self, record: &Event<'_>, heap: &Heap) -> Result<()> {
         let _ = (record, heap);
         Ok(())
     }
 
-    /// Learns, before the first event, that objects are a sample: one of `s` bytes is in the trace with probability
-    /// `1 - exp(-s / mean)`.
+    /// Receives the sampling rate before the first event, if objects are a sample: an object of `s` bytes is in the
+    /// trace with probability `1 - exp(-s / mean)`.
     fn sampled(&mut self, mean: u64) {
         let _ = mean;
     }
 
-    /// Learns what the trace says about itself: what a line of it says.
+    /// Receives a comment line of the trace.
     fn comment(&mut self, text: &str) {
         let _ = text;
     }
 
-    /// Learns what the trace says about itself: what is in its metadata.
+    /// Receives the user metadata of the trace.
     fn user_metadata(&mut self, user_metadata: &UserMetadata) {
         let _ = user_metadata;
     }
 }
 
-/// Stops after an event, with [`Error::Stopped`]: the objects are then those that were live at it.
+/// An observer that stops after an event with [`Error::Stopped`]. The heap then contains the objects live at that
+/// event.
 #[derive(Clone, Copy, Debug)]
 pub struct Until {
     tick: u64,
@@ -56,19 +57,19 @@ pub struct Until {
 }
 
 impl Until {
-    /// Stops after event `tick`.
+    /// Creates an observer that stops after event `tick`.
     #[must_use]
     pub fn new(tick: u64) -> Self {
         Self { tick, time: 0, reached: false }
     }
 
-    /// Returns the latest time up to it.
+    /// Returns the latest time up to the event.
     #[must_use]
     pub fn time(&self) -> u64 {
         self.time
     }
 
-    /// Returns whether there was such an event.
+    /// Returns whether the event was reached.
     #[must_use]
     pub fn reached(&self) -> bool {
         self.reached
@@ -83,7 +84,7 @@ impl Observer for Until {
     }
 }
 
-/// Learns nothing.
+/// An observer that ignores everything.
 impl Observer for () {}
 
 impl<F: FnMut(&ObjectEvent) -> Result<()>> Observer for F {

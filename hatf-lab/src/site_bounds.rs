@@ -1,25 +1,25 @@
-//! When each site allocated, and how much at most.
+//! The time range and maximum allocation size of each site.
 
 use crate::objects::{Change, ObjectEvent};
 use crate::observer::Observer;
 use crate::{Error, Result};
 
-/// The bounds of what a site allocated.
+/// The bounds of a site's allocations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// The most bytes that were asked for at once.
+    /// The largest requested size in bytes.
     pub max_size: u64,
-    /// When it first allocated, in nanoseconds.
+    /// The time of the first allocation in nanoseconds.
     pub first: u64,
-    /// When it last did.
+    /// The time of the last allocation in nanoseconds.
     pub last: u64,
 }
 
 impl Bounds {
-    /// Those of a site that allocated nothing.
+    /// The bounds of a site without allocations.
     pub const NONE: Self = Self { max_size: 0, first: u64::MAX, last: 0 };
 
-    /// Takes another's in.
+    /// Extends the bounds to include `other`.
     pub fn add(&mut self, other: Self) {
         let Self { max_size, first, last } = *self;
         *self =
@@ -27,12 +27,12 @@ impl Bounds {
     }
 }
 
-/// An [`Observer`] that finds the bounds of each site.
+/// An [`Observer`] that determines the bounds of each site.
 #[derive(Clone, Debug, Default)]
 pub struct SiteBounds(Vec<Bounds>);
 
 impl SiteBounds {
-    /// Returns those of the site of a number.
+    /// Returns the bounds of a site, given by number.
     #[must_use]
     pub fn get(&self, site: usize) -> Bounds {
         self.0.get(site).copied().unwrap_or(Bounds::NONE)

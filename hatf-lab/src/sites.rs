@@ -1,4 +1,4 @@
-//! What each stack allocated: in all, live at the peak, never freed, and freed at once.
+//! Allocations of each stack: total, live at the peak, never freed, and freed immediately.
 
 use serde::Serialize;
 
@@ -7,22 +7,22 @@ use crate::objects::{Cause, Change, ObjectEvent};
 use crate::observer::Observer;
 use crate::{Error, Result};
 
-/// Blocks, and their bytes.
+/// A number of blocks and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Amount {
-    /// Blocks.
+    /// The number of blocks.
     pub blocks: u64,
-    /// The bytes that were asked for.
+    /// The number of requested bytes.
     pub bytes: u64,
 }
 
 impl Amount {
-    /// Counts one block more.
+    /// Adds one block.
     pub fn add_block(&mut self, bytes: u64) {
         self.sum(Self { blocks: 1, bytes });
     }
 
-    /// Counts one block less.
+    /// Subtracts one block.
     pub(crate) fn remove_block(&mut self, bytes: u64) {
         self.remove(Self { blocks: 1, bytes });
     }
@@ -33,7 +33,7 @@ impl Amount {
         self.bytes = self.bytes.saturating_sub(other.bytes);
     }
 
-    /// Adds another.
+    /// Adds another amount.
     #[inline]
     pub fn sum(&mut self, other: Self) {
         self.blocks = self.blocks.saturating_add(other.blocks);
@@ -41,7 +41,7 @@ impl Amount {
     }
 }
 
-/// Sums the amounts of neighbours that have the same key, into one of them.
+/// Merges neighbours with equal keys by summing their amounts.
 pub fn sum_equal<T>(list: &mut Vec<T>, key: impl Fn(&T) -> u64, amount: impl Fn(&mut T) -> &mut Amount) {
     list.dedup_by(|one, before| {
         let same = key(one) == key(before);
@@ -53,24 +53,25 @@ pub fn sum_equal<T>(list: &mut Vec<T>, key: impl Fn(&T) -> u64, amount: impl Fn(
     });
 }
 
-/// Of a sample, blocks are counted in these parts.
+/// Fractional units of a block in samples.
 const PARTS: u64 = 1 << 10;
 
-/// What a block counts. Of a sample it stands for the inverse of its probability: see [`Observer::sampled`].
+/// The weight of a block. In a sample, it is the inverse of the block's probability: see [`Observer::sampled`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Weight {
-    /// Objects are a sample, of which one stands for this many bytes on average.
+    /// The mean number of bytes per sampled object, if objects are a sample.
     mean: Option<u64>,
 }
 
 impl Weight {
-    /// Objects are a sample, of which one stands for this many bytes on average.
+    /// Returns the weight for a sample with one object per `mean` bytes on average.
     #[must_use]
     pub fn sampled(mean: u64) -> Self {
         Self { mean: Some(mean.max(1)) }
     }
 
-    /// Returns what a block of this many bytes counts. Of a sample, blocks are in parts: see [`whole`](Self::whole).
+    /// Returns the weighted amount of a block of this many bytes. In a sample, blocks are counted in fractional units:
+    /// see [`whole`](Self::whole).
     #[must_use]
     #[inline]
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
@@ -81,7 +82,7 @@ impl Weight {
         Amount { blocks: libm::round(blocks * PARTS as f64) as u64, bytes: libm::round(blocks * size) as u64 }
     }
 
-    /// Rounds blocks that were counted in parts to whole ones.
+    /// Rounds blocks counted in fractional units to an integer.
     #[must_use]
     pub fn whole(self, amount: Amount) -> Amount {
         let blocks = self.mean.map_or(amount.blocks, |_| amount.blocks.saturating_add(PARTS / 2) / PARTS);
@@ -89,63 +90,65 @@ impl Weight {
     }
 }
 
-/// Returns the probability that a block of `size` bytes is in a sample that has one block for `mean` bytes: `1 - exp(-size / mean)`.
+/// Returns the probability that a block of `size` bytes is in a sample with one block per `mean` bytes: `1 - exp(-size
+/// / mean)`.
 #[must_use]
-#[expect(clippy::cast_precision_loss, reason = "sizes and means are far below 2^53, or as good as that")]
+#[expect(clippy::cast_precision_loss, reason = "sizes and means are far below 2^53 or need no exact value")]
 pub fn chance(size: u64, mean: u64) -> f64 {
     -libm::expm1(-(size.max(1) as f64) / mean.max(1) as f64)
 }
 
-/// A block that is freed within this many nanoseconds lived shortly, if few bytes were allocated meanwhile.
+/// A block freed within this many nanoseconds is short-lived, if few bytes were allocated in the meantime.
 pub const SHORT_LIFE: u64 = 1_000_000;
-/// The most bytes that were allocated after it, by anybody: caches hold it still.
+/// The maximum number of bytes allocated by all threads during a short life: caches still contain the block.
 pub const SHORT_BYTES: u64 = 64 << 10;
 
-/// A measure by which sites are ranked.
+/// A measure for ranking sites.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Measure {
-    /// Live when most bytes were live, for the first time.
+    /// Live at the first point at which the number of live bytes was at its maximum.
     Peak,
     /// Live at the end.
     Leaked,
-    /// Allocated in all.
+    /// Allocated in total.
     Allocated,
-    /// Freed by the event that follows the allocation, as heaptrack defines it.
+    /// Freed by the event right after the allocation, as heaptrack defines it.
     Temporary,
-    /// Freed within [`SHORT_LIFE`], and before more than [`SHORT_BYTES`] were allocated after it. The block of a realloc does not end there:
-    /// it goes on as the new one.
+    /// Freed within [`SHORT_LIFE`] and before more than [`SHORT_BYTES`] were allocated after it. A realloc does not end
+    /// its block, which continues as the new one.
     Short,
-    /// Live at a moment that somebody chose: see [`Kept`](crate::kept::Kept).
+    /// Live at a chosen point: see [`Kept`](crate::kept::Kept).
     At,
-    /// Allocated in a range that somebody chose, and live at its end.
+    /// Allocated in a chosen range and live at its end.
     Between,
     /// Copied by `realloc`: see [`growth`](crate::growth).
     Copied,
-    /// Beyond what was asked for.
+    /// Allocated in excess of the requested sizes.
     Slack,
 }
 
 impl Measure {
-    /// Returns whether it means something of the sites of a heap.
+    /// Returns whether the measure is meaningful for the sites of a heap.
     #[must_use]
     pub fn is_known(self, heap: &Heap) -> bool {
         let sizes_only = heap.has_sizes_only();
         match self {
             Self::Allocated => true,
-            // The event behind an allocation is not the one that was behind it in the program, and less was allocated meanwhile.
-            // Of a sample, realloc may have ended a block that is not in it.
+            // The event after an allocation is not the event that followed it in the program, and fewer bytes were
+            // allocated in between.
+            // In a sample, realloc may have ended a block outside of the sample.
             Self::Temporary | Self::Short | Self::Copied | Self::Slack => heap.sampling.is_none() && !sizes_only,
-            // It is not known when blocks end.
+            // The ends of blocks are unknown.
             Self::Peak | Self::Leaked | Self::At | Self::Between => !sizes_only,
         }
     }
 
-    /// All measures that every trace has and that need no choice of a moment.
+    /// All measures that every trace supports and that need no chosen point.
     pub const ALL: [Self; 5] = [Self::Peak, Self::Leaked, Self::Allocated, Self::Temporary, Self::Short];
 }
 
-/// What was allocated by one stack, or by all.
+/// The amounts of one stack, or of all stacks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
     /// See [`Measure::Peak`].
@@ -173,7 +176,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Returns one of the measures.
+    /// Returns the amount of a measure.
     #[must_use]
     pub fn get(&self, measure: Measure) -> Amount {
         match measure {
@@ -189,7 +192,7 @@ impl Counts {
         }
     }
 
-    /// Adds those of another.
+    /// Adds the counts of another.
     pub fn add(&mut self, other: &Self) {
         self.peak.sum(other.peak);
         self.leaked.sum(other.leaked);
@@ -208,21 +211,21 @@ impl Counts {
     }
 }
 
-/// A site while the trace is read.
+/// The state of a site during the pass.
 #[derive(Clone, Copy, Debug, Default)]
 struct Site {
     live: Amount,
     allocated: Amount,
     temporary: Amount,
     short: Amount,
-    /// What was live at the peak of this number.
+    /// The live amount at the peak with the number `peak`.
     at_peak: Amount,
     peak: u64,
-    /// What was live when its heap ended.
+    /// The live amount when its heap ended.
     left: Amount,
 }
 
-/// Returns the sites that have something of a measure, by their numbers: those with the most first.
+/// Returns the numbers of the sites with a nonzero measure, in descending order.
 #[must_use]
 pub fn ranked(sites: &[Counts], measure: Measure, by_blocks: bool) -> Vec<(usize, Amount)> {
     let rank = |amount: Amount| if by_blocks { amount.blocks } else { amount.bytes };
@@ -232,37 +235,37 @@ pub fn ranked(sites: &[Counts], measure: Measure, by_blocks: bool) -> Vec<(usize
     ranked
 }
 
-/// Counts by site: see [`Object::site`](crate::Object::site).
+/// An observer that counts by site: see [`Object::site`](crate::Object::site).
 #[derive(Clone, Debug, Default)]
 pub struct Sites {
     sites: Vec<Site>,
-    /// All bytes that were allocated.
+    /// The total number of bytes allocated.
     allocated: u64,
     live: u64,
     most: u64,
-    /// How often there were more bytes live than ever before.
+    /// The number of times that the maximum of live bytes was exceeded.
     peaks: u64,
     weight: Weight,
 }
 
 impl Sites {
-    /// Starts with nothing.
+    /// Creates an observer without counts.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Counts an event for the site of this number, whatever the object's is: sites may be classes or threads.
+    /// Counts an event for the given site number, regardless of the object's site: sites may be classes or threads.
     ///
     /// # Errors
-    /// The number is too great to be kept.
+    /// Fails if the number is too large.
     #[inline]
     pub fn count(&mut self, number: u64, event: &ObjectEvent) -> Result<()> {
         let object = &event.object;
         match (event.change, event.cause) {
             (Change::Allocated, _) => self.allocated(number, object.size),
             (Change::Freed, Cause::Left) => self.left(number, object.size),
-            // Nobody freed it.
+            // The block was not freed by the program.
             (Change::Freed, Cause::Exec | Cause::Resumed) => self.freed(number, object.size, false),
             (Change::Freed, Cause::Call | Cause::Realloc | Cause::Overlaid) => {
                 let is_short = event.cause != Cause::Realloc && is_short(event, self.allocated);
@@ -271,10 +274,10 @@ impl Sites {
         }
     }
 
-    /// Counts a block that a site allocated.
+    /// Counts a block allocated by a site.
     ///
     /// # Errors
-    /// The site's number is too great to be kept.
+    /// Fails if the site number is too large.
     #[inline]
     pub fn allocated(&mut self, number: u64, size: u64) -> Result<()> {
         let peaks = self.peaks;
@@ -291,7 +294,7 @@ impl Sites {
         Ok(())
     }
 
-    /// Counts the free of a block; whether it is `temporary`.
+    /// Counts the free of a block, which may be `temporary`.
     ///
     /// # Errors
     /// As for [`allocated`](Self::allocated).
@@ -317,7 +320,7 @@ impl Sites {
         Ok(())
     }
 
-    /// Counts a block whose heap ended before it was freed: it is leaked, and not live from here on.
+    /// Counts a block whose heap ended before the block was freed: it is leaked and no longer live.
     ///
     /// # Errors
     /// As for [`allocated`](Self::allocated).
@@ -346,7 +349,7 @@ impl Sites {
         Ok(())
     }
 
-    /// Returns the counts of each site, by its number.
+    /// Returns the counts of each site, indexed by site number.
     #[must_use]
     pub fn report(&self) -> Vec<Counts> {
         let counts = |mut site: Site| {
@@ -360,7 +363,7 @@ impl Sites {
     }
 }
 
-/// Returns whether a block that is freed lived shortly, where this many bytes were allocated in all.
+/// Returns whether a block being freed is short-lived, given the total number of bytes allocated so far.
 #[inline]
 fn is_short(event: &ObjectEvent, allocated: u64) -> bool {
     let life = event.time.saturating_sub(event.object.time);
@@ -368,7 +371,7 @@ fn is_short(event: &ObjectEvent, allocated: u64) -> bool {
 }
 
 impl Site {
-    /// Before a change: what is live now was so at the last peak, if nothing changed since.
+    /// Prepares for a change: the current live amount is that of the last peak, if the site has not changed since.
     #[inline]
     fn see(&mut self, peaks: u64) {
         if self.peak != peaks {

@@ -1,11 +1,11 @@
-//! What goes up and down, in few numbers, however long it does.
+//! Downsampling of a varying quantity to a bounded number of values.
 
 use serde::Serialize;
 
-/// At most this many stretches; where there would be more, two become one.
+/// The maximum number of stretches. If there would be more, pairs of them are joined.
 const MOST: u64 = 512;
 
-/// Values in up to 512 equal stretches of what they are noted over, such as time or events.
+/// Values in up to 512 equal stretches of a coordinate such as time or events.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Stretches<T> {
     /// The length of one stretch, a power of two.
@@ -14,22 +14,22 @@ pub struct Stretches<T> {
     pub points: Vec<T>,
 }
 
-/// What is kept of the values of one stretch.
+/// A summary of the values in one stretch.
 pub trait Point: Copy {
-    /// Adds what is kept of the values that come next.
+    /// Adds the summary of the next values.
     fn add(&mut self, next: Self);
 
-    /// Returns what holds in a stretch without values, after this one.
+    /// Returns the summary of a stretch without values that follows `before`.
     #[must_use]
     fn unchanged(before: Option<Self>) -> Self;
 }
 
-/// The most and the last of a value that stays until the next is noted.
+/// The maximum and the last of a value that stays constant until the next one is recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct MostAndLast {
-    /// The most in the stretch.
+    /// The maximum in the stretch.
     pub most: u64,
-    /// The value at its end.
+    /// The value at the end of the stretch.
     pub last: u64,
 }
 
@@ -50,7 +50,7 @@ impl From<u64> for MostAndLast {
     }
 }
 
-/// The most of each of `N` values.
+/// The maximum of each of `N` values.
 impl<const N: usize> Point for [u64; N] {
     #[inline]
     fn add(&mut self, next: Self) {
@@ -64,7 +64,7 @@ impl<const N: usize> Point for [u64; N] {
     }
 }
 
-/// Starts with stretches of 1,024.
+/// Starts with stretches of length 1,024.
 impl<T> Default for Stretches<T> {
     fn default() -> Self {
         Self { step: 1024, points: Vec::new() }
@@ -78,10 +78,10 @@ impl<T: Point> Stretches<T> {
         Self { step: step.max(1).next_power_of_two(), points: Vec::new() }
     }
 
-    /// Notes a value at a place. Places do not go back.
+    /// Records a value at a position. Positions must not decrease.
     #[inline]
     pub fn note(&mut self, at: u64, value: impl Into<T>) {
-        // A division for each event would be seen.
+        // A division per event would be noticeable.
         let stretch = at >> self.step.trailing_zeros();
         let stretches = self.points.len() as u64;
         match self.points.last_mut() {
@@ -90,7 +90,7 @@ impl<T: Point> Stretches<T> {
         }
     }
 
-    /// Notes the first value of a stretch, and what holds in those before it that have none.
+    /// Records the first value of a stretch, and fills preceding stretches that have no values.
     #[cold]
     fn begin(&mut self, at: u64, value: T) {
         while at >> self.step.trailing_zeros() >= MOST {
@@ -135,7 +135,7 @@ mod tests {
         assert_eq!(stretches.points.last().map(|point| point.last), Some(5));
     }
 
-    /// A level holds until the next is noted; before the first it is 0.
+    /// A level holds until the next one is recorded. It is 0 before the first one.
     #[test]
     fn stretches_without_values() {
         let mut stretches = Stretches::<MostAndLast>::new(10);

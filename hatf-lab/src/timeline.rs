@@ -1,7 +1,7 @@
-//! The heap over time, in few rows however long the trace is, and the exact peak.
+//! The heap over time in a bounded number of rows, and the exact peak.
 //!
-//! There are at most 512 rows, of equal stretches of time (of ticks, where a trace has no times), and one more for the peak. Each says
-//! what held at its end; of a sample, what is estimated for all blocks.
+//! There are at most 512 rows for equal intervals of time (of ticks if the trace has no timestamps), plus one for the
+//! peak. Each row describes the state at its end. In a sample, the values are estimates for all blocks.
 
 use hatf_trace::event::Resident;
 use hatf_trace::{Event, EventKind};
@@ -13,24 +13,24 @@ use crate::observer::Observer;
 use crate::sites::{Amount, Weight};
 use crate::stretches::{Point, Stretches};
 
-/// A moment of the heap.
+/// A snapshot of the heap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Snapshot {
-    /// Its time in nanoseconds.
+    /// The time in nanoseconds.
     pub time: u64,
-    /// The last tick before it.
+    /// The last tick before the snapshot.
     pub tick: u64,
-    /// The live blocks. Those that a program never freed stay live after its exit, until another program follows.
+    /// The live blocks. Blocks that a program never freed stay live after its exit until another program follows.
     pub live: Amount,
-    /// The most bytes that were live since the row before.
+    /// The maximum number of live bytes since the previous row.
     pub most: u64,
-    /// All that was allocated until then.
+    /// The total amount allocated so far.
     pub allocated: Amount,
-    /// All that had ended until then.
+    /// The total amount that has ended so far.
     pub ended: Amount,
-    /// What the kernel said last of the process's memory; `None`: nothing.
+    /// The last resident memory reported by the kernel, if any.
     pub resident: Option<Resident>,
-    /// Whether this is the moment when most bytes were live, for the first time.
+    /// Whether this is the first point at which the number of live bytes was at its maximum.
     pub is_peak: bool,
 }
 
@@ -45,7 +45,7 @@ impl Point for Snapshot {
     }
 }
 
-/// An [`Observer`] that makes the timeline.
+/// An [`Observer`] that builds the timeline.
 #[derive(Clone, Debug, Default)]
 pub struct Timeline {
     by_time: Stretches<Snapshot>,
@@ -56,13 +56,13 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// Starts with nothing.
+    /// Creates an observer without rows.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Returns the rows, in order.
+    /// Returns the rows in order.
     #[must_use]
     pub fn rows(&self) -> Vec<Snapshot> {
         let whole = |snapshot: Snapshot| Snapshot {
@@ -73,7 +73,7 @@ impl Timeline {
         };
         let stretches = if self.now.time > 0 { &self.by_time } else { &self.by_tick };
         let mut rows: Vec<_> = stretches.points.iter().copied().filter(|row| row.tick > 0).collect();
-        // Stretches without an event are the one before again.
+        // Stretches without events repeat the previous row.
         rows.dedup_by_key(|row| (row.tick, row.time, row.resident, row.live));
         if self.peak.tick > 0 {
             let at = rows.partition_point(|row| row.tick < self.peak.tick);
@@ -85,7 +85,7 @@ impl Timeline {
         rows.into_iter().map(whole).collect()
     }
 
-    /// Notes what holds now.
+    /// Records the current state.
     #[inline]
     fn note(&mut self) {
         self.now.most = self.now.live.bytes;
@@ -166,7 +166,7 @@ mod tests {
         }
     }
 
-    /// The last row shows what was never freed, and another program begins without it.
+    /// The last row shows blocks that were never freed, and another program starts without them.
     #[test]
     fn programs_end() {
         let exit = Event { time: 20, ..Event::new(EventKind::Exit { status: 0 }) };

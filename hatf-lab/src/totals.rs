@@ -6,39 +6,39 @@ use crate::contradictions::Contradictions;
 use metatf_page::units::count;
 use metatf_page::{Note, Page, Value};
 
-/// How often a trace holds what no correct program does, or what it does not say.
+/// Counts of events that no correct program produces, and of missing data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Oddities {
-    /// What contradicts itself. A free that has no block is not an event; that of an object whose place another takes is one.
+    /// Contradictions in the trace. A free without a block is not an event, but the end of an overlaid object is.
     #[serde(flatten)]
     pub contradictions: Contradictions,
-    /// Objects that ended with their heap (an exec, for example), each with a free of its own.
+    /// Objects that ended with their heap (in an exec, for example), each with its own free event.
     pub ended_with_heap: u64,
-    /// Reallocs whose size the trace does not hold, of an unknown block: 0 bytes.
+    /// Reallocs of an unknown block whose size is not in the trace. They count as 0 bytes.
     pub unknown_sizes: u64,
 }
 
-/// Totals of a trace in the terms of the paper's Table 4.
+/// Totals of a trace, as in Table 4 of the paper.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Totals {
-    /// Ticks: allocations and frees.
+    /// Ticks, which are allocations and frees.
     pub events: u64,
     /// Objects allocated.
     pub objects: u64,
     /// Bytes allocated.
     pub bytes: u64,
-    /// The most objects live at once.
+    /// The maximum number of simultaneously live objects.
     pub max_objects: u64,
-    /// The most bytes live at once.
+    /// The maximum number of simultaneously live bytes.
     pub max_bytes: u64,
     /// Objects never freed.
     pub never_freed: u64,
-    /// What no correct program does.
+    /// Events that no correct program produces, and missing data.
     pub oddities: Oddities,
 }
 
 impl Totals {
-    /// Returns a line for each kind of oddity that was met.
+    /// Returns a line for each kind of oddity that occurred.
     pub fn oddities(&self) -> impl Iterator<Item = String> {
         let Oddities { contradictions, ended_with_heap, unknown_sizes } = self.oddities;
         let lines = [

@@ -1,4 +1,4 @@
-//! Follows the heap of a trace, for everything that is asked about it.
+//! Follows the heap of a trace on behalf of observers.
 
 use hatf_trace::event::{Call, UserMetadata, has_sizes_only};
 use hatf_trace::{Event, EventKind, EventSink, Result};
@@ -6,7 +6,7 @@ use hatf_trace::{Event, EventKind, EventSink, Result};
 use crate::heap::{Heap, SizesOnly};
 use crate::observer::Observer;
 
-/// An [`EventSink`] that follows the heap, and tells an observer what happens.
+/// An [`EventSink`] that follows the heap and notifies an observer.
 #[derive(Debug)]
 pub struct HeapTracker<O> {
     heap: Heap,
@@ -14,12 +14,13 @@ pub struct HeapTracker<O> {
 }
 
 impl<O: Observer> HeapTracker<O> {
-    /// Starts with an empty heap.
+    /// Creates a tracker with an empty heap.
     pub fn new(observer: O) -> Self {
         Self { heap: Heap::default(), observer }
     }
 
-    /// Also accepts traces recorded with `--sizes-only`: each of their objects is freed as soon as it is allocated.
+    /// Also accepts traces recorded with `--sizes-only`: each of their objects is freed immediately after its
+    /// allocation.
     #[must_use]
     pub fn with_sizes_only(mut self) -> Self {
         self.heap.sizes = SizesOnly::Taken;
@@ -36,7 +37,7 @@ impl<O: Observer> HeapTracker<O> {
         &self.observer
     }
 
-    /// Returns the observer, to be changed.
+    /// Returns a mutable reference to the observer.
     pub fn observer_mut(&mut self) -> &mut O {
         &mut self.observer
     }
@@ -46,7 +47,7 @@ impl<O: Observer> HeapTracker<O> {
         (self.heap, self.observer)
     }
 
-    /// Has the heap follow a record.
+    /// Applies a record to the heap.
     #[inline]
     fn follow(&mut self, event: &Event<'_>) -> crate::Result<()> {
         let Self { heap: Heap { objects, stacks, sizes, .. }, observer } = self;
@@ -101,18 +102,18 @@ impl<O: Observer> EventSink for HeapTracker<O> {
     }
 }
 
-/// Returns the mean number of bytes from one block that was recorded to the next, where not every block was.
+/// Returns the mean number of bytes between two recorded blocks, if the trace is a sample.
 #[must_use]
 pub fn sampling(user_metadata: &UserMetadata) -> Option<u64> {
     user_metadata.get("sampling")?.get("bytes")?.as_u64()
 }
 
-/// The address of a block of which it is not known where it was.
+/// A placeholder for the unknown address of a block.
 const NOWHERE: u64 = 1;
 
-/// Returns the error of what cannot be done with a trace of sizes only.
+/// Returns the error for an operation that a sizes-only trace does not support.
 #[must_use]
 pub fn ends_are_not_known() -> hatf_trace::Error {
-    let why = "it was recorded with --sizes-only: it does not say when blocks end";
-    hatf_trace::Error::Trace(format!("{why} (hatf report, sites, and flame --by allocated need not know)").into())
+    let why = "it was recorded with --sizes-only, so the ends of blocks are unknown";
+    hatf_trace::Error::Trace(format!("{why} (hatf report, sites and flame --by allocated do not need them)").into())
 }

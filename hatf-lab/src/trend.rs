@@ -1,52 +1,54 @@
-//! Whether what is live grows: by how much from one interval of time to the next, and how sure that is.
+//! Detects growth of live memory: the change per time interval and its confidence interval.
 //!
-//! What is live now was mostly live before, so the values of a series depend on each other. A line fitted through them, by least squares or as
-//! the median of all slopes, then seems surer than it is: a cache that only wanders passes for a leak. What came and went in one interval says
-//! little of the next, so this looks at the differences of neighbours. Their centre is estimated by the median of the means of all pairs (Hodges
-//! and Lehmann), and its interval of confidence is that of Wilcoxon's signed ranks, which assumes no distribution but a symmetric one:
-//! Hollander, Wolfe and Chicken, "Nonparametric Statistical Methods", third edition, 3.2 and 3.3. A single step, a table that doubles and the
-//! tear-down at the end are a few differences among many, and do not count as growth.
+//! Most memory that is live now was already live before, so the values of a series depend on each other. A line fitted
+//! to them, by least squares or as the median of all slopes, then appears more certain than it is: a cache that merely
+//! fluctuates looks like a leak. The changes in one interval hardly depend on those in the previous one, so this module
+//! examines the differences of neighbours. Their centre is estimated as the median of the means of all pairs (Hodges
+//! and Lehmann). The confidence interval is that of Wilcoxon's signed ranks, which assumes no distribution except a
+//! symmetric one: Hollander, Wolfe and Chicken, "Nonparametric Statistical Methods", third edition, 3.2 and 3.3. A
+//! single step, a table that doubles and the tear-down at the end are a few differences among many and do not count as
+//! growth.
 
 use serde::Serialize;
 
-/// The fewest differences that chance would not make as well: of fewer, an interval of 95 % does not exist.
+/// The minimum number of differences for which a 95% confidence interval exists.
 pub const FEWEST: usize = 6;
 
-/// The chance that the true change is outside of the interval.
+/// The probability that the true change is outside of the interval.
 const CHANCE: f64 = 0.05;
 
-/// The differences of neighbours that are looked at, at most: sums of ranks stay exact.
+/// The maximum number of differences examined, up to which rank sums are exact.
 const MOST: usize = 50;
 
-/// Where something goes.
+/// The direction of a trend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
-    /// It grows: the whole interval of confidence is above 0.
+    /// Growing: the entire confidence interval is above 0.
     Growing,
-    /// It shrinks.
+    /// Shrinking: the entire confidence interval is below 0.
     Shrinking,
-    /// It is the same from one interval to the next, or goes up and down.
+    /// Unchanged from one interval to the next, or fluctuating.
     Steady,
 }
 
-/// How a series changes from one value to the next.
+/// The change of a series from one value to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Trend {
-    /// Where it goes.
+    /// The direction of the change.
     pub direction: Direction,
-    /// The change from one value to the next, estimated.
+    /// The estimated change from one value to the next.
     pub change: f64,
-    /// The least change in the interval of 95 %.
+    /// The lower bound of the 95% confidence interval.
     pub low: f64,
-    /// The greatest.
+    /// The upper bound of the 95% confidence interval.
     pub high: f64,
-    /// The differences that it was estimated from.
+    /// The number of differences used for the estimate.
     pub differences: usize,
 }
 
 impl Trend {
-    /// Finds how values change that were taken at equal distances. `None`: there are too few.
+    /// Returns the trend of values sampled at equal distances, or `None` if there are too few or too many.
     #[must_use]
     pub fn of(values: &[u64]) -> Option<Self> {
         let differences: Vec<f64> = values.iter().zip(values.iter().skip(1)).map(|(a, b)| difference(*a, *b)).collect();
@@ -71,14 +73,15 @@ impl Trend {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "an estimate")]
+#[expect(clippy::cast_precision_loss, reason = "the result is an estimate")]
 fn difference(before: u64, after: u64) -> f64 {
     if after >= before { (after - before) as f64 } else { -((before - after) as f64) }
 }
 
-/// Returns the means that lie outside of the interval on each side: one more than the greatest sum of ranks that has at most half of the chance.
+/// Returns the number of means outside of the interval on each side: one more than the largest rank sum whose
+/// probability is at most half of [`CHANCE`].
 fn rank_sum(count: usize) -> Option<usize> {
-    // How many of the sets of ranks 1 to `count` have each sum; all are equally likely.
+    // Count the subsets of the ranks 1 to `count` by their sums; all subsets are equally likely.
     let mut sets = vec![0_f64; count * (count + 1) / 2 + 1];
     *sets.first_mut()? = 1.0;
     for rank in 1..=count {
@@ -105,7 +108,7 @@ mod tests {
         Trend::of(&values).map(|trend| trend.direction)
     }
 
-    /// Critical values of the books' tables: T is significant at 5 %, two-sided, if it is at most this.
+    /// Critical values from statistical tables: T is significant at 5%, two-sided, if it is at most this value.
     #[test]
     fn ranks_are_those_of_the_tables() {
         let tables =
@@ -120,14 +123,15 @@ mod tests {
         assert_eq!(direction((0..20).map(|n| n * 64)), Some(Growing));
         assert_eq!(direction((0..20).map(|n| 10_000 - n * 64)), Some(Shrinking));
         assert_eq!(direction([7; 20]), Some(Steady));
-        // It grows in six of ten intervals.
+        // Growth in six of ten intervals.
         assert_eq!(direction((0..20).map(|n| n * 6 / 10)), Some(Growing));
-        // One step; a table that doubles; a cache that fills and is emptied; the tear-down at the end of what was steady.
+        // A single step; a table that doubles; a cache that fills and is emptied; and the tear-down after a steady
+        // state.
         assert_eq!(direction((0..20).map(|n| if n < 9 { 10 } else { 1000 })), Some(Steady));
         assert_eq!(direction((1..21).map(|n: u64| n.next_power_of_two() * 64)), Some(Steady));
         assert_eq!(direction((0..20).map(|n| n % 5 * 1000)), Some(Steady));
         assert_eq!(direction((0..20).map(|n| if n < 19 { 5000 } else { 0 })), Some(Steady));
-        // And of what grew.
+        // The tear-down after growth.
         assert_eq!(direction((0..20).map(|n| if n < 19 { n * 100 } else { 0 })), Some(Growing));
         assert_eq!(direction(0..6), None);
         assert_eq!(direction(0..7), Some(Growing));
@@ -136,7 +140,8 @@ mod tests {
         assert_eq!((even.change, even.low, even.high, even.differences), (64.0, 64.0, 64.0, 19));
     }
 
-    /// Series that only wander are called growing as seldom as the confidence promises: 2.5 % of them, and as many shrinking.
+    /// Fluctuating series are classified as growing as rarely as the confidence level promises: 2.5% of them, and
+    /// equally many as shrinking.
     #[test]
     fn what_wanders_seldom_grows() {
         let mut state = 1_u64;
@@ -149,7 +154,7 @@ mod tests {
             let mut live = 1_u64 << 40;
             let walk: Vec<u64> = (0..20)
                 .map(|_| {
-                    // The sum of several is near to normal.
+                    // The sum of several values is nearly normal.
                     live = live + (0..8).map(|_| random() % 2001).sum::<u64>() - 8000;
                     live
                 })

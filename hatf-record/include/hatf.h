@@ -1,7 +1,7 @@
 /*
- * What a program reports to hatf record: marks and phases, which stand in the trace between the calls of its
- * heap, and when it is to be recorded. Include this file and call the functions; there is nothing to link with. Where the program is not recorded they
- * do nothing, at the cost of a load and a jump.
+ * Functions with which a program reports marks and phases to hatf record, which appear in the trace among the heap
+ * calls, and controls when it is recorded. Include this file and call the functions; no library is needed. If the
+ * program is not being recorded, they do nothing, at the cost of a load and a jump.
  *
  *     #include "hatf.h"
  *
@@ -14,12 +14,12 @@
  *     what_is_of_no_interest();
  *     hatf_start();
  *
- * Names are C strings, in UTF-8 by custom; of one longer than 1000 bytes the first 1000 count. Phases may nest, overlap,
- * and end in another thread: the one that began last under the name ends. All functions may be called from any thread,
- * and from signal handlers; they keep errno.
+ * Names are C strings, by convention in UTF-8. Names longer than 1000 bytes are truncated. Phases may nest, overlap,
+ * and end in a different thread: an end applies to the most recently started phase with that name. All functions may
+ * be called from any thread and from signal handlers, and preserve errno.
  *
- * For C and C++, GCC and Clang, on Linux. Elsewhere the functions do nothing. A program in another language may look the
- * hatf_recorder_ functions up with dlsym.
+ * This file is for C and C++ with GCC and Clang on Linux. Elsewhere the functions do nothing. Programs in other
+ * languages may look up the hatf_recorder_ functions with dlsym.
  */
 #ifndef HATF_H
 #define HATF_H
@@ -29,7 +29,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-/* The recorder's. Weak: the program links, and starts, without them. */
+/* Functions of the recorder. They are weak, so the program links and starts without them. */
 extern void hatf_recorder_mark(const char *name) __attribute__((weak));
 extern void hatf_recorder_phase_begin(const char *name) __attribute__((weak));
 extern void hatf_recorder_phase_end(const char *name) __attribute__((weak));
@@ -42,8 +42,8 @@ extern void hatf_recorder_dump(void) __attribute__((weak));
 #endif
 
 #if defined(__x86_64__) && defined(__LP64__)
-/* By way of the table of addresses that the dynamic linker fills: in a program that is not position-independent a
- * compiler would ask the static linker, which knows of no recorder. */
+/* Reads the global offset table, which the dynamic linker fills: in a program that is not position-independent, the
+ * compiler would leave the address to the static linker, which does not know the recorder. */
 #define HATF_FIND(function, found)                                                                                     \
     __asm__(".weak " #function "\n\tmovq " #function "@GOTPCREL(%%rip), %0" : "=r"(found))
 #else
@@ -75,22 +75,22 @@ extern void hatf_recorder_dump(void) __attribute__((weak));
 
 #endif
 
-/* Records a mark of this name. */
+/* Records a mark with this name. */
 static inline void hatf_mark(const char *name) { HATF_REPORT(hatf_recorder_mark, name); }
 
-/* Records that a phase of this name begins. */
+/* Records the start of a phase with this name. */
 static inline void hatf_phase_begin(const char *name) { HATF_REPORT(hatf_recorder_phase_begin, name); }
 
-/* Records that the phase that began last under this name ends. */
+/* Records the end of the most recently started phase with this name. */
 static inline void hatf_phase_end(const char *name) { HATF_REPORT(hatf_recorder_phase_end, name); }
 
-/* Has recording of this process go on, if it is off: because it was stopped, or by hatf record --start-off. */
+/* Resumes recording of this process if it is off, because of hatf_stop or hatf record --start-off. */
 static inline void hatf_start(void) { HATF_CALL(hatf_recorder_start); }
 
-/* Stops recording of this process. Calls cost nearly nothing then. */
+/* Stops recording of this process. Heap calls then cost almost nothing extra. */
 static inline void hatf_stop(void) { HATF_CALL(hatf_recorder_stop); }
 
-/* Returns 1 if this process is recorded now, 0 if it is not recorded, or recording is off. */
+/* Returns 1 if this process is being recorded, 0 if it is not or if recording is off. */
 static inline int hatf_is_recording(void) {
 #if defined(__linux__) && defined(__GNUC__)
     int (*found)(void);
@@ -101,7 +101,8 @@ static inline int hatf_is_recording(void) {
 #endif
 }
 
-/* Has hatf record --keep write a trace of what it has of this process. Returns at once; the trace is there a moment later. */
+/* Requests a trace of the retained events of this process from hatf record --keep. Returns immediately; the trace is
+ * written shortly afterwards. */
 static inline void hatf_dump(void) { HATF_CALL(hatf_recorder_dump); }
 
 #undef HATF_REPORT

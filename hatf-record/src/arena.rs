@@ -1,7 +1,7 @@
 //! Memory for the few allocations made while the real functions are being looked up.
 //!
-//! `dlsym` itself may allocate. What it gets then comes from an arena, is never given back, and is recognised by its address
-//! when it is freed or resized.
+//! `dlsym` itself may allocate. Such blocks come from an arena. They are never returned, and are recognized by their
+//! addresses when they are freed or resized.
 
 use core::cell::UnsafeCell;
 use core::ffi::c_void;
@@ -9,19 +9,19 @@ use core::ptr::null_mut;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 const BYTES: usize = 64 * 1024;
-/// The alignment of an arena, which no block can exceed.
+/// The alignment of an arena, which limits the alignment of its blocks.
 const MAX_ALIGN: usize = 4096;
-/// Before each block stands its length, in as many bytes as keep it aligned.
+/// Bytes before each block. They contain the block's length and keep the block aligned.
 const HEAD: usize = 16;
 
-/// 64 KiB that are handed out from the front.
+/// 64 KiB of memory handed out from the front.
 #[repr(C, align(4096))]
 pub(crate) struct Arena {
     bytes: UnsafeCell<[u8; BYTES]>,
     used: AtomicUsize,
 }
 
-// SAFETY: bytes are handed out once each, by an atomic addition.
+// SAFETY: each byte is handed out at most once, by an atomic addition.
 unsafe impl Sync for Arena {}
 
 impl Arena {
@@ -29,10 +29,10 @@ impl Arena {
         Self { bytes: UnsafeCell::new([0; BYTES]), used: AtomicUsize::new(0) }
     }
 
-    /// Hands out zeroed memory; null if there is not enough left, or the alignment is over a page.
+    /// Returns zeroed memory, or null if not enough is left or the alignment exceeds a page.
     ///
-    /// Any size and alignment may be asked for. As in glibc's `memalign`, an alignment that is not a power of two is rounded up to
-    /// one. A request that is refused uses nothing up.
+    /// Any size and alignment can be requested. As in glibc's `memalign`, an alignment that is not a power of two is
+    /// rounded up to the next one. A rejected request consumes no memory.
     pub(crate) fn allocate(&self, size: usize, align: usize) -> *mut c_void {
         let Some(align) = align.max(HEAD).checked_next_power_of_two().filter(|align| *align <= MAX_ALIGN) else {
             return null_mut();
@@ -45,8 +45,8 @@ impl Arena {
         if reserved.is_err() {
             return null_mut();
         }
-        // SAFETY: [block - HEAD, block + size) is inside the arena and was not handed out before. The head is aligned for a
-        // `usize`, as `block` and HEAD are multiples of 16.
+        // SAFETY: [block - HEAD, block + size) is inside the arena and was not handed out before. The head is aligned
+        // for a `usize`, because `block` and HEAD are multiples of 16.
         unsafe {
             let block = self.bytes.get().cast::<u8>().add(block);
             block.sub(HEAD).cast::<usize>().write(size);
@@ -54,18 +54,18 @@ impl Arena {
         }
     }
 
-    /// Returns whether a block came from here.
+    /// Returns whether the arena allocated a block.
     #[inline]
     pub(crate) fn owns(&self, block: *mut c_void) -> bool {
         (block as usize).wrapping_sub(self.bytes.get() as usize) < BYTES
     }
 
-    /// Returns the size a block was asked for.
+    /// Returns the requested size of a block.
     ///
     /// # Safety
-    /// `block` came from [`Arena::allocate`].
+    /// `block` must come from [`Arena::allocate`].
     pub(crate) unsafe fn size_of(&self, block: *mut c_void) -> usize {
-        // SAFETY: each block has its length before it.
+        // SAFETY: the length of each block is stored before it.
         unsafe { block.cast::<u8>().sub(HEAD).cast::<usize>().read() }
     }
 }
@@ -83,9 +83,9 @@ mod tests {
             assert!(arena.owns(block));
             let address = block as usize;
             assert!(address.is_multiple_of(align.max(16).next_power_of_two()), "{align}");
-            // The head is behind the block before, and is where a `usize` may be.
+            // The head is right after the previous block, and is aligned for a `usize`.
             assert!(address - HEAD >= end, "{align}");
-            // SAFETY: a block of this arena; its 7 bytes are this test's.
+            // SAFETY: a block in this arena, whose 7 bytes belong to this test.
             unsafe {
                 assert_eq!(arena.size_of(block), 7);
                 assert_eq!(core::slice::from_raw_parts(block.cast::<u8>(), 7), [0; 7]);

@@ -1,27 +1,28 @@
-//! The clock that stamps events, and orders those of different threads.
+//! The clock that stamps events and orders those of different threads.
 
 mod stamps;
 
 pub use stamps::{Clock, nanoseconds};
 
-/// Has the processor do all that comes before this before it reads the counter of cycles. Without, the stamp of a free may be
-/// earlier than the moment at which the thread was given the block: the counter does not wait for what another core sends.
+/// Makes the CPU complete all preceding instructions before it reads the cycle counter. Otherwise, the stamp of a free
+/// could be earlier than the point at which the thread received the block, because reading the counter does not wait
+/// for data from other cores.
 #[cfg(all(feature = "hooks", target_arch = "x86_64"))]
 #[inline]
 pub(crate) fn in_order() {
-    // SAFETY: every x86-64 processor has the instruction. It changes no memory.
+    // SAFETY: every x86-64 CPU has the instruction. It changes no memory.
     unsafe { core::arch::x86_64::_mm_lfence() };
 }
 
-/// Has the processor do all that comes before this before it reads the counter.
+/// Makes the CPU complete all preceding instructions before it reads the counter.
 #[cfg(all(feature = "hooks", target_arch = "aarch64"))]
 #[inline]
 pub(crate) fn in_order() {
-    // SAFETY: a barrier, which changes no memory. The compiler keeps the order of memory accesses about it.
+    // SAFETY: a barrier that changes no memory. The compiler preserves the order of memory accesses around it.
     unsafe { core::arch::asm!("isb", options(nostack)) };
 }
 
-/// Elsewhere stamps are the system's, which waits by itself.
+/// Does nothing. On other architectures, stamps come from the system, which orders them itself.
 #[cfg(all(feature = "hooks", not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
 #[inline]
 pub(crate) fn in_order() {}

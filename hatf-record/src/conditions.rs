@@ -1,15 +1,16 @@
-//! What a hook has to heed beside the plain case: one word in the spool's header, so that `hatf` can change it, too.
+//! Conditions that take a hook off the plain path, as one word in the spool's header, so that `hatf` can change it as
+//! well.
 
 use core::sync::atomic::Ordering;
 
 use crate::layout::Header;
 
-/// Bits of that word. None is set in a process of one thread, all of whose calls are recorded.
+/// The bits of that word. None is set in a single-threaded process whose calls are all recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Conditions(pub u32);
 
 impl Conditions {
-    /// There is, or was, a second thread.
+    /// A second thread exists or existed.
     pub const THREADS: Self = Self(1);
     /// Blocks are sampled.
     pub const SAMPLE: Self = Self(2);
@@ -17,32 +18,32 @@ impl Conditions {
     pub const STACKS: Self = Self(4);
     /// Recording is off.
     pub const OFF: Self = Self(8);
-    /// Somebody asked for recording to be on or off ([`Header::off`]): the next hook sees to it.
+    /// Recording must be switched on or off ([`Header::off`]); the next hook does so.
     pub const CHANGE: Self = Self(16);
-    /// It is recorded how many bytes blocks really have.
+    /// The usable sizes of blocks are recorded.
     pub const USABLE: Self = Self(32);
-    /// Calls for pages are recorded.
+    /// Page requests are recorded.
     pub const PAGES: Self = Self(64);
-    /// The process ran already when recording began, and may be recorded again later.
+    /// The process was already running when recording began, and may be recorded again later.
     pub const INJECTED: Self = Self(128);
     /// Loads and stores of blocks are counted.
     pub const ACCESSES: Self = Self(256);
-    /// Stacks have the frames of Python code.
+    /// Stacks include Python frames.
     pub const PYTHON: Self = Self(512);
-    /// Only blocks of some threads are recorded: see [`crate::names::ONLY_THREADS`].
+    /// Only blocks from certain threads are recorded: see [`crate::names::ONLY_THREADS`].
     pub const ONLY_THREADS: Self = Self(1024);
-    /// Only blocks of some modules are recorded: see [`crate::names::ONLY_MODULES`].
+    /// Only blocks from certain modules are recorded: see [`crate::names::ONLY_MODULES`].
     pub const ONLY_MODULES: Self = Self(2048);
-    /// Of calls that allocate everything is recorded but the address; others are not recorded.
+    /// Allocating calls are recorded without their addresses; other calls are not recorded.
     pub const SIZES: Self = Self(4096);
-    /// It is recorded on which processor a thread runs.
+    /// The CPU on which each thread runs is recorded.
     pub const PROCESSORS: Self = Self(8192);
-    /// `hatf` asks the kernel what memory the process has.
+    /// `hatf` queries the kernel for the memory of the process.
     pub const RESIDENT: Self = Self(16384);
-    /// Not every call is recorded.
+    /// Only part of the calls is recorded.
     pub const PART: Self = Self(Self::SAMPLE.0 | Self::ONLY_THREADS.0 | Self::ONLY_MODULES.0 | Self::SIZES.0);
 
-    /// Returns whether a bit of `other` is set.
+    /// Returns whether any bit of `other` is set.
     #[inline]
     #[must_use]
     pub fn has_any(self, other: Self) -> bool {
@@ -58,24 +59,24 @@ impl Conditions {
 }
 
 impl Header {
-    /// Returns the conditions of this moment.
+    /// Returns the current conditions.
     #[inline]
     #[must_use]
     pub fn conditions(&self) -> Conditions {
         Conditions(self.conditions.load(Ordering::Relaxed))
     }
 
-    /// Sets bits; returns what was before.
+    /// Sets bits and returns the previous conditions.
     pub fn set(&self, bits: Conditions) -> Conditions {
         Conditions(self.conditions.fetch_or(bits.0, Ordering::AcqRel))
     }
 
-    /// Clears bits; returns what was before.
+    /// Clears bits and returns the previous conditions.
     pub fn clear(&self, bits: Conditions) -> Conditions {
         Conditions(self.conditions.fetch_and(!bits.0, Ordering::AcqRel))
     }
 
-    /// Returns whether recording is off, or is to be at the next hook.
+    /// Returns whether recording is off, or will be off from the next hook on.
     #[must_use]
     pub fn is_off(&self) -> bool {
         let conditions = self.conditions();
@@ -85,7 +86,7 @@ impl Header {
         conditions.has(Conditions::OFF)
     }
 
-    /// Asks for recording to be off or on from the next hook on.
+    /// Requests that recording be off or on from the next hook on.
     pub fn ask(&self, off: bool) {
         self.off.store(off.into(), Ordering::SeqCst);
         self.set(Conditions::CHANGE);

@@ -1,38 +1,39 @@
-//! Events, and how slots of a chunk hold one.
+//! Events, and their encoding in the slots of a chunk.
 //!
-//! A slot is two words. The first has the kind in its lowest byte, flags in the next, and an address above; the second has the
-//! low half of the stamp, and the size above. Nearly all events fit: those that do not, and those with more numbers, go on in
-//! [`Kind::More`] slots. A slot of zeros is not written yet.
+//! A slot consists of two words. The first one contains the kind in its lowest byte, the flags in the next byte, and an
+//! address above. The second one contains the low half of the stamp, and the size above. Nearly all events fit into one
+//! slot; events with large values or additional numbers continue in [`Kind::More`] slots. A slot of zeros has not been
+//! written yet.
 
 /// The two words of a slot.
 pub type Slot = [u64; 2];
 
-/// Bytes of a slot.
+/// Bytes per slot.
 pub const SLOT_BYTES: usize = size_of::<Slot>();
 
-/// Bytes of text that one [`Kind::More`] slot carries: all but its kind.
+/// Bytes of a string that one [`Kind::More`] slot carries: everything except its kind.
 pub const TEXT_BYTES: usize = SLOT_BYTES - 1;
 
-/// Bytes of a name or a path that are recorded: of a longer one the first count.
+/// The maximum length of a recorded name or path in bytes. Longer ones are truncated.
 pub const TEXT_MAX: usize = 1000;
 
-/// Frames of stacks from here on, up to twice this number, are not return addresses: each stands for a place in Python's code, by a [`Kind::PythonFrame`].
-/// No program's code lies there.
+/// The lowest number of a Python frame. Stack frames from this number up to twice this number are not return addresses:
+/// each represents a location in Python code, described by a [`Kind::PythonFrame`]. No program code has such addresses.
 pub const PYTHON_FRAMES: u64 = 1 << 47;
 
-/// Slots that a text takes at most.
+/// The maximum number of slots for a string.
 pub(crate) const TEXT_SLOTS: usize = TEXT_MAX.div_ceil(TEXT_BYTES);
 
-/// Slots that an event has at most, its text not counted.
+/// The maximum number of slots of an event without its string.
 pub const NUMBERS_MAX: usize = 5;
 
-/// Slots that an event has at most.
+/// The maximum number of slots of an event.
 pub const SLOTS_MAX: usize = NUMBERS_MAX + TEXT_SLOTS;
 
-/// Declares the kinds and the numbers that slots hold for them.
+/// Declares the kinds and the numbers that represent them in slots.
 macro_rules! kinds {
     ($($(#[$doc:meta])* $name:ident = $number:literal,)+) => {
-        /// The kind of an event: which function was called, or what else happened.
+        /// The kind of an event: the called function, or another occurrence.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u8)]
         pub enum Kind {
@@ -43,7 +44,7 @@ macro_rules! kinds {
             /// All kinds.
             pub const ALL: &[Self] = &[$(Self::$name,)+];
 
-            /// Returns the kind of that number, if there is one.
+            /// Returns the kind with this number, if there is one.
             #[must_use]
             pub fn from_number(number: u8) -> Option<Self> {
                 match number {
@@ -62,13 +63,13 @@ kinds! {
     Free = 2,
     /// `calloc(extra, size / extra)` returned `address`; `size` is the product.
     Calloc = 3,
-    /// `realloc(old, size)` returned `address`. [`SpoolEvent::old_is_gone`] says what it means for `old`.
+    /// `realloc(old, size)` returned `address`. [`SpoolEvent::old_is_gone`] determines the effect on `old`.
     Realloc = 4,
     /// `reallocarray(old, extra, size / extra)` returned `address`.
     Reallocarray = 5,
     /// `memalign(extra, size)` returned `address`.
     Memalign = 6,
-    /// `posix_memalign(.., extra, size)` gave `address`.
+    /// `posix_memalign(.., extra, size)` stored `address`.
     PosixMemalign = 7,
     /// `aligned_alloc(extra, size)` returned `address`.
     AlignedAlloc = 8,
@@ -76,47 +77,49 @@ kinds! {
     Valloc = 9,
     /// `pvalloc(size)` returned `address`.
     Pvalloc = 10,
-    /// `realloc(old, size)` is about to run in a program with several threads. Until the same
-    /// thread's [`Kind::Realloc`], another thread may be given the address `old`: it is then known
-    /// that `old` was freed before that. In a program with one thread there is no such event.
+    /// `realloc(old, size)` is about to run in a program with several threads. Until the same thread's
+    /// [`Kind::Realloc`], another thread may receive the address `old`, in which case `old` was freed before that. A
+    /// single-threaded program has no such events.
     ReallocBegin = 11,
-    /// A thread began. `extra` is the thread that made it, 0 where that is not known; `address` is the system's number of it.
+    /// A thread started. `extra` is the thread that created it, or 0 if unknown; `address` is its thread ID in the
+    /// system.
     ThreadStart = 12,
     /// A thread ended.
     ThreadEnd = 13,
-    /// A program image was loaded: `extra` is the process, and its path is the text.
+    /// A program image was loaded: `extra` is the process, and the string is its path.
     Image = 14,
-    /// The program passed a mark, whose name is the text.
+    /// The program passed a mark, whose name is the string.
     Mark = 15,
-    /// A phase of the program begins; its name as for [`Kind::Mark`].
+    /// A phase of the program begins; the string is its name.
     PhaseBegin = 16,
-    /// A phase of the program ends; its name as for [`Kind::Mark`].
+    /// A phase of the program ends; the string is its name.
     PhaseEnd = 17,
-    /// Events of this thread are missing here: `size` is how many.
+    /// Events of this thread are missing here: `size` is their number.
     Lost = 18,
-    /// A slot that belongs to the event before.
+    /// A slot that belongs to the preceding event.
     More = 19,
-    /// The stamp of the thread has gone on: `size` and the low half are its whole.
+    /// An update of the thread's stamp, consisting of `size` and the low half.
     Stamp = 20,
-    /// Nothing: the slot was taken, and not used.
+    /// A slot that was reserved but not used.
     Nothing = 21,
-    /// The thread goes on in another chunk.
+    /// The thread continues in another chunk.
     End = 22,
-    /// More about the call behind this, which is written with it: `address` is the number of its stack in the
-    /// [`crate::StackTable`], `size` 1 and the bytes that its block has beyond those that were asked for, or 0 where that is not known.
+    /// Additional data about the following call, written together with it. `address` is the number of the call's stack
+    /// in the [`crate::StackTable`]. `size` is 1 plus the number of bytes by which the usable size of its block exceeds
+    /// the requested size, or 0 if unknown.
     About = 23,
-    /// A module was loaded: `address` is where it begins, `extra` where it ends, `old` what is added to the addresses of its file. The text is
-    /// its build id in hexadecimal digits, or `-`; a space; its path.
+    /// A module was loaded: `address` is its start, `extra` is its end, and `old` is the offset added to the addresses
+    /// in its file. The string consists of its build ID in hexadecimal digits or `-`, a space, and its path.
     ModuleLoad = 24,
-    /// The module was unloaded that began at `address`.
+    /// The module that started at `address` was unloaded.
     ModuleUnload = 25,
-    /// Recording goes on: what happened since [`Kind::Stop`], or since the process began, was not recorded.
+    /// Recording continues. Events since [`Kind::Stop`], or since the start of the process, were not recorded.
     Start = 26,
     /// Recording stops.
     Stop = 27,
-    /// The thread has a name, which is the text.
+    /// The thread has a name, which is the string.
     ThreadName = 28,
-    /// `mmap` returned `size` bytes at `address`. The low half of `extra` is what may be done with them, the high half the flags.
+    /// `mmap` returned `size` bytes at `address`. The low half of `extra` is the protection, the high half the flags.
     Map = 29,
     /// `munmap` of `size` bytes at `address` is about to run.
     Unmap = 30,
@@ -126,18 +129,19 @@ kinds! {
     Break = 32,
     /// `madvise` of `size` bytes at `address` is about to run; `extra` is the advice.
     Advise = 33,
-    /// So far the block at `address` had `size` loads and `old` stores; `extra` is an [`accesses_word`].
+    /// The block at `address` has had `size` loads and `old` stores so far; `extra` is an [`accesses_word`].
     Accesses = 34,
-    /// The thread entered the function that `address` is in.
+    /// The thread entered the function that contains `address`.
     Enter = 35,
-    /// It left the function that it entered last.
+    /// The thread left the function it entered last.
     Leave = 36,
-    /// `address` stands in stacks for a place in Python's code: the line `extra` of a function. The text is the path of its file, a zero, and its name.
+    /// `address` is the number that represents a location in Python code in stacks: line `extra` of a function. The
+    /// string consists of the path of its file, a zero byte, and its name.
     PythonFrame = 37,
-    /// The thread runs on the processor `size`, where it did not at its event before.
+    /// The thread runs on CPU `size`, which differs from the CPU at its previous event.
     Processor = 38,
-    /// The block at `address` was last accessed when it was `extra`: nanoseconds of `CLOCK_MONOTONIC` at the call that was recorded last before that;
-    /// 0: it was not accessed.
+    /// The time of the last access to the block at `address` is `extra`: nanoseconds of `CLOCK_MONOTONIC` at the last
+    /// recorded call before that access, or 0 if there was no access.
     LastAccess = 39,
 }
 
@@ -165,7 +169,7 @@ impl Kind {
         )
     }
 
-    /// Returns whether it has a text, of `size` bytes.
+    /// Returns whether the event has a string, of `size` bytes.
     #[must_use]
     pub fn has_text(self) -> bool {
         matches!(
@@ -180,21 +184,21 @@ impl Kind {
         )
     }
 
-    /// Returns whether it is an event, and not only a mark of the chunk's own.
+    /// Returns whether this is an event, as opposed to an internal entry of the chunk.
     #[must_use]
     pub fn is_event(self) -> bool {
         !matches!(self, Self::More | Self::Stamp | Self::Nothing | Self::End | Self::About)
     }
 }
 
-/// Flags of an event.
+/// The flags of an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags(pub u8);
 
 impl Flags {
-    /// The thread was not seen to start: this is where it first allocated.
+    /// The start of the thread was not observed: this is its first allocation.
     pub const FIRST_SEEN: Self = Self(1);
-    /// Size, address and old address do not fit the first slot: they follow, in slots of their own.
+    /// The size, address or old address does not fit the first slot; they follow in their own slots.
     pub const WIDE: Self = Self(2);
     /// The call allocated a block, whose address is not recorded.
     pub const NO_ADDRESS: Self = Self(4);
@@ -206,47 +210,48 @@ impl Flags {
     }
 }
 
-/// One event, as a spool holds it. Fields that a kind does not name are 0.
+/// An event in a spool. Fields unused by its kind are 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpoolEvent {
-    /// Its kind.
+    /// The kind of the event.
     pub kind: Kind,
-    /// Its flags.
+    /// The flags of the event.
     pub flags: Flags,
-    /// The thread, from 1 (the main thread) in the order in which they were made.
+    /// The thread, numbered in order of creation starting with 1 for the main thread.
     pub thread: u32,
-    /// When it happened: in a chunk by the recorder's clock, in `hatf` in nanoseconds since recording began.
+    /// The time of the event: in a chunk, by the recorder's clock; in `hatf`, in nanoseconds since the start of
+    /// recording.
     pub time: u64,
-    /// Bytes asked for.
+    /// The requested size in bytes.
     pub size: u64,
-    /// The address returned or freed; 0 where the call failed.
+    /// The returned or freed address, or 0 if the call failed.
     pub address: u64,
     /// The first argument of a realloc.
     pub old: u64,
-    /// Alignment, element count, creator or process; see [`Kind`].
+    /// The alignment, element count, creator or process; see [`Kind`].
     pub extra: u64,
-    /// What stands before it in its chunk.
+    /// The preceding additional data in the chunk.
     pub about: About,
 }
 
-/// What is known of a call beside its numbers.
+/// Additional data about a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct About {
-    /// The number of its stack in the [`crate::StackTable`]; 0: not known.
+    /// The number of the stack in the [`crate::StackTable`], or 0 if unknown.
     pub stack: u32,
-    /// 1 and the bytes that its block has beyond those that were asked for; 0: not known.
+    /// 1 plus the number of bytes by which the usable size of the block exceeds the requested size, or 0 if unknown.
     pub spare: u32,
 }
 
 impl About {
-    /// Returns what is known of a block of this many bytes that really has `usable`.
+    /// Returns the data for a block with this requested and `usable` size.
     #[must_use]
     pub fn new(stack: u32, size: u64, usable: u64) -> Self {
         let spare = usable.checked_sub(size).and_then(|spare| u32::try_from(spare.checked_add(1)?).ok());
         Self { stack, spare: spare.unwrap_or_default() }
     }
 
-    /// Returns how many bytes a block really has of which this many were asked for; 0: not known.
+    /// Returns the usable size of a block with this requested size, or 0 if unknown.
     #[must_use]
     pub fn usable(&self, size: u64) -> u64 {
         self.spare.checked_sub(1).map_or(0, |spare| size.saturating_add(spare.into()))
@@ -262,7 +267,7 @@ impl About {
         }
     }
 
-    /// Encodes it, for the slot before those of the call.
+    /// Encodes the slot that precedes those of the call.
     #[inline]
     #[must_use]
     pub fn slot(&self, stamp: u64) -> Slot {
@@ -270,7 +275,7 @@ impl About {
     }
 }
 
-/// Addresses and sizes that fit the first slot.
+/// Numbers of bits of addresses and sizes that fit the first slot.
 const ADDRESS_BITS: u32 = 48;
 const SIZE_BITS: u32 = 32;
 
@@ -281,14 +286,14 @@ pub fn is_narrow(size: u64, address: u64) -> bool {
     size >> SIZE_BITS == 0 && address >> ADDRESS_BITS == 0
 }
 
-/// Encodes a first slot whose size and address [fit](is_narrow).
+/// Encodes a first slot. The size and address must [fit](is_narrow).
 #[inline]
 #[must_use]
 pub fn narrow(kind: Kind, flags: Flags, stamp: u64, size: u64, address: u64) -> Slot {
     [kind as u64 | u64::from(flags.0) << 8 | address << 16, stamp & 0xffff_ffff | size << 32]
 }
 
-/// Encodes a stamp of which more than the low half has changed.
+/// Encodes a stamp whose high half has changed.
 #[inline]
 #[must_use]
 pub fn stamp_slot(stamp: u64) -> Slot {
@@ -296,7 +301,7 @@ pub fn stamp_slot(stamp: u64) -> Slot {
 }
 
 impl SpoolEvent {
-    /// Makes an event with every other field zero.
+    /// Creates an event with all other fields set to zero.
     #[must_use]
     pub fn new(kind: Kind, thread: u32, time: u64) -> Self {
         Self {
@@ -312,14 +317,14 @@ impl SpoolEvent {
         }
     }
 
-    /// Returns whether a finished realloc ended the life of `old`: it returned another block, or the size was 0 and it returned
-    /// none. A realloc that failed leaves `old` as it was.
+    /// Returns whether a finished realloc ended the life of `old`: it returned a block, or its size was 0. A failed
+    /// realloc leaves `old` unchanged.
     #[must_use]
     pub fn old_is_gone(&self) -> bool {
         self.old != 0 && (self.address != 0 || self.size == 0)
     }
 
-    /// Encodes its numbers: returns slots, and how many of them are used. `time` is the stamp.
+    /// Encodes the numbers of the event. Returns slots, and how many of them are used. `time` is the stamp.
     #[inline]
     #[must_use]
     pub fn to_slots(&self) -> ([Slot; NUMBERS_MAX], usize) {
@@ -336,25 +341,25 @@ impl SpoolEvent {
     }
 }
 
-/// Bits of a number of granules.
+/// Number of bits in a granule count.
 const GRANULES_BITS: u32 = 31;
 
-/// Packs what a [`Kind::Accesses`] says beside loads and stores: granules of 64 bytes with an access, all of the block's, and whether there may have been
-/// accesses that were not counted.
+/// Packs the data of a [`Kind::Accesses`] in addition to loads and stores: the number of accessed 64-byte granules, the
+/// number of all granules in the block, and whether there may have been uncounted accesses.
 #[must_use]
 pub fn accesses_word(touched: u64, granules: u64, reached: bool) -> u64 {
     let most = (1 << GRANULES_BITS) - 1;
     touched.min(most) << (GRANULES_BITS + 1) | granules.min(most) << 1 | u64::from(reached)
 }
 
-/// Returns what [`accesses_word`] packed, in its order.
+/// Unpacks the arguments of [`accesses_word`], in their order.
 #[must_use]
 pub fn accesses_of_word(word: u64) -> (u64, u64, bool) {
     (word >> (GRANULES_BITS + 1), word >> 1 & ((1 << GRANULES_BITS) - 1), word & 1 != 0)
 }
 
-/// Encodes a text of at most [`TEXT_MAX`] bytes, which stands behind the numbers of its event: returns slots, and how many of
-/// them are used.
+/// Encodes a string of at most [`TEXT_MAX`] bytes, which follows the numbers of its event. Returns slots, and how many
+/// of them are used.
 #[must_use]
 pub fn text_slots(text: &[u8]) -> ([Slot; TEXT_SLOTS], usize) {
     let mut slots = [[0; 2]; _];
@@ -372,24 +377,24 @@ pub fn text_slots(text: &[u8]) -> ([Slot; TEXT_SLOTS], usize) {
     (slots, used)
 }
 
-/// An event as it is put together from its slots.
+/// An event being assembled from its slots.
 #[derive(Clone, Copy, Debug)]
 pub struct Head {
-    /// Its kind.
+    /// The kind of the event.
     pub kind: Kind,
-    /// Its flags.
+    /// The flags of the event.
     pub flags: Flags,
-    /// The low half of its stamp.
+    /// The low half of the stamp.
     pub stamp: u32,
     size: u64,
     address: u64,
 }
 
 impl Head {
-    /// Decodes the first slot of an event; `None` if its kind is none that this version knows.
+    /// Decodes the first slot of an event. Returns `None` if this version does not know its kind.
     #[must_use]
     #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "fields of a word")]
+    #[expect(clippy::cast_possible_truncation, reason = "the values are fields of a word")]
     pub fn decode([first, second]: Slot) -> Option<Self> {
         let kind = Kind::from_number(first as u8)?;
         Some(Self {
@@ -401,7 +406,7 @@ impl Head {
         })
     }
 
-    /// Returns the number of slots that follow: less than [`SLOTS_MAX`], or the slots are not an event.
+    /// Returns the number of slots that follow. If it is [`SLOTS_MAX`] or more, the slots are not an event.
     #[must_use]
     #[inline]
     pub fn more(&self) -> usize {
@@ -412,7 +417,8 @@ impl Head {
         usize::from(self.kind.has_numbers()) + usize::try_from(text).unwrap_or(usize::MAX / 2)
     }
 
-    /// Puts the event together from the slots behind the first, and adds its text to `text`. `None` if one is missing.
+    /// Assembles the event from the slots after the first one and appends its string to `text`. Returns `None` if a
+    /// slot is missing.
     #[inline]
     pub fn finish(&self, thread: u32, time: u64, more: &[Slot], text: &mut impl Extend<u8>) -> Option<SpoolEvent> {
         let mut event =
@@ -490,7 +496,7 @@ mod tests {
             assert_eq!((about.stack, about.usable(size)), (stack, usable));
             assert_eq!(About::of(about.slot(77)), about);
         }
-        // Less than was asked for, or far more, is not believed.
+        // A usable size below the requested one, or far above it, is ignored.
         for (size, usable) in [(10, 9), (0, 1 << 40), (0, u64::from(u32::MAX))] {
             assert_eq!(About::new(1, size, usable).usable(size), 0);
         }
@@ -505,7 +511,7 @@ mod tests {
                 back(&SpoolEvent { extra: 42, size: length as u64, ..SpoolEvent::new(kind, 1, 9) }, &text);
             }
         }
-        // A length that no text has.
+        // A length that no string has.
         let long = SpoolEvent { size: TEXT_MAX as u64 + 1, ..SpoolEvent::new(Kind::Mark, 1, 9) };
         let ([first, second, ..], _) = long.to_slots();
         let more = vec![second; SLOTS_MAX];

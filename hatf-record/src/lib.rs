@@ -1,18 +1,19 @@
-//! The preloaded recorder of heap events, and the spool it shares with `hatf record`.
+//! The preloaded recorder of heap events, and the spool that it shares with `hatf record`.
 //!
-//! Two sides use this crate. `hatf record` makes a [`Spool`] in a file that both map, and starts a program with
-//! the shared object of this crate preloaded. The shared object (feature `preload`) stands in front of `malloc` and its family in
-//! that program, calls the real functions, and writes an event for each call into a chunk that its thread has for itself (by a
-//! [`Producer`]). `hatf` reads the chunks of each thread by a [`Stream`].
+//! Two sides use this crate. `hatf record` creates a [`Spool`] in a file that both sides map, and starts a program with
+//! this crate's shared object preloaded. The shared object (feature `preload`) interposes `malloc` and its family in
+//! that program, calls the real functions, and writes an event for each call into a chunk that belongs to the calling
+//! thread (using a [`Producer`]). `hatf` reads the chunks of each thread using a [`Stream`].
 //!
-//! Events are stamped by a [`Clock`] that all threads see alike: a call that frees is stamped and written
-//! before the real function runs, a call that allocates after it returned. So whatever the threads do, the end of a block is
-//! written before its address can be given out again, and has the earlier stamp. `realloc` does
-//! both, and is two events where a second thread exists: see [`Kind::ReallocBegin`].
+//! Events are stamped by a [`Clock`] that is consistent across all threads. A freeing call is stamped and written
+//! before the real function runs; an allocating call is stamped and written after the real function returns. Therefore
+//! the end of a block is always written, with an earlier stamp, before its address can be reused, regardless of thread
+//! scheduling. `realloc` does both and is written as two events if there is a second thread: see
+//! [`Kind::ReallocBegin`].
 //!
-//! Nothing here allocates, takes a lock or waits, except where the spool is full.
-// The shared object goes into other people's programs: it takes nothing along that it does not use.
-// `panic = "abort"` marks that build; with the feature alone (as under `--all-features`) std stays.
+//! The recorder does not allocate, take a lock or wait, unless the spool is full.
+// The shared object is loaded into other people's programs, so it must not contain anything unused. `panic = "abort"`
+// identifies that build; with the feature alone (as under `--all-features`), std stays.
 #![cfg_attr(all(feature = "preload", panic = "abort"), no_std)]
 
 #[cfg(any(test, feature = "preload"))]
@@ -51,7 +52,7 @@ pub use stack_table::{STACKS_MAGIC, StackTable, stacks_bytes, stacks_first_bytes
 #[cfg(not(all(feature = "preload", panic = "abort")))]
 pub use stream::{Next, Plain, Stream};
 
-/// The environment variable that holds the path of the first process's spool.
+/// The environment variable that contains the path of the first process's spool.
 pub const SPOOL_VARIABLE: &str = "HATF_SPOOL";
 
 #[cfg(feature = "hooks")]

@@ -1,27 +1,28 @@
-//! What the recorder is to do with functions of an allocator that a program has linked in: a file beside the spool, which `hatf record` makes of the
-//! program's symbol table.
+//! Instructions to the recorder for functions of a statically linked allocator. They are in a file next to the spool,
+//! which `hatf record` generates from the program's symbol table.
 //!
-//! The file has a [`Source`], and a [`Patch`] for each function. All numbers are little-endian. The recorder looks only at what is in memory as the file
-//! says; all else stays as it is.
+//! The file contains a [`Source`] followed by a [`Patch`] per function. All numbers are little-endian. The recorder
+//! only changes code that matches the file; everything else stays unchanged.
 
-/// Bytes of a function at its beginning that are replaced: a jump, with a distance of four bytes.
+/// The number of bytes replaced at the start of a function: a jump with a four-byte displacement.
 pub const JUMP_BYTES: usize = 5;
-/// Bytes at the beginning of a function that are moved, at most: those of the jump, and the rest of an instruction of 15.
+/// The maximum number of bytes moved from the start of a function: those of the jump, and the rest of a 15-byte
+/// instruction.
 pub const TAKEN_MAX: usize = 24;
-/// Bytes that they have elsewhere, at most.
+/// The maximum number of bytes of the moved instructions.
 pub const MOVED_MAX: usize = 48;
-/// Distances in them that depend on where they are, at most.
+/// The maximum number of position-dependent displacements in the moved instructions.
 pub const FIXES_MAX: usize = 4;
-/// Functions that are recorded, at most.
+/// The maximum number of recorded functions.
 pub const PATCHES_MAX: usize = 128;
 
-/// What the arguments of a function mean: see [`Role::ALL`] for its order in a file.
+/// The meaning of a function's arguments. [`Role::ALL`] defines the numbers used in files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Role {
     /// Size.
     Malloc,
-    /// Size, of a block of zeros.
+    /// Size of a zeroed block.
     Zalloc,
     /// Count and size.
     Calloc,
@@ -29,7 +30,7 @@ pub enum Role {
     Realloc,
     /// Block, count and size.
     Reallocarray,
-    /// Block; what follows says how large it is.
+    /// Block. The remaining arguments describe its size.
     Free,
     /// Alignment and size.
     AlignedAlloc,
@@ -37,18 +38,18 @@ pub enum Role {
     Memalign,
     /// Size and alignment.
     Aligned,
-    /// A place for the block, alignment and size.
+    /// Place to store the block, alignment and size.
     PosixMemalign,
-    /// Size, and jemalloc's flags: the low six bits are the alignment's logarithm.
+    /// Size, and jemalloc's flags, whose low six bits are the logarithm of the alignment.
     Mallocx,
     /// Size.
     Valloc,
-    /// Size, rounded to whole pages.
+    /// Size, rounded up to full pages.
     Pvalloc,
 }
 
 impl Role {
-    /// All of them, in the order of their numbers.
+    /// All roles in the order of their numbers.
     pub const ALL: [Self; 13] = [
         Self::Malloc,
         Self::Zalloc,
@@ -66,55 +67,56 @@ impl Role {
     ];
 }
 
-/// Which file the functions are in, by what the system says of it.
+/// The file that contains the functions, identified by its metadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// The device that it is on.
+    /// The device of the file.
     pub device: u64,
-    /// Its number there.
+    /// The inode number.
     pub inode: u64,
-    /// How long it is.
+    /// The length in bytes.
     pub bytes: u64,
-    /// When it was changed last, in seconds and nanoseconds.
+    /// The time of the last change, in seconds and nanoseconds.
     pub changed: (u64, u64),
 }
 
-/// A distance of four bytes in moved instructions.
+/// A four-byte displacement in moved instructions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fix {
-    /// Where it stands in them.
+    /// The offset of the displacement.
     pub at: u8,
-    /// Where the instruction ends, from which it counts.
+    /// The offset of the end of the instruction, to which the displacement is relative.
     pub end: u8,
-    /// The address that it leads to, as the file has it; or [`Fix::BEHIND`].
+    /// The target address as given in the file, or [`Fix::BEHIND`].
     pub target: u64,
 }
 
 impl Fix {
-    /// In place of a target: a word that holds the address behind the instructions that were moved. A call is moved as a jump, before which that is pushed.
+    /// A special target: a word that contains the address after the moved instructions. A call is moved as a jump that
+    /// is preceded by pushing this address.
     pub const BEHIND: u64 = u64::MAX;
 }
 
-/// A function whose calls are to be recorded.
+/// A function whose calls should be recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patch {
-    /// Its address, as the file has it.
+    /// The address as given in the file.
     pub address: u64,
-    /// What its arguments mean.
+    /// The meaning of the arguments.
     pub role: Role,
-    /// Arguments before those that the role has.
+    /// The number of arguments that precede those of the role.
     pub skipped: u8,
-    /// Bytes of whole instructions at its beginning, which are moved.
+    /// The number of bytes of complete instructions that are moved from the start of the function.
     pub taken: u8,
-    /// Bytes that they have elsewhere.
+    /// The number of bytes of the moved instructions.
     pub moved: u8,
-    /// Distances in these that are to be filled in.
+    /// The number of displacements to be filled in.
     pub fixes: u8,
-    /// What stands at its beginning.
+    /// The original bytes at the start of the function.
     pub original: [u8; TAKEN_MAX],
-    /// The instructions as they are elsewhere.
+    /// The moved instructions.
     pub code: [u8; MOVED_MAX],
-    /// Those distances.
+    /// The displacements to be filled in.
     pub fix: [Fix; FIXES_MAX],
 }
 
@@ -125,7 +127,7 @@ pub const SOURCE_BYTES: usize = 48;
 pub const PATCH_BYTES: usize = 16 + TAKEN_MAX + MOVED_MAX + 16 * FIXES_MAX;
 
 impl Source {
-    /// Returns it as the file begins.
+    /// Encodes the source for the start of the file.
     #[must_use]
     pub fn to_bytes(self) -> [u8; SOURCE_BYTES] {
         let mut bytes = [0; SOURCE_BYTES];
@@ -136,7 +138,7 @@ impl Source {
         bytes
     }
 
-    /// Reads it, and returns it with the rest.
+    /// Decodes the source. Returns it and the remaining bytes.
     #[must_use]
     pub fn split(bytes: &[u8]) -> Option<(Self, &[u8])> {
         let (head, rest) = bytes.split_at_checked(SOURCE_BYTES)?;
@@ -148,7 +150,7 @@ impl Source {
 }
 
 impl Patch {
-    /// Returns it as it stands in a file.
+    /// Encodes the patch.
     #[must_use]
     pub fn to_bytes(&self) -> [u8; PATCH_BYTES] {
         let mut bytes = [0; PATCH_BYTES];
@@ -170,7 +172,7 @@ impl Patch {
         bytes
     }
 
-    /// Reads one; `None` if it is none.
+    /// Decodes a patch. Returns `None` if the bytes are not a patch.
     #[must_use]
     pub fn from_bytes(bytes: &[u8; PATCH_BYTES]) -> Option<Self> {
         let (head, rest) = bytes.split_at(16);
@@ -187,7 +189,7 @@ impl Patch {
         patch.is_sound().then_some(patch)
     }
 
-    /// Returns whether its numbers fit each other.
+    /// Returns whether the numbers are consistent.
     fn is_sound(&self) -> bool {
         let moved = usize::from(self.moved);
         let fixes = self.fix.get(..usize::from(self.fixes));
@@ -230,7 +232,7 @@ mod tests {
         assert!(Role::ALL.iter().enumerate().all(|(number, role)| *role as usize == number));
     }
 
-    /// No bytes lead outside of what is moved.
+    /// No input leads outside of the moved bytes.
     #[test]
     fn any_bytes() {
         assert_eq!(Source::split(&[0; SOURCE_BYTES]), None);

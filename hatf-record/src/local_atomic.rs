@@ -1,17 +1,20 @@
-//! Memory of one thread, which its signal handlers change between any two instructions. No other thread may access it.
+//! Memory of a single thread, which its signal handlers may change between any two instructions. No other thread may
+//! access it.
 //!
-//! A `Cell` does not do: the compiler may keep its value in a register, reorder its stores, or drop a store that a handler has to see. What is here is made
-//! of relaxed atomics, which cost what plain memory costs. If the order of two accesses matters, [`in_order`] separates them.
+//! A `Cell` is not sufficient: the compiler may keep its value in a register, reorder its stores, or drop a store that
+//! a handler must see. The types in this module are relaxed atomics, which cost the same as plain memory. If the order
+//! of two accesses matters, [`in_order`] must separate them.
 
 use crate::sync::{AtomicBool, AtomicI64, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use core::ffi::c_void;
 #[cfg(feature = "hooks")]
 use core::sync::atomic::compiler_fence;
 
-/// Memory that stays sound whichever two instructions of its thread a signal handler comes between. `Cell` is not such memory.
+/// Memory that stays sound if a signal handler interrupts its thread between any two instructions. `Cell` is not such
+/// memory.
 pub(crate) trait Interruptible {}
 
-/// Declares a structure all of whose fields are [`Interruptible`].
+/// Declares a structure whose fields are all [`Interruptible`].
 macro_rules! interruptible {
     (
         $(#[$about:meta])*
@@ -34,7 +37,7 @@ pub(crate) use interruptible;
 
 impl<T: Interruptible, const N: usize> Interruptible for [T; N] {}
 
-/// Keeps the compiler from moving accesses of memory from one side to the other: a handler sees them in the order of the source.
+/// Prevents the compiler from moving memory accesses across this call, so a handler sees them in source order.
 #[cfg(feature = "hooks")]
 #[inline(always)]
 pub(crate) fn in_order() {
@@ -82,7 +85,7 @@ words! {
     *mut c_void = AtomicPtr<c_void>;
 }
 
-/// A value of one thread and its signal handlers, in one word. Zeros are a value of each type.
+/// A one-word value shared by a thread and its signal handlers. All zeros is a valid value of each type.
 #[repr(transparent)]
 pub(crate) struct Local<T: Word>(T::Atomic);
 
@@ -101,7 +104,7 @@ impl<T: Word> Local<T> {
         T::store(&self.0, value);
     }
 
-    /// Sets the value after reading it, and returns the one read. The value of a handler that comes in between is overwritten.
+    /// Sets the value and returns the previously read one. A value written by a handler in between is overwritten.
     #[inline(always)]
     pub(crate) fn replace(&self, value: T) -> T {
         let before = self.get();
@@ -124,7 +127,8 @@ impl<T: Word + core::fmt::Debug> core::fmt::Debug for Local<T> {
 
 impl Interruptible for LocalAtomic {}
 
-/// A word of one thread and its signal handlers, each change of which is one instruction: a handler comes before it or after it.
+/// A word shared by a thread and its signal handlers. Each change is a single instruction, so a handler runs either
+/// before or after it.
 #[derive(Debug, Default)]
 #[repr(transparent)]
 pub(crate) struct LocalAtomic(AtomicUsize);
@@ -135,13 +139,13 @@ impl LocalAtomic {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Adds, and returns what it was before.
+    /// Adds to the word and returns the previous value.
     #[cfg(all(target_arch = "x86_64", not(all(loom, test))))]
     #[inline]
     pub(crate) fn fetch_add(&self, add: usize) -> usize {
         let before: usize;
-        // SAFETY: changes the word, and the flags. Without a `lock` prefix, which costs more than all the rest of an event:
-        // no other thread looks at it.
+        // SAFETY: changes the word and the flags. There is no `lock` prefix, which would cost more than the rest of an
+        // event: no other thread accesses the word.
         unsafe {
             core::arch::asm!(
                 "xadd qword ptr [{word}], {add}",
@@ -153,21 +157,21 @@ impl LocalAtomic {
         before
     }
 
-    /// Adds, and returns what it was before.
+    /// Adds to the word and returns the previous value.
     #[cfg(any(not(target_arch = "x86_64"), all(loom, test)))]
     #[inline]
     pub(crate) fn fetch_add(&self, add: usize) -> usize {
         self.0.fetch_add(add, Ordering::Relaxed)
     }
 
-    /// Sets it.
+    /// Sets the word.
     #[cfg(feature = "hooks")]
     #[inline]
     pub(crate) fn set(&self, value: usize) {
         self.0.store(value, Ordering::Relaxed);
     }
 
-    /// Changes it from one value to another; `false` if it has not that value.
+    /// Changes the word from one value to another. Returns `false` if it does not contain the expected value.
     #[inline]
     pub(crate) fn replace(&self, from: usize, to: usize) -> bool {
         self.0.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed).is_ok()

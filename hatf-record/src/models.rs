@@ -1,4 +1,5 @@
-//! Models of the spool: threads that write events, `hatf` that makes chunks ready and reads them, and a process that takes chunks out of use.
+//! Models of the spool: threads that write events, `hatf`, which makes chunks ready and reads them, and a process that
+//! retires chunks.
 
 use std::alloc::{Layout, alloc_zeroed};
 
@@ -15,19 +16,19 @@ use crate::sync::Ordering;
 /// Slots of a chunk that threads share in a model.
 const SLOTS: usize = 6;
 
-/// Makes a spool that stays.
+/// Creates a spool that is never freed.
 pub(crate) fn spool(chunks: usize) -> Spool<'static> {
     let layout = Layout::from_size_align(bytes_for(chunks), CHUNK_BYTES).unwrap();
-    // SAFETY: zeros of that length and alignment, for good.
+    // SAFETY: zeros of that length and alignment, never freed.
     unsafe { Spool::create(alloc_zeroed(layout), chunks) }
 }
 
-/// Shares what threads access of a spool.
+/// Shares the parts of a spool that threads access.
 pub(crate) fn share(spool: Spool<'_>) {
     spool.share(SLOTS);
 }
 
-/// Reads the events of a thread that a chunk has.
+/// Reads the events of a thread in a chunk.
 pub(crate) fn events(spool: Spool<'_>, chunk: usize) -> Vec<SpoolEvent> {
     let mut stream = Stream::new(spool.chunk(chunk).unwrap(), 1, 0);
     let (mut events, mut text) = (Vec::new(), Vec::new());
@@ -37,8 +38,8 @@ pub(crate) fn events(spool: Spool<'_>, chunk: usize) -> Vec<SpoolEvent> {
     events
 }
 
-/// A thread writes events while `hatf` reads them and makes another chunk ready: the reader finds the first of them, whole and in order, and in the end all
-/// but those that were counted as lost.
+/// A thread writes events while `hatf` reads them and makes another chunk ready. The reader finds a prefix of the
+/// events, complete and in order, and in the end all except those counted as lost.
 #[test]
 fn what_is_read_was_written() {
     const EVENTS: u64 = 3;
@@ -55,7 +56,7 @@ fn what_is_read_was_written() {
         share(spool);
         let writer = spawn(move || {
             let mut written = 0;
-            // It stays, so that nothing else has its address.
+            // Leak the producer so that nothing else gets its address.
             let producer: &Producer = Box::leak(Box::default());
             if let Some(taken) = spool.take() {
                 let owner = Owner { thread: 1, process: 2, image: 3, task: 4 };
@@ -90,7 +91,7 @@ fn what_is_read_was_written() {
     });
 }
 
-/// Two threads want chunks while `hatf` makes one ready and the process takes one out of use: each chunk has one fate.
+/// Two threads request chunks while `hatf` makes one ready and the process retires one: each chunk is used only once.
 #[test]
 fn a_chunk_is_given_to_one_thread() {
     let spool = spool(3);
@@ -102,9 +103,9 @@ fn a_chunk_is_given_to_one_thread() {
         let mut taken: Vec<_> = takers.into_iter().filter_map(|taker| taker.join().unwrap()).collect();
         let (is_given_up, is_made) = other.join().unwrap();
         assert!(is_made);
-        assert!(!taken.is_empty(), "one is ready at any time");
+        assert!(!taken.is_empty(), "a chunk is ready at any time");
         taken.sort_unstable();
-        assert_eq!(spool.taken().collect::<Vec<_>>(), taken, "each is taken once");
+        assert_eq!(spool.taken().collect::<Vec<_>>(), taken, "each chunk is taken once");
         assert!(!is_given_up || !taken.contains(&1));
         assert_eq!(spool.ready(), 3 - taken.len() - usize::from(is_given_up));
     });

@@ -1,21 +1,23 @@
-//! Names in the folder of a spool.
+//! File names in the directory of a spool.
 
 /// The file of events.
 pub const EVENTS: &str = "events";
 /// The file of stacks.
 pub const STACKS: &str = "stacks";
-/// A symbolic link to the number of the error (`errno`) for which a program could not open the events.
+/// A symbolic link whose target is the error number (`errno`) with which a program failed to open the events.
 pub const REFUSED: &str = "refused";
-/// The arguments of a process that was followed, each with a zero behind it.
+/// The arguments of a followed process, each terminated by a zero byte.
 pub const COMMAND: &str = "command";
-/// In the first process's folder: names of the programs that are followed, each with a line feed behind it. All are where there is no such
-/// file.
+/// In the first process's directory: the names of the programs to follow, one per line. If there is no such file, all
+/// programs are followed.
 pub const PROGRAMS: &str = "programs";
-/// In the first process's folder: names of the threads whose blocks alone are recorded, each with a line feed behind it.
+/// In the first process's directory: the names of the only threads whose blocks are recorded, one per line.
 pub const ONLY_THREADS: &str = "only-threads";
-/// In the first process's folder: names of the modules whose blocks alone are recorded, each with a line feed behind it.
+/// In the first process's directory: the names of the only modules whose blocks are recorded, one per line.
 pub const ONLY_MODULES: &str = "only-modules";
-/// The folder of a followed process, in the first one's: this, the process, `-`, and when it began, in the kernel's ticks since boot.
+/// The prefix of a followed process's directory in the first process's directory. The prefix is followed by the process
+/// ID, `-`, and the start time of the process in kernel ticks since boot.
 pub const PROCESS: &str = "process-";
-/// In the first process's folder: the functions of an allocator that its program has linked in, see [`crate::linked`].
+/// In the first process's directory: the functions of an allocator that is statically linked into the program, see
+/// [`crate::linked`].
 pub const LINKED: &str = "linked";

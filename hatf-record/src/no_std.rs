@@ -1,17 +1,17 @@
-//! What a shared object without the standard library has to define itself.
+//! Definitions that a shared object without the standard library must provide itself.
 
-/// The C library is linked by `std` otherwise.
+/// Links the C library, which `std` would otherwise do.
 #[link(name = "c")]
 unsafe extern "C" {}
 
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
-    // SAFETY: never returns. Nothing here is meant to get this far.
+    // SAFETY: never returns. No code in this crate is expected to panic.
     unsafe { libc::abort() }
 }
 
-// The unwind tables of `core` name a personality function, which is called only to unwind through
-// its frames: never, where a panic aborts. Hidden, so that no other Rust code in the program gets it.
+// The unwind tables of `core` refer to a personality function, which is called only for unwinding through its frames.
+// This never happens if panics abort. The symbol is hidden, so no other Rust code in the program uses it.
 core::arch::global_asm!(
     ".text",
     ".globl rust_eh_personality",

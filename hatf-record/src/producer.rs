@@ -1,9 +1,10 @@
-//! The writing end of a spool: what a thread needs to write its events.
+//! The writing end of a spool, which a thread uses to write its events.
 //!
-//! A signal handler may come between any two instructions, and write events of its own. So slots are reserved by one
-//! instruction, and a new chunk is put in place by one: `cursor` is all that says where the next slot is. Chunks lie at
-//! multiples of their length, and begin with bytes that are not slots. A cursor in these (or 0, before the first chunk) means that there is no room: a
-//! reservation that runs over the end of a chunk is recognised by that.
+//! A signal handler may interrupt a thread between any two instructions and write its own events. Therefore a single
+//! instruction reserves slots, and a single instruction installs a new chunk: only `cursor` determines the next slot.
+//! Chunks are at multiples of their length and begin with bytes that are not slots. A cursor in these bytes (or 0,
+//! before the first chunk) means that there is no room, which also detects a reservation that runs past the end of a
+//! chunk.
 
 use crate::sync::Ordering;
 use core::cell::Cell;
@@ -15,57 +16,58 @@ use crate::layout::{CHUNK_BYTES, CHUNK_HEAD_BYTES, SharedSlot};
 use crate::local_atomic::{Interruptible, Local, LocalAtomic, interruptible};
 use crate::spool::Chunk;
 
-/// Stamps that differ above these bits are more than their low half apart: a [`Kind::Stamp`] is written.
+/// Stamps that differ above this number of bits cannot be encoded by their low half alone, so a [`Kind::Stamp`] is
+/// written.
 const EPOCH_BITS: u32 = 31;
 
-/// Where a chunk belongs.
+/// The owner of a chunk.
 #[derive(Clone, Copy, Debug)]
 pub struct Owner {
-    /// The thread's number.
+    /// The number of the thread.
     pub thread: u32,
-    /// The process.
+    /// The process ID.
     pub process: u32,
-    /// The number of its image, from 1.
+    /// The number of the process image, from 1.
     pub image: u32,
-    /// The system's number of the thread.
+    /// The thread ID in the system.
     pub task: u32,
 }
 
-/// Says that a value belongs to one thread at a time.
+/// A marker for a value that belongs to one thread at a time.
 type OneThread = PhantomData<Cell<()>>;
 
 impl Interruptible for OneThread {}
 
 interruptible! {
-    /// The state of a thread that writes events; zero when the thread begins.
+    /// The state of a thread that writes events. It is zero when the thread starts.
     #[derive(Debug, Default)]
     #[repr(C)]
     pub struct Producer {
         cursor: LocalAtomic,
-        /// The stamps' high bits.
+        /// The high bits of the stamps.
         epoch: Local<u64>,
-        /// Chunks so far.
+        /// The number of chunks so far.
         chunks: LocalAtomic,
-        /// Events that were dropped and not yet counted in the spool.
+        /// The number of events that were dropped and not yet counted in the spool.
         lost: LocalAtomic,
-        /// The first slot of the chunk that was installed last; 0: none was.
+        /// The address of the first slot in the last installed chunk, or 0 if there is none.
         chunk: Local<usize>,
         one_thread: OneThread,
     }
 }
 
 impl Producer {
-    /// Makes one without a chunk.
+    /// Creates a producer without a chunk.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Writes an event without further numbers, if there is room for it, and nothing is unusual; otherwise it is for
-    /// [`Producer::put_slots`].
+    /// Writes an event without additional numbers, if there is room and the event needs no special handling. Returns
+    /// `false` otherwise, in which case the caller must use [`Producer::put_slots`].
     ///
     /// # Safety
-    /// The chunk that was [installed](Producer::install) is still mapped.
+    /// The [installed](Producer::install) chunk must still be mapped.
     #[inline(always)]
     pub unsafe fn put(&self, clock: Clock, kind: Kind, size: u64, address: u64) -> bool {
         if !is_narrow(size, address) {
@@ -79,14 +81,14 @@ impl Producer {
         let same_epoch = stamp >> EPOCH_BITS == self.epoch.get();
         let kind = if same_epoch { kind } else { Kind::Nothing };
         let [first, second] = narrow(kind, Flags::default(), stamp, size, address);
-        // SAFETY: a slot of the chunk that is mapped, by the caller's promise: `at` is a cursor that was inside of it.
+        // SAFETY: a slot of the chunk, which is mapped by the caller's promise: `at` is a cursor that was inside of it.
         let slot = unsafe { &*(at as *const SharedSlot) };
         slot.words[1].store(second, Ordering::Relaxed);
         slot.words[0].store(first, Ordering::Release);
         same_epoch
     }
 
-    /// Writes an event of several slots; `false` if there is no room for it in the chunk, which is at its end then.
+    /// Writes an event of several slots. Returns `false` if the chunk has no room for it, and ends the chunk.
     ///
     /// # Safety
     /// As for [`Producer::put`].
@@ -104,7 +106,7 @@ impl Producer {
             if !self.cursor.replace(at, at + taken * SLOT_BYTES) {
                 continue;
             }
-            // SAFETY: these slots are in the chunk, and were just reserved; the rest as in `put`.
+            // SAFETY: these slots are in the chunk and were just reserved; otherwise as in `put`.
             let put = |number: usize, [first, second]: Slot| unsafe {
                 let slot = &*((at + number * SLOT_BYTES) as *const SharedSlot);
                 slot.words[1].store(second, Ordering::Relaxed);
@@ -114,7 +116,8 @@ impl Producer {
                 put(0, [Kind::End as u64, 0]);
                 return false;
             }
-            // What says something about the event first, so that no kill leaves the event without it. Of the event the first slot last.
+            // Write the slots that describe the event first, so that a killed process never leaves the event without
+            // them. Of the event itself, write the first slot last.
             if new_epoch {
                 put(0, stamp_slot(stamp));
                 self.epoch.set(stamp >> EPOCH_BITS);
@@ -130,7 +133,7 @@ impl Producer {
         }
     }
 
-    /// Forgets its chunk and all before it, for another spool.
+    /// Discards the chunk and the entire state, so that another spool can be used.
     pub fn leave(&self) {
         for word in [&self.cursor, &self.chunks, &self.lost] {
             word.fetch_add(word.get().wrapping_neg());
@@ -139,7 +142,7 @@ impl Producer {
         self.chunk.set(0);
     }
 
-    /// Returns the address of the first slot of the chunk that it writes to, or wrote to last; 0: there is none.
+    /// Returns the address of the first slot in the current or last chunk, or 0 if there is none.
     #[must_use]
     pub fn chunk(&self) -> usize {
         self.chunk.get()
@@ -151,15 +154,17 @@ impl Producer {
         is_slot(self.cursor.get())
     }
 
-    /// Goes on in a chunk of zeros. Where a signal handler has meanwhile installed one, the given one stays empty. Returns the address of
-    /// the first slot of the chunk that nothing more is written to; 0: there is none.
+    /// Continues in a chunk of zeros. If a signal handler has installed another chunk in the meantime, the given one
+    /// stays empty. Returns the address of the first slot in the chunk that will no longer be written to, or 0 if there
+    /// is none.
     pub fn install(&self, chunk: &Chunk<'_>, owner: Owner, stamp: u64, nanoseconds: u64) -> usize {
         let head = chunk.head();
         head.stamp.store(stamp, Ordering::Relaxed);
         head.nanoseconds.store(nanoseconds, Ordering::Relaxed);
         head.image.store(u64::from(owner.process) | u64::from(owner.image) << 32, Ordering::Relaxed);
         head.task.store(u64::from(owner.task), Ordering::Relaxed);
-        // Last: the first write may fault, signals come then, and a handler that jumps leaves a number without a chunk.
+        // This must be last: the first write may fault and let signals in, and a handler that jumps away leaves a
+        // number without a chunk.
         let number = self.chunks.fetch_add(1) as u64;
         head.owner.store(u64::from(owner.thread) | number << 32, Ordering::Release);
         loop {
@@ -171,23 +176,23 @@ impl Producer {
             if self.cursor.replace(at, chunk.first()) {
                 self.epoch.set(stamp >> EPOCH_BITS);
                 let left = self.chunk.replace(chunk.first());
-                // A handler may have come in between, filled this one, and installed another.
+                // A handler may have run in between, filled this chunk and installed another one.
                 return if left / CHUNK_BYTES == self.cursor.get() / CHUNK_BYTES { 0 } else { left };
             }
         }
     }
 
-    /// Counts an event that had no room and gets none.
+    /// Counts an event that cannot be written for lack of room.
     pub fn lose(&self) {
         self.lost.fetch_add(1);
-        // The cursor must not run on with each attempt.
+        // The cursor must not advance with each attempt.
         let at = self.cursor.get();
         if !is_slot(at) {
             self.cursor.replace(at, 0);
         }
     }
 
-    /// Returns the events that were lost since this was last called.
+    /// Returns the number of events lost since the previous call.
     pub fn take_lost(&self) -> usize {
         let lost = self.lost.get();
         self.lost.fetch_add(lost.wrapping_neg());

@@ -1,4 +1,4 @@
-//! What to do where there is no room, and why recording ended early, as numbers in the spool.
+//! Actions for a full spool and reasons for ending the recording, as numbers in the spool.
 
 /// Declares an enum of numbers in shared memory.
 macro_rules! numbers {
@@ -11,7 +11,7 @@ macro_rules! numbers {
         }
 
         impl $name {
-            /// Returns the one of that number, if there is one.
+            /// Returns the variant with this number, if there is one.
             #[must_use]
             pub fn from_number(number: u32) -> Option<Self> {
                 match number {
@@ -24,66 +24,66 @@ macro_rules! numbers {
 }
 
 numbers! {
-    /// What a thread does with an event where the spool is full.
+    /// The action of a thread that has an event while the spool is full.
     WhenFull {
-        /// It waits, but not for ever: see [`crate::Header::patience`]. Then it drops events until there is room.
+        /// Waits for a limited time: see [`crate::Header::patience`]. After that, drops events until there is room.
         Wait = 1,
-        /// It drops events until there is room.
+        /// Drops events until there is room.
         Drop = 2,
-        /// It ends the recording.
+        /// Ends the recording.
         Stop = 3,
     }
 }
 
 numbers! {
-    /// What a process that runs already answers when it is to be recorded.
+    /// The answer of a running process to a request to record it.
     Answer {
-        /// It is recorded, or is not any more.
+        /// The process is now being recorded, or is no longer being recorded.
         Done = 1,
-        /// Somebody records it already.
+        /// Another recorder is already recording the process.
         Recorded = 2,
-        /// It could not open the spool, or has no memory for it.
+        /// The process could not open the spool, or has no memory for it.
         NoSpool = 3,
-        /// None of its modules calls a function that is recorded.
+        /// None of the process's modules calls a recorded function.
         NoCalls = 4,
-        /// It was asked for something else.
+        /// The process does not support the request.
         Failed = 5,
     }
 }
 
 numbers! {
-    /// Why recording ended before the program did.
+    /// The reason why recording ended before the program.
     Stop {
         /// The spool was full.
         Full = 1,
-        /// The program gave up the system calls, or the clock, that recording needs.
+        /// The program gave up system calls or the clock, which are needed for recording.
         Confined = 2,
     }
 }
 
 numbers! {
-    /// Why a process that the program made was not recorded.
+    /// The reason why a child process was not recorded.
     NotFollowed {
-        /// As many processes were recorded as may be at once.
+        /// The maximum number of processes was already being recorded.
         Most = 1,
-        /// It runs as another user than the program was started as.
+        /// The process runs as a different user from the one that started the program.
         User = 2,
-        /// It has another root folder, or another mount namespace.
+        /// The process has a different root directory or mount namespace.
         Root = 3,
-        /// It had no file descriptor left.
+        /// The process had no free file descriptor.
         Files = 4,
-        /// The program may have a filter for system calls.
+        /// The program may have a system call filter.
         Filter = 5,
-        /// There was no room for its spool.
+        /// There was no room for the spool.
         Room = 6,
     }
 }
 
 impl NotFollowed {
-    /// All of them.
+    /// All reasons.
     pub const ALL: [Self; 6] = [Self::Most, Self::User, Self::Root, Self::Files, Self::Filter, Self::Room];
 
-    /// Returns the one that an error of the system means where a spool is opened or made.
+    /// Returns the reason for a system error from opening or creating a spool.
     #[cfg(feature = "hooks")]
     pub(crate) fn of_error(error: core::ffi::c_int) -> Self {
         match error {
@@ -94,7 +94,7 @@ impl NotFollowed {
         }
     }
 
-    /// Returns its bit in [`crate::Header::not_followed_why`].
+    /// Returns the bit of the reason in [`crate::Header::not_followed_why`].
     #[must_use]
     pub fn bit(self) -> u32 {
         1 << self as u32

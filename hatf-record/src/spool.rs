@@ -1,22 +1,22 @@
-//! The spool: chunks of events in a shared file, each of one thread.
+//! The spool: a shared file with chunks of events, each of which belongs to one thread.
 //!
-//! A header, a word of state for each chunk, then the chunks. A thread that has no chunk, or has filled one, takes the next
-//! that is ready and has it for itself: it writes events into it by plain stores, and nobody else does. `hatf` makes chunks
-//! ready ahead of the threads, so that they make no system calls, and takes them back once their events are safe
-//! elsewhere.
+//! The file contains a header, a state word for each chunk, and the chunks. A thread that has no chunk, or has filled
+//! its chunk, takes the next ready one and owns it exclusively: it writes events into it using plain stores. `hatf`
+//! makes chunks ready ahead of the threads, so that these need no system calls, and reclaims chunks after their events
+//! have been saved elsewhere.
 //!
 //! | state | meaning |
 //! | --- | --- |
-//! | `ABSENT` | no memory, nor blocks on a disk: zeros when it gets some |
-//! | `READY` | zeros, and its memory is there: a thread may take it |
-//! | `TAKEN` | has events of a thread, or will have some |
-//! | `GIVEN_UP` | the program has unmapped it, and takes it no more |
+//! | `ABSENT` | no memory or disk blocks; contains zeros once it is allocated |
+//! | `READY` | contains zeros and has memory; a thread may take it |
+//! | `TAKEN` | contains, or will contain, events of a thread |
+//! | `GIVEN_UP` | unmapped by the program, which will not take it again |
 //!
-//! A slot is written once, its first word last. So whatever is not zero is whole, and what a process that is killed leaves in
-//! the file can be read as if it lived: see [`Chunk`].
+//! A slot is written once, and its first word is written last. Therefore everything that is not zero is complete, and
+//! the file of a killed process can be read like that of a running one: see [`Chunk`].
 //!
-//! Every word is an atomic: another process may write anything anywhere at any time, and neither side's behaviour is then
-//! undefined. What is read is a number to be checked, not a promise.
+//! Every word is an atomic: another process may write anything anywhere at any time without causing undefined behaviour
+//! on either side. Values read from the file must be validated.
 
 use crate::sync::{AtomicU32, Ordering};
 
@@ -31,24 +31,24 @@ const READY: u32 = 1;
 const TAKEN: u32 = 2;
 const GIVEN_UP: u32 = 3;
 
-/// Bytes before the first chunk.
+/// Returns the number of bytes before the first chunk.
 const fn area(chunks: usize) -> usize {
     (size_of::<Header>() + chunks * size_of::<AtomicU32>()).next_multiple_of(CHUNK_BYTES)
 }
 
-/// Bytes of a spool of this many chunks.
+/// Returns the size in bytes of a spool with this many chunks.
 #[must_use]
 pub const fn bytes_for(chunks: usize) -> usize {
     area(chunks) + chunks * CHUNK_BYTES
 }
 
-/// Returns the place of a chunk in the file of a spool of this many chunks.
+/// Returns the file offset of a chunk in a spool with this many chunks.
 #[must_use]
 pub const fn offset_of(chunks: usize, chunk: usize) -> usize {
     area(chunks) + chunk * CHUNK_BYTES
 }
 
-/// A view of a spool in mapped memory: all of it, or as many chunks as could be mapped.
+/// A view of a spool in mapped memory, with all of its chunks or as many as could be mapped.
 #[derive(Clone, Copy, Debug)]
 pub struct Spool<'m> {
     header: &'m Header,
@@ -57,19 +57,19 @@ pub struct Spool<'m> {
     mapped: usize,
 }
 
-// SAFETY: the memory behind is made of atomics.
+// SAFETY: the underlying memory consists of atomics.
 unsafe impl Send for Spool<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for Spool<'_> {}
 
 impl<'m> Spool<'m> {
-    /// Makes a spool in zeroed memory.
+    /// Creates a spool in zeroed memory.
     ///
     /// # Safety
-    /// `memory` is aligned to [`CHUNK_BYTES`], valid for reads and writes for `'m`, [`bytes_for`]`(chunks)` bytes long, and
-    /// accessed through spools only. There are at most [`CHUNKS_MAX`].
+    /// `memory` must be aligned to [`CHUNK_BYTES`], valid for reads and writes for `'m`, [`bytes_for`]`(chunks)` bytes
+    /// long, and accessed through spools only. `chunks` must not exceed [`CHUNKS_MAX`].
     pub unsafe fn create(memory: *mut u8, chunks: usize) -> Self {
-        // SAFETY: the caller's promise.
+        // SAFETY: by the caller's promise.
         let spool: Spool<'m> = unsafe { Self::view(memory, chunks, chunks) };
         let header = spool.header;
         header.version.store(VERSION, Ordering::Relaxed);
@@ -79,42 +79,44 @@ impl<'m> Spool<'m> {
         spool
     }
 
-    /// Views a spool that [`Spool::create`] made, in this process or another, of which `bytes` from the beginning are mapped;
-    /// `None` if there is none of this version, or not one chunk.
+    /// Returns a view of a spool that was created by [`Spool::create`], in this process or another one, and whose first
+    /// `bytes` bytes are mapped. Returns `None` if there is no spool of this version, or if not even one chunk is
+    /// mapped.
     ///
     /// # Safety
-    /// `memory` is aligned to [`CHUNK_BYTES`], valid for reads and writes for `'m`, `bytes` long, and
-    /// accessed through spools only.
+    /// `memory` must be aligned to [`CHUNK_BYTES`], valid for reads and writes for `'m`, `bytes` long, and accessed
+    /// through spools only.
     pub unsafe fn attach(memory: *mut u8, bytes: usize) -> Option<Self> {
         if bytes < size_of::<Header>() {
             return None;
         }
-        // SAFETY: the caller's promise: a header of atomics, for which every bit pattern is a value.
+        // SAFETY: by the caller's promise: a header of atomics, for which every bit pattern is a valid value.
         let header: &'m Header = unsafe { &*memory.cast::<Header>() };
         let chunks = usize::try_from(header.chunks.load(Ordering::Relaxed)).ok().filter(|n| *n <= CHUNKS_MAX)?;
         let fits = header.magic.load(Ordering::Acquire) == MAGIC
             && header.version.load(Ordering::Relaxed) == VERSION
             && header.chunk_bytes.load(Ordering::Relaxed) == CHUNK_BYTES_WORD;
-        // SAFETY: the caller's promise.
+        // SAFETY: by the caller's promise.
         if fits { unsafe { Self::again(memory, bytes, chunks) } } else { None }
     }
 
-    /// Views a spool of this many chunks, whatever its head says by now; `None` if not one of them is in `bytes`.
+    /// Returns a view of a spool with this many chunks, regardless of its current header. Returns `None` if no chunk is
+    /// inside of `bytes`.
     ///
     /// # Safety
     /// As for [`Spool::attach`].
     #[must_use]
     pub unsafe fn again(memory: *mut u8, bytes: usize, chunks: usize) -> Option<Self> {
         let mapped = (bytes.checked_sub(area(chunks.min(CHUNKS_MAX)))? / CHUNK_BYTES).min(chunks);
-        // SAFETY: the caller's promise; area and mapped chunks are inside of `bytes`.
+        // SAFETY: by the caller's promise; the area and the mapped chunks are inside of `bytes`.
         (mapped > 0 && chunks <= CHUNKS_MAX).then(|| unsafe { Self::view(memory, chunks, mapped) })
     }
 
     /// # Safety
-    /// As for [`Spool::create`], but that only `mapped` chunks are there.
+    /// As for [`Spool::create`], except that only `mapped` chunks need to be mapped.
     unsafe fn view(memory: *mut u8, chunks: usize, mapped: usize) -> Self {
-        // SAFETY: header and states are made of atomics only, for which every bit pattern is a value and shared writes are
-        // no race; they lie in the area before the first chunk.
+        // SAFETY: the header and states consist of atomics only, for which every bit pattern is a valid value and
+        // shared writes are not a race; they are in the area before the first chunk.
         unsafe {
             Self {
                 header: &*memory.cast::<Header>(),
@@ -125,7 +127,7 @@ impl<'m> Spool<'m> {
         }
     }
 
-    /// Returns the words that both sides share.
+    /// Returns the header, which both sides share.
     #[must_use]
     pub fn header(&self) -> &'m Header {
         self.header
@@ -137,23 +139,23 @@ impl<'m> Spool<'m> {
         self.states.len()
     }
 
-    /// Returns the number of chunks that are mapped.
+    /// Returns the number of mapped chunks.
     #[must_use]
     pub fn mapped(&self) -> usize {
         self.mapped
     }
 
-    /// Returns where the spool lies: its first byte, and the length of the mapping.
+    /// Returns the location of the spool: its first byte and the length of the mapping.
     #[must_use]
     pub fn memory(&self) -> (*mut u8, usize) {
         let area = area(self.chunks());
         (core::ptr::from_ref(self.header).cast_mut().cast(), area + self.mapped * CHUNK_BYTES)
     }
 
-    /// Returns a chunk that is mapped.
+    /// Returns a mapped chunk.
     #[must_use]
     pub fn chunk(&self, chunk: usize) -> Option<Chunk<'m>> {
-        // SAFETY: inside of the mapping; head and slots are made of atomics only.
+        // SAFETY: inside of the mapping; the head and slots consist of atomics only.
         (chunk < self.mapped).then(|| unsafe {
             let first = self.first.add(chunk * CHUNK_BYTES);
             Chunk {
@@ -163,7 +165,7 @@ impl<'m> Spool<'m> {
         })
     }
 
-    /// Takes a chunk that is ready; `None` if there is none.
+    /// Takes a ready chunk. Returns `None` if there is none.
     #[must_use]
     pub fn take(&self) -> Option<usize> {
         for _ in 0..self.mapped {
@@ -180,7 +182,7 @@ impl<'m> Spool<'m> {
         None
     }
 
-    /// Takes a chunk that is absent, where nobody makes chunks ready any more. The caller has yet to make its memory present.
+    /// Takes an absent chunk, for use when chunks are no longer made ready. The caller must still allocate its memory.
     #[must_use]
     pub fn take_absent(&self) -> Option<usize> {
         for _ in 0..self.mapped {
@@ -193,10 +195,10 @@ impl<'m> Spool<'m> {
         None
     }
 
-    /// Takes a chunk out of use for good, as it is to be unmapped; `false` if a thread has it.
+    /// Retires a chunk permanently before it is unmapped. Returns `false` if a thread owns it.
     #[must_use]
     pub fn give_up(&self, chunk: usize) -> bool {
-        // `hatf` makes it ready in between, at most once. Who else changes it is not waited for.
+        // `hatf` makes the chunk ready in between at most once. There is no waiting for other changes.
         for _ in 0..3 {
             if self.change(chunk, READY, GIVEN_UP) {
                 self.header.ready.fetch_sub(1, Ordering::AcqRel);
@@ -219,24 +221,25 @@ impl<'m> Spool<'m> {
         Self { mapped: chunks.min(self.mapped), ..*self }
     }
 
-    /// Returns where a chunk lies, of those that were mapped when the first view was made.
+    /// Returns the address of a chunk among those mapped by the original view.
     #[must_use]
     pub fn place(&self, chunk: usize) -> *mut u8 {
         self.first.wrapping_add(chunk.wrapping_mul(CHUNK_BYTES))
     }
 
-    /// Returns the number of the chunk in whose place an address is; `None` if it is in none.
+    /// Returns the number of the chunk that contains an address, or `None` if no chunk does.
     #[must_use]
     pub fn number_at(&self, address: usize) -> Option<usize> {
         Some(address.checked_sub(self.first as usize)? / CHUNK_BYTES).filter(|chunk| *chunk < self.chunks())
     }
 
-    /// Gives back a chunk of which nothing was written.
+    /// Returns an unwritten chunk to the spool.
     pub fn give_back(&self, chunk: usize) {
         self.change(chunk, TAKEN, ABSENT);
     }
 
-    /// Makes a chunk of zeros ready, whose memory is there; `false` if it was not in the state it should be.
+    /// Makes a chunk ready, which must contain zeros and have memory. Returns `false` if it was not in the expected
+    /// state.
     pub fn make_ready(&self, chunk: usize) -> bool {
         let made = self.change(chunk, ABSENT, READY);
         if made {
@@ -245,7 +248,7 @@ impl<'m> Spool<'m> {
         made
     }
 
-    /// Returns the number of chunks that are ready.
+    /// Returns the number of ready chunks.
     #[must_use]
     pub fn ready(&self) -> usize {
         self.header.ready.load(Ordering::Acquire) as usize
@@ -257,19 +260,20 @@ impl<'m> Spool<'m> {
         self.states.get(chunk).is_some_and(|state| state.load(Ordering::Acquire) == ABSENT)
     }
 
-    /// Returns whether a thread has this chunk, or had it.
+    /// Returns whether a thread owns this chunk, or owned it.
     #[must_use]
     pub fn is_taken(&self, chunk: usize) -> bool {
         self.states.get(chunk).is_some_and(|state| state.load(Ordering::Acquire) == TAKEN)
     }
 
-    /// Returns the chunks that threads have or had.
+    /// Returns the chunks that threads own or owned.
     pub fn taken(&self) -> impl Iterator<Item = usize> {
         let states = self.states.iter().enumerate();
         states.filter(|(_, state)| state.load(Ordering::Acquire) == TAKEN).map(|(chunk, _)| chunk)
     }
 
-    /// Wakes the threads that wait for a chunk, if there are some: returns whether the futex [`Header::wakeups`] has changed.
+    /// Notifies the threads that are waiting for a chunk, if any. Returns whether the futex [`Header::wakeups`] has
+    /// changed.
     #[must_use]
     pub fn wakes(&self) -> bool {
         let waits = self.header.waiting.load(Ordering::SeqCst) != 0;
@@ -279,7 +283,7 @@ impl<'m> Spool<'m> {
         waits
     }
 
-    /// Shares what threads access of it in a model: of each chunk this many slots.
+    /// Shares the parts that threads access in a model, with this many slots per chunk.
     #[cfg(all(loom, test))]
     pub(crate) fn share(&self, slots: usize) {
         use crate::sync::model::Share as _;
@@ -310,13 +314,13 @@ pub struct Chunk<'m> {
 }
 
 impl<'m> Chunk<'m> {
-    /// Returns its head.
+    /// Returns the head of the chunk.
     #[must_use]
     pub fn head(&self) -> &'m ChunkHead {
         self.head
     }
 
-    /// Returns a slot; `None` if it is not written yet, or there is none of this number.
+    /// Returns a slot, or `None` if it has not been written yet or does not exist.
     #[inline]
     #[must_use]
     pub fn slot(&self, number: usize) -> Option<Slot> {
@@ -325,7 +329,7 @@ impl<'m> Chunk<'m> {
         (first != 0).then(|| [first, second.load(Ordering::Relaxed)])
     }
 
-    /// Writes slots, the first of them last. Of slots that the chunk does not have nothing is written.
+    /// Writes slots, starting with the last one. Writes nothing if any of them is outside of the chunk.
     pub fn write(&self, number: usize, slots: &[Slot]) {
         let Some(places) = self.slots.get(number..).and_then(|rest| rest.get(..slots.len())) else { return };
         for (place, slot) in places.iter().zip(slots).rev() {
@@ -334,20 +338,21 @@ impl<'m> Chunk<'m> {
         }
     }
 
-    /// Returns the address of its first slot.
+    /// Returns the address of the first slot.
     #[must_use]
     pub fn first(&self) -> usize {
         self.slots.as_ptr() as usize
     }
 
-    /// Makes it zeros again.
+    /// Resets the chunk to zeros.
     pub fn clear(&self) {
         let head = self.head;
         for word in [&head.owner, &head.stamp, &head.nanoseconds, &head.image, &head.task, &head.before] {
             word.store(0, Ordering::Relaxed);
         }
         for slot in self.slots {
-            // What is behind the last written slot is zeros: but slots may be taken and never written.
+            // The bytes after the last written slot are zeros, but there may be slots that were reserved and never
+            // written.
             slot.words[0].store(0, Ordering::Relaxed);
             slot.words[1].store(0, Ordering::Relaxed);
         }

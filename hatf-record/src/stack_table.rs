@@ -1,13 +1,14 @@
-//! Call stacks as a tree of return addresses, in a shared file beside the spool.
+//! Call stacks as a tree of return addresses, in a shared file next to the spool.
 //!
-//! A stack is the number of its innermost node; each node has a return address and the node of its caller, 0 for none. Nodes are
-//! added and never changed, so that a number keeps its meaning whichever process is killed.
+//! A stack is the number of its innermost node. Each node contains a return address and its caller's node, or 0 if
+//! there is none. Nodes are added and never changed, so a number keeps its meaning even if a process is killed.
 //!
-//! The file has all of its length from the beginning, and memory for the first level. Where a level is full the next gets its memory:
-//! as many levels as the length has. Nodes are added to the last level, and looked for in all of them.
+//! The file has its full length from the start, with memory for the first level only. When a level is full, the next
+//! level is allocated, up to the length of the file. Nodes are added to the last level and searched for in all levels.
 //!
-//! A node is claimed by its first word, which has the address and the low bits of the caller; the second has all of the caller and is
-//! written behind it. One who finds a first word without a second takes it for another node: at worst a node is there twice.
+//! A node is claimed by its first word, which contains the address and the low bits of the caller. The second word
+//! contains the complete caller and is written afterwards. A reader that finds a first word without a second word
+//! treats it as a different node; at worst, a node exists twice.
 
 use crate::sync::{AtomicU64, Ordering};
 use core::ops::Range;
@@ -16,101 +17,105 @@ use crate::layout::SharedSlot;
 
 /// The first word of the file.
 pub const STACKS_MAGIC: u64 = u64::from_le_bytes(*b"HATFSTKS");
-/// Where levels of nodes begin. A table ends where one does.
+/// The first node of each level. A table ends at the end of a level.
 const LEVELS: [usize; 11] =
     [0, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 21, 1 << 22, 1 << 23, 1 << 24, 1 << 25, 1 << 26];
-/// Levels of the smallest table that is made.
+/// The number of levels in the smallest table.
 const LEVELS_LEAST: usize = 4;
-/// Nodes that have memory from the beginning where it cannot be given later, if there are this many.
+/// The number of nodes allocated from the start if memory cannot be added later, unless the table is smaller.
 const WHOLE_NODES: usize = 1 << 20;
-/// Slots before the first node: magic and depth; what did not fit, and levels that have memory beside the first.
+/// The number of slots before the first node. They contain the magic number, the depth, the number of nodes that did
+/// not fit, and the number of allocated levels after the first.
 const HEAD: usize = 2;
-/// Places that are tried for a node: few, as a level that is full is tried for all nodes behind it; more in the last level.
+/// The number of positions probed for a node. It is small because full levels are probed for all later nodes, and
+/// larger in the last level.
 const PROBES: usize = 8;
 const LAST_PROBES: usize = 64;
-/// Bits of an address.
+/// The number of bits in an address.
 const ADDRESS_BITS: u32 = 48;
 
-/// A table in mapped memory.
+/// A stack table in mapped memory.
 #[derive(Clone, Copy, Debug)]
 pub struct StackTable<'m>(&'m [SharedSlot]);
 
 impl<'m> StackTable<'m> {
-    /// Views a table; `None` if it is none.
+    /// Returns a view of a table, or `None` if the memory does not contain one.
     ///
     /// # Safety
-    /// `memory` is aligned to 16 bytes, valid for reads and writes for `'m` up to `bytes`, and accessed through tables only.
+    /// `memory` must be aligned to 16 bytes, valid for reads and writes for `'m` up to `bytes`, and accessed through
+    /// tables only.
     pub unsafe fn attach(memory: *mut u8, bytes: usize) -> Option<Self> {
         let nodes = *LEVELS[1..].iter().find(|nodes| bytes_of(**nodes) == bytes)?;
-        // SAFETY: the caller's promise.
+        // SAFETY: by the caller's promise.
         unsafe { Self::of_power(memory, nodes.trailing_zeros() as usize) }
     }
 
-    /// Views a table of two to the power of this many nodes.
+    /// Returns a view of a table with `1 << power` nodes.
     ///
     /// # Safety
-    /// As that of [`attach`](Self::attach) for as many bytes as such a table has.
+    /// As for [`attach`](Self::attach), with the length of such a table.
     #[inline]
     pub unsafe fn of_power(memory: *mut u8, power: usize) -> Option<Self> {
-        // SAFETY: the caller's promise: atomics, for which every bit pattern is a value.
+        // SAFETY: by the caller's promise: atomics, for which every bit pattern is a valid value.
         let table = unsafe { Self(core::slice::from_raw_parts(memory.cast(), HEAD + (1 << power))) };
         (table.word(0, 0)?.load(Ordering::Acquire) == STACKS_MAGIC).then_some(table)
     }
 
-    /// Returns the power of two that its nodes are.
+    /// Returns the binary logarithm of the number of nodes.
     #[must_use]
     pub fn power(&self) -> usize {
         self.nodes().trailing_zeros() as usize
     }
 
-    /// Returns the nodes that it may have.
+    /// Returns the maximum number of nodes.
     fn nodes(&self) -> usize {
         self.0.len() - HEAD
     }
 
-    /// Returns the number of its last level.
+    /// Returns the number of the last level.
     fn last_level(&self) -> u64 {
         LEVELS.iter().filter(|start| **start < self.nodes()).count() as u64 - 1
     }
 
-    /// Returns where it lies.
+    /// Returns the address of the table.
     #[must_use]
     pub fn memory(&self) -> *mut u8 {
         self.0.as_ptr().cast_mut().cast()
     }
 
-    /// Returns its length.
+    /// Returns the length of the table in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         size_of_val(self.0)
     }
 
-    /// Returns the bytes that its levels in use have.
+    /// Returns the number of bytes up to the end of the levels in use.
     #[must_use]
     pub fn used_bytes(&self) -> usize {
         let last = self.more_levels().load(Ordering::Acquire).min(self.last_level());
         level_bytes(last).map_or(self.bytes(), |bytes| bytes.end)
     }
 
-    /// Returns the most frames that a stack may have.
+    /// Returns the maximum number of frames in a stack.
     #[must_use]
     pub fn depth(&self) -> usize {
         self.word(0, 1).map_or(0, |word| usize::try_from(word.load(Ordering::Relaxed)).unwrap_or(usize::MAX))
     }
 
-    /// Finds or adds a node; `None` if there is no room. Addresses have 48 bits. `grow` gives memory to bytes of the file, from here to
-    /// before there, and returns whether it could.
+    /// Finds or adds a node. Returns `None` if there is no room. Addresses have 48 bits. `grow` allocates memory for a
+    /// range of bytes in the file and returns whether it succeeded.
     pub fn insert(&self, caller: u32, address: u64, mut grow: impl FnMut(Range<usize>) -> bool) -> Option<u32> {
         let first = first_word(caller, address)?;
         loop {
-            // The word is shared: it is not to send anybody on for longer than there are levels.
+            // The word is shared: it must not extend the loop beyond the number of levels.
             let last = self.more_levels().load(Ordering::Acquire).min(self.last_level());
             for level in 0..=last {
                 if let Some(node) = self.insert_in(level, caller, first, address, level == last) {
                     return Some(node);
                 }
             }
-            // Of two threads that do so at once one has its way, and memory that is there is not given again.
+            // If two threads do this simultaneously, one of them succeeds, and memory that is already allocated is not
+            // allocated again.
             if last >= self.last_level() || !level_bytes(last + 1).is_some_and(&mut grow) {
                 self.word(1, 0)?.fetch_add(1, Ordering::Relaxed);
                 return None;
@@ -119,7 +124,7 @@ impl<'m> StackTable<'m> {
         }
     }
 
-    /// Finds a node in a level, or adds it there if it may; `None` if it is not there.
+    /// Finds a node in a level, or adds it there if `adds` is set. Returns `None` if it is not there.
     fn insert_in(&self, level: u64, caller: u32, first: u64, address: u64, adds: bool) -> Option<u32> {
         let (start, end) = level_nodes(level)?;
         let second = u64::from(caller) + 1;
@@ -146,9 +151,9 @@ impl<'m> StackTable<'m> {
         None
     }
 
-    /// Levels that have memory beside the first.
+    /// Returns the number of allocated levels after the first.
     fn more_levels(&self) -> &'m AtomicU64 {
-        // A table has its head.
+        // A table always has its head.
         static NONE: AtomicU64 = AtomicU64::new(0);
         self.word(1, 1).unwrap_or(&NONE)
     }
@@ -168,7 +173,7 @@ impl<'m> StackTable<'m> {
         stack_node([word(0)?, word(1)?])
     }
 
-    /// Returns the caller of a node if it has this address.
+    /// Returns the caller of a node if the node has this address.
     #[inline]
     #[must_use]
     pub fn caller(&self, node: u32, address: u64) -> Option<u32> {
@@ -184,20 +189,23 @@ impl<'m> StackTable<'m> {
     }
 }
 
-/// Returns the bytes of the largest table whose nodes take no more than this many; the smallest has 262,144 nodes, the largest 67 million.
+/// Returns the size in bytes of the largest table whose nodes need at most this many bytes. The smallest table has
+/// 262,144 nodes, the largest 67 million.
 #[must_use]
 pub fn stacks_bytes(most: usize) -> usize {
     let fits = |nodes: &&usize| **nodes * size_of::<SharedSlot>() <= most;
     bytes_of(*LEVELS.iter().skip(LEVELS_LEAST).rev().find(fits).unwrap_or(&LEVELS[LEVELS_LEAST - 1]))
 }
 
-/// Returns the bytes at the beginning of a file of this many that have memory from the beginning; `whole`: it cannot grow.
+/// Returns the number of bytes allocated from the start in a file of this size. `whole` means that the file cannot
+/// grow.
 #[must_use]
 pub fn stacks_first_bytes(bytes: usize, whole: bool) -> usize {
     bytes_of(if whole { WHOLE_NODES } else { LEVELS[1] }).min(bytes)
 }
 
-/// Returns the first words of the file of an empty table of this many bytes, whose others are zeros. `whole`: it cannot grow.
+/// Returns the first words in the file of an empty table of this size; all other words are zero. `whole` means that the
+/// file cannot grow.
 #[must_use]
 pub fn stacks_head(depth: usize, bytes: usize, whole: bool) -> [u64; 4] {
     let first = stacks_first_bytes(bytes, whole);
@@ -205,12 +213,12 @@ pub fn stacks_head(depth: usize, bytes: usize, whole: bool) -> [u64; 4] {
     [STACKS_MAGIC, depth as u64, 0, more as u64]
 }
 
-/// Returns the bytes of a file with room for this many nodes.
+/// Returns the size in bytes of a file with room for this many nodes.
 const fn bytes_of(nodes: usize) -> usize {
     (HEAD + nodes) * size_of::<SharedSlot>()
 }
 
-/// Returns the first node of a level, and the first behind it.
+/// Returns the first node of a level and the first node after it.
 fn level_nodes(level: u64) -> Option<(usize, usize)> {
     let level = usize::try_from(level).ok()?;
     Some((*LEVELS.get(level)?, *LEVELS.get(level + 1)?))
@@ -222,7 +230,7 @@ fn level_bytes(level: u64) -> Option<Range<usize>> {
     Some(bytes_of(start)..bytes_of(end))
 }
 
-/// Decodes a node's two words: its caller and its address; `None` if they are none.
+/// Decodes the two words of a node into its caller and its address. Returns `None` if they are not a node.
 #[inline]
 fn stack_node([first, second]: [u64; 2]) -> Option<(u32, u64)> {
     let caller = u32::try_from(second.checked_sub(1)?).ok()?;
@@ -238,7 +246,7 @@ fn number(place: usize) -> Option<u32> {
     u32::try_from(place + 1).ok()
 }
 
-/// Mixes a caller and an address: a place among this many.
+/// Hashes a caller and an address to a position below `places`.
 fn place_of(caller: u32, address: u64, places: usize) -> usize {
     let mixed = (address ^ u64::from(caller).wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_mul(0xd6e8_feb8_6659_fd93);
     usize::try_from(((mixed >> 32) * places as u64) >> 32).unwrap_or_default()
@@ -248,7 +256,7 @@ fn place_of(caller: u32, address: u64, places: usize) -> usize {
 mod tests {
     use super::*;
 
-    /// Nodes of the tables here.
+    /// The number of nodes in the tables of these tests.
     const STACK_NODES: usize = 1 << 22;
     const STACKS_BYTES: usize = bytes_of(STACK_NODES);
 
@@ -261,7 +269,7 @@ mod tests {
     }
 
     fn never(_: Range<usize>) -> bool {
-        panic!("it need not grow")
+        panic!("the table need not grow")
     }
 
     fn grows(_: Range<usize>) -> bool {
@@ -297,7 +305,7 @@ mod tests {
         assert_eq!((table.get(0), table.get(u32::MAX)), (None, None));
     }
 
-    /// What another thread has claimed and not yet written is another node.
+    /// A node that another thread has claimed but not yet written counts as a different node.
     #[test]
     fn a_claim_alone_is_no_node() {
         let memory = memory();
@@ -324,7 +332,7 @@ mod tests {
             (1..5 * STACK_NODES as u64 / 4).filter(|address| table.insert(0, *address, &mut grow).is_none()).count();
         assert!(full > STACK_NODES / 4 && full < STACK_NODES / 2, "{full}");
         assert_eq!(memory[1][0].load(Ordering::Relaxed), full as u64);
-        // All of the file but what was there, each part once.
+        // The entire file except for the part that was already allocated, each part once.
         assert_eq!(
             (grown[0].start, grown[4].end, grown.len()),
             (stacks_first_bytes(STACKS_BYTES, false), STACKS_BYTES, 5)
@@ -332,7 +340,7 @@ mod tests {
         assert!(grown.windows(2).all(|pair| pair[0].end == pair[1].start));
     }
 
-    /// Another process has written into the head: nothing is walked without end, and nothing is written outside.
+    /// If another process has written into the head, every walk still ends, and nothing is written out of bounds.
     #[test]
     fn a_head_of_another_s() {
         let memory = memory();
@@ -345,7 +353,7 @@ mod tests {
         }
     }
 
-    /// Where no memory is to be had the first level stays, and nothing behind it is touched.
+    /// If no memory is available, the first level stays and nothing after it is touched.
     #[test]
     fn a_table_that_cannot_grow() {
         let memory = memory();
@@ -353,12 +361,12 @@ mod tests {
         let nodes: Vec<_> = (1..100_000).filter_map(|address| table.insert(0, address, |_| false)).collect();
         assert!(nodes.len() > LEVELS[1] / 2 && nodes.iter().all(|node| *node as usize <= LEVELS[1]), "{}", nodes.len());
         assert!(memory[HEAD + LEVELS[1]..].iter().flatten().all(|word| word.load(Ordering::Relaxed) == 0));
-        // Those that are there are found.
+        // Existing nodes are still found.
         assert_eq!(table.insert(0, 1, never), Some(nodes[0]));
         assert_eq!(stacks_head(7, STACKS_BYTES, true)[3], 3);
     }
 
-    /// Tables are as large as there is room for, and what is not a length of one is none.
+    /// Tables are as large as there is room for, and any other length is rejected.
     #[test]
     fn lengths() {
         let lengths: Vec<_> = [0, 1 << 23, (256 << 20) - 1, 256 << 20, usize::MAX].map(stacks_bytes).to_vec();
@@ -381,7 +389,7 @@ mod models {
 
     const NODES: usize = 1 << 16;
 
-    /// Makes an empty table.
+    /// Creates an empty table.
     fn table() -> StackTable<'static> {
         let memory = Box::leak((0..HEAD + NODES).map(|_| SharedSlot::default()).collect());
         let head = stacks_head(64, bytes_of(NODES), false);
@@ -390,11 +398,11 @@ mod models {
             .flat_map(|slot| &slot.words)
             .zip(head)
             .for_each(|(word, value)| word.store(value, Ordering::Relaxed));
-        // SAFETY: slots of that length, for good.
+        // SAFETY: slots of that length, never freed.
         unsafe { StackTable::attach(memory.as_mut_ptr().cast(), bytes_of(NODES)) }.unwrap()
     }
 
-    /// Shares the head, and this many places of each level where a node is looked for.
+    /// Shares the head, and this many positions of each level where a node is searched for.
     fn share(table: StackTable<'static>, caller: u32, address: u64, places: usize) {
         table.0[..HEAD].iter().for_each(|slot| slot.words.share());
         for (start, end) in [0, 1].map(|level| level_nodes(level).unwrap()) {
@@ -405,13 +413,15 @@ mod models {
         }
     }
 
-    /// Returns an address that has the same place as another in the first level, with another caller whose low bits are the same.
+    /// Returns an address with the same position in the first level as another address, but with a different caller
+    /// that has the same low bits.
     fn neighbour(table: StackTable<'_>, caller: u32, address: u64) -> u32 {
         let place = |caller| place_of(caller, address, LEVELS[1].min(table.nodes()));
         (1..u32::MAX >> 16).map(|high| caller | high << 16).find(|other| place(*other) == place(caller)).unwrap()
     }
 
-    /// Two threads add the same node, and a node with the same prefix in the same place; a third reads the numbers that they report.
+    /// Two threads add the same node, and a node with the same prefix at the same position; a third thread reads the
+    /// numbers that they report.
     #[test]
     fn a_number_is_of_the_node_that_was_added() {
         let table = table();
@@ -441,13 +451,13 @@ mod models {
             });
             let [one, two] = threads.map(|thread| thread.join().unwrap());
             reader.join().unwrap();
-            // At worst a node is there twice.
+            // At worst, a node exists twice.
             let mut nodes = [one, two].concat();
             nodes.sort_unstable();
             nodes.dedup();
             assert!(nodes.len() <= 4);
             assert_eq!(table.missed(), 0);
-            assert!(nodes.contains(&table.insert(caller, address, |_| false).unwrap()), "it is found again");
+            assert!(nodes.contains(&table.insert(caller, address, |_| false).unwrap()), "the node is found again");
         });
     }
 
@@ -456,7 +466,7 @@ mod models {
     fn a_level_has_memory_before_its_first_node() {
         let table = table();
         let address = 0x7fff_0000;
-        // Other nodes have all places that are tried in the first level.
+        // Other nodes occupy all positions that are probed in the first level.
         let place = place_of(0, address, LEVELS[1]);
         for slot in 0..PROBES {
             table.0[HEAD + (place + slot) % LEVELS[1]].words[0].store(u64::MAX, Ordering::Relaxed);
@@ -466,7 +476,7 @@ mod models {
             share(table, 0, address, PROBES);
             growing.share();
             grown.share();
-            // As `stacks/tree.rs` does.
+            // As in `stacks/tree.rs`.
             let grow = |_| {
                 let is_mine = !growing.swap(true, Ordering::Acquire);
                 if is_mine {

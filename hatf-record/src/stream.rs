@@ -1,4 +1,4 @@
-//! The reading end of a spool: the events of one thread, out of its chunks.
+//! The reading end of a spool, which reads the events of one thread from its chunks.
 
 use crate::event::{About, Head, Kind, SLOTS_MAX, Slot, SpoolEvent};
 use crate::layout::CHUNK_SLOTS;
@@ -7,49 +7,49 @@ use crate::spool::Chunk;
 /// The result of [`Stream::next`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// An event, whose time is the whole stamp.
+    /// An event, whose time is the complete stamp.
     Event(SpoolEvent),
-    /// Nothing more is written yet.
+    /// Nothing more has been written yet.
     Nothing,
-    /// The chunk is at its end.
+    /// The chunk has ended.
     End,
 }
 
-/// Nearly every event: a `malloc` that returned a block, or a `free`, which is one slot.
+/// The most frequent kind of event: a `malloc` that returned a block, or a `free`, in a single slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plain {
-    /// The event, whose time is the whole stamp.
+    /// The event, whose time is the complete stamp.
     pub event: SpoolEvent,
-    /// The number of slots before those behind it.
+    /// The number of the slot after the event.
     behind: usize,
 }
 
-/// A place in a chunk.
+/// A position in a chunk.
 #[derive(Clone, Copy, Debug)]
 pub struct Stream<'m> {
     chunk: Chunk<'m>,
     at: usize,
     thread: u32,
     stamp: u64,
-    /// What is known of the next event.
+    /// The additional data of the next event.
     about: About,
 }
 
 impl<'m> Stream<'m> {
-    /// Begins at the first event of a chunk of a thread.
+    /// Creates a stream at the first event in a chunk of a thread.
     #[must_use]
     pub fn new(chunk: Chunk<'m>, thread: u32, stamp: u64) -> Self {
         Self { chunk, at: 0, thread, stamp, about: About::default() }
     }
 
-    /// Returns the number of slots that were read.
+    /// Returns the number of slots read so far.
     #[must_use]
     pub fn place(&self) -> usize {
         self.at
     }
 
-    /// Reads an event, and puts its text behind what is in `text`. Stamps never go back: where a signal handler's event stands behind that of the
-    /// call which it interrupted, it gets that call's.
+    /// Reads an event and appends its string to `text`. Stamps never decrease: if a signal handler's event follows that
+    /// of the call which it interrupted, it gets the stamp of that call.
     #[inline]
     pub fn next(&mut self, text: &mut Vec<u8>) -> Next {
         loop {
@@ -57,7 +57,8 @@ impl<'m> Stream<'m> {
                 return if self.at >= CHUNK_SLOTS { Next::End } else { Next::Nothing };
             };
             let Some(head) = Head::decode(first) else {
-                // No kind of ours: the program has written here. What follows may be right again.
+                // The kind is unknown because the program has overwritten the slot. The following slots may be valid
+                // again.
                 self.at += 1;
                 continue;
             };
@@ -90,7 +91,7 @@ impl<'m> Stream<'m> {
         }
     }
 
-    /// Looks at the next event if it is a plain one; nothing is read before [`pass`](Self::pass).
+    /// Decodes the next event if it is a plain one, without consuming it; call [`pass`](Self::pass) to consume it.
     #[inline]
     #[must_use]
     pub fn plain(&self) -> Option<Plain> {
@@ -102,7 +103,7 @@ impl<'m> Stream<'m> {
         loop {
             let [first, second] = self.chunk.slot(at)?;
             at += 1;
-            // The kind, and no flags.
+            // The kind without flags.
             let kind = match first & 0xffff {
                 MALLOC => Kind::Malloc,
                 FREE => Kind::Free,
@@ -122,13 +123,13 @@ impl<'m> Stream<'m> {
         }
     }
 
-    /// Goes on behind a plain event, which was looked at just now.
+    /// Advances past a plain event that [`plain`](Self::plain) just returned.
     #[inline]
     pub fn pass(&mut self, plain: &Plain) {
         (self.at, self.stamp, self.about) = (plain.behind, plain.event.time, About::default());
     }
 
-    /// Reads an event of several slots; `None` if they are none.
+    /// Reads an event of several slots. Returns `None` if they are not valid.
     fn long(&mut self, head: &Head, more: usize, text: &mut Vec<u8>) -> Option<SpoolEvent> {
         self.at += 1;
         let mut slots: [Slot; SLOTS_MAX] = [[0; 2]; _];
@@ -146,18 +147,18 @@ impl<'m> Stream<'m> {
         event
     }
 
-    /// Passes over slots that were reserved and never written, if written ones are behind them; returns whether there were.
+    /// Skips slots that were reserved and never written, if written ones follow. Returns whether this is the case.
     pub fn skip_gap(&mut self) -> bool {
         let behind = (self.at..CHUNK_SLOTS).find(|at| self.chunk.slot(*at).is_some());
         if behind.is_some_and(|behind| behind > self.at) {
-            // It was of the event that is missing.
+            // The data belonged to the missing event.
             self.about = About::default();
         }
         self.at = behind.unwrap_or(self.at);
         behind.is_some()
     }
 
-    /// Returns whether a slot is missing: one behind it is written.
+    /// Returns whether a slot is missing, that is, unwritten but followed by a written one.
     #[must_use]
     pub fn has_gap(&self) -> bool {
         let gap = self.chunk.slot(self.at).is_none();
@@ -165,9 +166,9 @@ impl<'m> Stream<'m> {
     }
 }
 
-/// Completes a stamp from its low half: the nearest to the last one, and not before it.
+/// Completes a stamp from its low half. The result is the stamp nearest to the last one and not before it.
 #[inline]
-#[expect(clippy::cast_possible_truncation, reason = "the low halves")]
+#[expect(clippy::cast_possible_truncation, reason = "only the low halves are needed")]
 fn whole(last: u64, low: u64) -> u64 {
     let ahead = (low as u32).wrapping_sub(last as u32).cast_signed();
     last.saturating_add(u64::from(ahead.max(0).cast_unsigned()))

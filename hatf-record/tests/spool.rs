@@ -1,4 +1,4 @@
-//! A spool under several threads, when it is full, and when another process has written over it.
+//! A spool under several threads, when it is full, and after another process has overwritten it.
 #![expect(clippy::unwrap_used)]
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
@@ -27,7 +27,7 @@ impl Memory {
     }
 
     fn spool(&self) -> Spool<'_> {
-        // SAFETY: the memory that `new` made a spool of.
+        // SAFETY: the memory in which `new` created a spool.
         unsafe { Spool::attach(self.0, bytes_for(self.2)) }.unwrap()
     }
 }
@@ -43,7 +43,7 @@ fn owner(thread: u32) -> Owner {
     Owner { thread, process: 7, image: 1, task: 9 }
 }
 
-/// Writes an event as the recorder does; waits for a chunk if there is none.
+/// Writes an event like the recorder, waiting for a chunk if there is none.
 fn put(producer: &Producer, spool: Spool<'_>, event: &SpoolEvent) {
     // SAFETY: the memory stays.
     let put = || unsafe {
@@ -64,7 +64,7 @@ fn put(producer: &Producer, spool: Spool<'_>, event: &SpoolEvent) {
     }
 }
 
-/// The events of a thread, of every form that there is.
+/// Returns an event of a thread. All encodings occur.
 fn event(thread: u32, n: u64) -> SpoolEvent {
     let event = |kind| SpoolEvent { size: n, address: n * 16, ..SpoolEvent::new(kind, thread, 0) };
     match n % 7 {
@@ -75,7 +75,7 @@ fn event(thread: u32, n: u64) -> SpoolEvent {
     }
 }
 
-/// Several threads, few chunks, which are used again: each event arrives once, and each thread's in order.
+/// Several threads reuse a few chunks: each event arrives once, and the events of each thread arrive in order.
 #[test]
 fn stress() {
     const THREADS: u32 = 4;
@@ -90,7 +90,7 @@ fn stress() {
             });
         }
         let spool = memory.spool();
-        // Of each chunk in use the place; of each thread the chunk that comes next, and the next event.
+        // The position in each chunk in use, and for each thread the next chunk and the next event.
         let mut places: HashMap<usize, (u32, Stream<'_>, u32)> = HashMap::new();
         let mut next: HashMap<u32, (u32, u64, u64)> = (1..=THREADS).map(|thread| (thread, (0, 0, 0))).collect();
         let mut text = Vec::new();
@@ -151,7 +151,7 @@ fn a_full_spool_has_no_chunk() {
     assert!(spool.wakes());
 }
 
-/// A thread that drops events counts them, and its place does not run away.
+/// A thread that drops events counts them, and its cursor does not advance.
 #[test]
 fn events_without_room() {
     let memory = Memory::new(1);
@@ -168,7 +168,7 @@ fn events_without_room() {
     assert!(producer.has_room());
 }
 
-/// A second chunk, as where a signal handler installs one while its thread does: it stays empty, and says so.
+/// A second chunk, as if a signal handler and its thread both installed one: it stays empty and is marked as such.
 #[test]
 fn a_chunk_too_many_stays_empty() {
     let memory = Memory::new(2);
@@ -184,7 +184,7 @@ fn a_chunk_too_many_stays_empty() {
     assert_eq!(chunks[1].head().owner.load(Ordering::Relaxed), 1 | 1 << 32);
 }
 
-/// Stamps are whole again, however long nothing happened.
+/// Stamps are restored correctly, however long the gap between events.
 #[test]
 fn stamps_far_apart() {
     let memory = Memory::new(2);
@@ -208,15 +208,15 @@ fn stamps_far_apart() {
 #[test]
 fn another_spool_is_refused() {
     let memory = Memory::new(3);
-    // A part of it will do, if that has a chunk.
+    // A part of the spool is sufficient if it contains a chunk.
     for (bytes, mapped) in [(bytes_for(3), Some(3)), (offset_of(3, 1), Some(1)), (offset_of(3, 0), None), (100, None)] {
-        // SAFETY: the spool's memory, of which less is claimed.
+        // SAFETY: the spool's memory, of which a smaller part is claimed.
         let spool = unsafe { Spool::attach(memory.0, bytes) };
         assert_eq!(spool.map(|spool| spool.mapped()), mapped, "{bytes}");
     }
 }
 
-/// Whatever a program writes over the spool, both sides go on.
+/// Whatever a program writes over the spool, both sides continue.
 #[test]
 fn hostile_contents() {
     let patterns =
@@ -226,10 +226,10 @@ fn hostile_contents() {
         let (spool, producer) = (memory.spool(), Producer::new());
         put(&producer, spool, &event(1, 3));
         for n in 0..bytes_for(2) / 8 {
-            // SAFETY: a word of the spool's memory, written as another process may.
+            // SAFETY: a word in the spool's memory, written as another process may.
             unsafe { (*memory.0.cast::<AtomicU64>().add(n)).store(pattern, Ordering::Relaxed) };
         }
-        // SAFETY: the spool's memory, whose head is not what it was.
+        // SAFETY: the spool's memory, whose header was overwritten.
         assert!(unsafe { Spool::attach(memory.0, bytes_for(2)) }.is_none());
         for n in 0..3 * CHUNK_SLOTS as u64 {
             let (slots, used) = event(1, n).to_slots();

@@ -1,9 +1,10 @@
-//! Counts what a program allocates. The counters are the process's: a test that asks them runs [alone](crate::alone()).
+//! Counts the allocations of a program. The counters belong to the process, so a test that uses them runs
+//! [alone](crate::alone()).
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Wraps the system allocator, and counts.
+/// A wrapper of the system allocator that counts allocations.
 ///
 /// ```
 /// #[global_allocator]
@@ -15,28 +16,28 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 #[derive(Debug)]
 pub struct Counting {
     allocations: AtomicUsize,
-    /// Bytes allocated now.
+    /// Bytes currently allocated.
     now: AtomicUsize,
-    /// The most bytes that ever were since the last reset.
+    /// The maximum of `now` since the last reset.
     most: AtomicUsize,
 }
 
 impl Counting {
-    /// Makes an allocator that has counted nothing.
+    /// Creates an allocator with zero counts.
     #[must_use]
-    #[expect(clippy::new_without_default, reason = "a static needs a const function")]
+    #[expect(clippy::new_without_default, reason = "a static requires a const function")]
     pub const fn new() -> Self {
         Self { allocations: AtomicUsize::new(0), now: AtomicUsize::new(0), most: AtomicUsize::new(0) }
     }
 
-    /// Returns what `run` does, and how many allocations it takes. One that grows a block counts.
+    /// Returns the result of `run` and its number of allocations. A reallocation that grows a block counts as one.
     pub fn count<T>(&self, run: impl FnOnce() -> T) -> (T, usize) {
         let before = self.allocations.load(Relaxed);
         let result = run();
         (result, self.allocations.load(Relaxed) - before)
     }
 
-    /// Returns the most bytes that `run` has allocated at a time, beyond what there was.
+    /// Returns the maximum number of bytes that `run` had allocated, in addition to those allocated before.
     pub fn peak(&self, run: impl FnOnce()) -> usize {
         let before = self.now.load(Relaxed);
         self.most.store(before, Relaxed);
@@ -50,7 +51,7 @@ impl Counting {
     }
 }
 
-// SAFETY: every call goes to the system allocator as it came; the counters have no influence on it.
+// SAFETY: every call is forwarded to the system allocator unchanged; the counters have no influence on it.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         self.add(layout.size());
@@ -58,7 +59,7 @@ unsafe impl GlobalAlloc for Counting {
         unsafe { System.alloc(layout) }
     }
 
-    /// Counts both blocks until the old one is gone, as if it had been copied: the worst case.
+    /// Counts both blocks until the old one is gone, as if the block had been copied, which is the worst case.
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         self.add(size);
         self.now.fetch_sub(layout.size(), Relaxed);

@@ -1,12 +1,12 @@
-//! Tests that look at what is the process's, such as a count of all that it allocates.
+//! Tests that inspect process-wide state, such as a count of all allocations.
 
 use crate::run;
 use std::process::Command;
 
 const ALONE: &str = "METATF_TEST_ALONE";
 
-/// Runs the calling test in a process of its own, without the other tests of its binary. It returns true there, and false where the test
-/// was started: it has passed then. `test` is the test's path, as libtest prints it.
+/// Runs the calling test in its own process, without the other tests of its binary. Returns `true` in that process, and
+/// `false` in the original one after the test has passed there. `test` is the test's path as printed by libtest.
 ///
 /// ```no_run
 /// #[test]
@@ -14,13 +14,13 @@ const ALONE: &str = "METATF_TEST_ALONE";
 ///     if !metatf_test::alone("memory::memory_is_bounded") {
 ///         return;
 ///     }
-///     // What needs a process of its own.
+///     // Code that needs its own process.
 /// }
 /// ```
 ///
 /// # Panics
 ///
-/// If the test fails there, or if there is none of this path.
+/// Panics if the test fails there, or if there is no test with this path.
 #[track_caller]
 #[must_use]
 pub fn alone(test: &str) -> bool {

@@ -1,4 +1,4 @@
-//! Small disks, which fill up.
+//! Small disks that fill up.
 
 use std::ops::Deref;
 use std::path::Path;
@@ -6,12 +6,12 @@ use std::process::Command;
 
 use crate::Folder;
 
-/// A directory on a separate file system in memory, which is unmounted on drop. It dereferences to its path.
+/// A directory on a separate in-memory file system, which is unmounted on drop. It dereferences to its path.
 #[derive(Debug)]
 pub struct Disk(Folder);
 
 impl Disk {
-    /// Makes a disk of a size such as `64k`; `None` if this user cannot mount one.
+    /// Creates a disk of a size such as `64k`. Returns `None` if this user cannot mount one.
     #[must_use]
     pub fn new(size: &str) -> Option<Self> {
         let folder = Folder::new();
@@ -37,7 +37,7 @@ impl AsRef<Path> for Disk {
 
 impl Drop for Disk {
     fn drop(&mut self) {
-        // A process that another test is about to start may have a file of the disk open until then.
+        // A process being started by another test may have a file on the disk open until then.
         let _ = Command::new("umount").arg("-l").arg(self.0.join(".")).status();
     }
 }

@@ -1,4 +1,4 @@
-//! Folders: temporary ones, and those of the project.
+//! Directories: temporary ones, and those of the project.
 
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
@@ -6,24 +6,24 @@ use std::path::{Path, PathBuf};
 /// Returns the root of the repository.
 #[must_use]
 pub fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate is in a folder").to_owned()
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate should be in a directory").to_owned()
 }
 
-/// Returns a path among the conformance vectors.
+/// Returns a path in the conformance vectors.
 pub fn vectors(path: impl AsRef<Path>) -> PathBuf {
     root().join("tests/vectors").join(path)
 }
 
-/// Holds a temporary folder, removed when this is dropped. It is used as its path.
+/// A temporary directory that is removed on drop. It dereferences to its path.
 #[derive(Debug)]
 pub struct Folder(tempfile::TempDir);
 
 impl Folder {
-    /// Makes an empty folder.
+    /// Creates an empty directory.
     #[must_use]
-    #[expect(clippy::new_without_default, reason = "a folder is not a value with a default")]
+    #[expect(clippy::new_without_default, reason = "creating a directory should be explicit")]
     pub fn new() -> Self {
-        Self(tempfile::tempdir().expect("a temporary folder"))
+        Self(tempfile::tempdir().expect("a temporary directory"))
     }
 
     /// Writes a file.
@@ -39,7 +39,7 @@ impl Folder {
         std::fs::read(self.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 
-    /// Reads a file of text.
+    /// Reads a text file.
     #[track_caller]
     #[must_use]
     pub fn text(&self, name: &str) -> String {
@@ -53,7 +53,7 @@ impl Folder {
         self.join(name).metadata().unwrap_or_else(|error| panic!("{name}: {error}")).len()
     }
 
-    /// Returns the path of a file as an argument of a command.
+    /// Returns the path of a file as a command argument.
     #[must_use]
     pub fn path(&self, name: &str) -> String {
         self.join(name).display().to_string()

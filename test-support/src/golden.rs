@@ -1,20 +1,21 @@
-//! Holds parts of the project's own files to what they are made from: pages of the book, the picture of the layers.
+//! Compares generated parts of the project's files with their sources: pages of the book, and the picture of the
+//! layers.
 //!
-//! Such a file is written and read by people, around the part that is held. So it cannot be a snapshot of `insta`, which is a file of its
-//! own with a header. `METATF_BLESS=1` rewrites what differs, where it stands; a file that is not there is a failure.
+//! Such a file is also written and read by people, so it cannot be an `insta` snapshot, which is a separate file with a
+//! header. `METATF_BLESS=1` rewrites differing parts in place; a missing file is a failure.
 
 use std::path::Path;
 
-/// Says whether what differs is to be rewritten.
+/// Returns whether differences should be rewritten.
 #[must_use]
 pub fn bless() -> bool {
     std::env::var_os("METATF_BLESS").is_some_and(|value| value == "1")
 }
 
-/// Holds a file to the text that it should be.
+/// Compares a file with its expected contents.
 ///
 /// # Panics
-/// If it is not that and is not to be rewritten, or does not exist.
+/// Panics if the contents differ and should not be rewritten, or if the file does not exist.
 #[track_caller]
 pub fn hold(path: &Path, text: &str) {
     let found = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -30,7 +31,7 @@ pub fn hold(path: &Path, text: &str) {
         lines.position(|(found, wanted)| found != wanted).unwrap_or(found.lines().count().min(text.lines().count()));
     let [found, wanted] = [&*found, text].map(|text| text.lines().nth(line).unwrap_or("(the end)"));
     panic!(
-        "{}:{}: is not current\n   is: {found}\nto be: {wanted}\nMETATF_BLESS=1 rewrites it",
+        "{}:{}: outdated\n   is: {found}\nto be: {wanted}\nMETATF_BLESS=1 rewrites the file",
         path.display(),
         line + 1
     );

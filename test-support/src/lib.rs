@@ -1,20 +1,20 @@
-//! Shares what the tests of several crates need.
+//! Support for the tests of several crates.
 //!
-//! | module | what it gives |
+//! | module | contents |
 //! | --- | --- |
 //! | [`allocations`] | an allocator that counts |
-//! | [`alone()`] | tests in a process of their own |
-//! | [`disk`] | small disks, which fill up |
-//! | [`factor()`] | how many times the cases a run of random tests draws |
-//! | [`folder`] | temporary folders, and where the repository and its vectors are |
-//! | [`golden`] | expected output that is part of a file of the project |
+//! | [`alone()`] | tests in their own process |
+//! | [`disk`] | small disks that fill up |
+//! | [`factor()`] | the multiplier for the number of cases in random tests |
+//! | [`folder`] | temporary directories, and the locations of the repository and its vectors |
+//! | [`golden`] | expected output inside of a file of the project |
 //! | `model` | atomics whose interleavings loom explores, under `--cfg loom` |
 //! | [`page`] | fenced blocks of Markdown pages |
-//! | [`run()`] | programs run to their end, with what they printed |
+//! | [`run()`] | running programs and capturing their output |
 //! | [`skip()`] | tests that cannot run on this machine |
 //!
-//! Expected output that is a file of its own is a snapshot of `insta`, which tests use directly.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that goes wrong has to panic")]
+//! Expected output in separate files is stored as `insta` snapshots, which tests use directly.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a failing test must panic")]
 
 pub mod allocations;
 pub mod alone;

@@ -1,12 +1,14 @@
-//! Models of lock-free code: loom runs it under every interleaving that matters, and with every value that a load may return.
+//! Models of lock-free code: loom runs it under every relevant interleaving, and with every value that a load may
+//! return.
 //!
-//! Production code takes its atomics from `crate::sync`, which are those of `core`. In a test under `--cfg loom` they are the ones below, with the same
-//! layout: they may lie in statics and in mapped memory, and zeros are a value. Outside a model they act as those of `core`. In a model
-//! loom keeps their values by their addresses, so each execution begins with the memory that was there before the model, and leaves it alone.
+//! Production code imports its atomics from `crate::sync`, which re-exports those of `core`. In a test under `--cfg
+//! loom`, they are the ones below, with the same layout: they may be in statics and in mapped memory, and zeros are a
+//! valid value. Outside of a model, they behave like those of `core`. In a model, loom keeps their values by address,
+//! so each execution begins with the memory contents from before the model and leaves the memory unchanged.
 //!
-//! Loom explores each access to a word that the model [shares](Share::share). Any other word belongs to the first thread that writes it,
-//! and an access by a second thread fails the model. The thread that runs the model may access all words: it does so before it spawns others, and after it has
-//! joined them.
+//! Loom explores each access to a word that the model [shares](Share::share). Any other word belongs to the first
+//! thread that writes it, and an access by a second thread fails the model. The thread that runs the model may access
+//! all words: it does so before it spawns other threads, and after it has joined them.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -16,24 +18,24 @@ use std::sync::atomic as plain;
 
 pub use std::sync::atomic::{Ordering, compiler_fence};
 
-/// Branches of one execution; more are a loop that never ends.
+/// The maximum number of branches in an execution. An execution with more branches is an endless loop.
 const BRANCHES_MOST: usize = 20_000;
 
-/// Words by their addresses.
+/// Words by address.
 type Words = HashMap<usize, Rc<dyn Any>>;
 
 /// An execution of a model.
 #[derive(Default)]
 struct Execution {
     shared: Words,
-    /// Words of one thread each.
+    /// Words that belong to one thread each.
     own: Words,
     owners: HashMap<usize, u32>,
     threads: Vec<loom::thread::ThreadId>,
 }
 
 thread_local! {
-    /// Loom runs all threads of a model in one thread of the system.
+    /// The current execution. Loom runs all threads of a model in one system thread.
     static EXECUTION: RefCell<Option<Execution>> = const { RefCell::new(None) };
 }
 
@@ -54,7 +56,7 @@ pub fn model(preemptions: usize, run: impl Fn() + 'static) {
 /// A function that loom calls in the thread that runs the model.
 struct InOneThread<F>(F);
 
-// SAFETY: one thread of the system has it.
+// SAFETY: only one system thread has it.
 unsafe impl<F> Send for InOneThread<F> {}
 // SAFETY: as above.
 unsafe impl<F> Sync for InOneThread<F> {}
@@ -76,7 +78,7 @@ pub fn spawn<T: 'static>(run: impl FnOnce() -> T + 'static) -> loom::thread::Joi
     loom::thread::spawn(run)
 }
 
-/// Returns the number of the thread of the model, from 1.
+/// Returns the number of the model's current thread, from 1.
 #[must_use]
 pub fn number() -> u32 {
     let id = loom::thread::current().id();
@@ -90,19 +92,19 @@ pub fn number() -> u32 {
     })
 }
 
-/// Lets other threads run, where production code waits.
+/// Lets other threads run, in places where production code waits.
 pub fn pause() {
     loom::thread::yield_now();
 }
 
-/// A fence.
+/// Executes a fence.
 pub fn fence(order: Ordering) {
     if is_running() { loom::sync::atomic::fence(order) } else { plain::fence(order) }
 }
 
-/// A word, or several, that a model can share.
+/// One or more words that a model can share.
 pub trait Share {
-    /// Has loom explore accesses to it by several threads.
+    /// Makes loom explore accesses to it by several threads.
     fn share(&self);
 }
 
@@ -118,15 +120,15 @@ impl<T: Share, const N: usize> Share for [T; N] {
     }
 }
 
-/// The home of a word's value.
+/// The storage of a word's value.
 enum Home<L, P> {
-    /// Memory: no model runs.
+    /// Memory, because no model is running.
     Memory,
     Shared(Rc<L>),
     Own(Rc<P>),
 }
 
-/// Finds the home of the word at an address; `load` reads its memory.
+/// Finds the storage of the word at an address. `load` reads its memory.
 fn home<L: 'static, P: 'static>(address: usize, writes: bool, load: impl FnOnce() -> P) -> Home<L, P> {
     let is_shared =
         EXECUTION.with_borrow(|execution| execution.as_ref().map(|execution| execution.shared.get(&address).cloned()));
@@ -140,7 +142,7 @@ fn home<L: 'static, P: 'static>(address: usize, writes: bool, load: impl FnOnce(
                 let owner = execution.owners.get(&address).copied();
                 assert!(
                     thread == 1 || owner.is_none_or(|owner| owner == thread),
-                    "threads {owner:?} and {thread} access {address:#x}, which the model does not share"
+                    "threads {owner:?} and {thread} access {address:#x}, but the model does not share it"
                 );
                 if !writes && owner.is_none() {
                     return Home::Own(execution.own.get(&address).map_or_else(
@@ -166,21 +168,21 @@ macro_rules! atomic {
         pub struct $name$(<$of>)?(plain::$name$(<$of>)?);
 
         impl$(<$of>)? $name$(<$of>)? {
-            /// Makes one.
+            /// Creates an atomic with this value.
             pub const fn new(value: $value) -> Self {
                 Self(plain::$name::new(value))
             }
 
-            /// Views memory as one.
+            /// Returns a view of memory as an atomic.
             ///
             /// # Safety
-            /// As for that of `core`.
+            /// As for the function in `core`.
             pub const unsafe fn from_ptr<'a>(at: *mut $value) -> &'a Self {
-                // SAFETY: the caller's promise; the layout is that of the value.
+                // SAFETY: by the caller's promise; the layout is that of the value.
                 unsafe { &*at.cast() }
             }
 
-            /// Returns its place.
+            /// Returns a pointer to the value.
             pub const fn as_ptr(&self) -> *mut $value {
                 self.0.as_ptr()
             }
@@ -211,7 +213,7 @@ macro_rules! atomic {
                 }
             }
 
-            /// Stores a value in place of another.
+            /// Stores a value if the current one equals `from`.
             #[track_caller]
             pub fn compare_exchange(&self, from: $value, to: $value, order: Ordering, failure: Ordering) -> Result<$value, $value> {
                 match self.home(true) {
@@ -221,7 +223,7 @@ macro_rules! atomic {
                 }
             }
 
-            /// Stores what a function makes of the value, if it makes something.
+            /// Stores the result of a function of the value, if there is one.
             #[track_caller]
             pub fn fetch_update(&self, order: Ordering, load: Ordering, change: impl FnMut($value) -> Option<$value>) -> Result<$value, $value> {
                 let mut change = change;
@@ -236,7 +238,7 @@ macro_rules! atomic {
             }
 
             $(
-                /// Changes the value; returns the one before.
+                /// Changes the value and returns the previous one.
                 #[track_caller]
                 pub fn $operation(&self, value: $value, order: Ordering) -> $value {
                     match self.home(true) {

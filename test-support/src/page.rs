@@ -3,7 +3,7 @@
 /// A fenced block of a page.
 #[derive(Clone, Debug)]
 pub struct Block {
-    /// Number of the line with the opening fence, from 1.
+    /// The line number of the opening fence, from 1.
     pub line: usize,
     /// The words after the opening fence.
     pub info: String,
@@ -36,7 +36,8 @@ pub fn blocks(text: &str) -> Vec<Block> {
     blocks
 }
 
-/// Returns the page with the lines of some blocks replaced: (line of the opening fence, new lines).
+/// Returns the page with the lines of some blocks replaced. Each change consists of the line of the opening fence and
+/// the new lines.
 #[must_use]
 pub fn replace(text: &str, changes: &[(usize, Vec<String>)]) -> String {
     let mut out = Vec::new();

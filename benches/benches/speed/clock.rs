@@ -1,4 +1,4 @@
-//! Processor time of the thread, as criterion's measure: what else the machine does counts little.
+//! The thread's CPU time as a criterion measurement, which is hardly affected by other load on the machine.
 
 use cpu_time::ThreadTime;
 use criterion::measurement::{Measurement, ValueFormatter, WallTime};

@@ -1,4 +1,4 @@
-//! Plain HATF 1.0 in every container, and from every source.
+//! Plain HATF 1.0 in every container and from every source.
 
 use crate::Input;
 use crate::reading::Expected;
@@ -44,13 +44,13 @@ pub(crate) fn run(suite: &mut Suite, input: &Input) -> Result<()> {
     Ok(())
 }
 
-/// Another thread fills the pipe; its time does not count.
+/// Fills the pipe from another thread, whose time does not count.
 fn through_pipe(trace: &[u8]) -> Result<u64> {
     std::thread::scope(|scope| {
         let (reader, mut writer) = std::io::pipe()?;
         let filled = scope.spawn(move || writer.write_all(trace));
         let sum = plain::all_read(reader);
-        filled.join().map_err(|_| "the thread that fills the pipe")??;
+        filled.join().map_err(|_| "the thread that fills the pipe panicked")??;
         sum
     })
 }

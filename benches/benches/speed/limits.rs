@@ -1,5 +1,5 @@
-//! What the machine can do: memory, and structs that need no decoding. The third limit, loops that know everything, stands
-//! where it is compared with.
+//! Limits of the machine: memory bandwidth, and structs that need no decoding. The third limit, fully specialized
+//! loops, is listed with the readers it is compared with.
 
 use crate::Input;
 use crate::report::{Cell, Table};
@@ -7,7 +7,7 @@ use crate::suite::Suite;
 use metatf_bench::{Result, events, hand};
 use std::hint::black_box;
 
-/// More bytes than caches hold.
+/// A number of bytes that exceeds all caches.
 const BEYOND_CACHES: usize = 256 << 20;
 
 pub(crate) fn run(suite: &mut Suite, input: &Input) -> Result<()> {

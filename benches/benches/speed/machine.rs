@@ -1,8 +1,8 @@
-//! What the figures were made with, for anyone who reads them.
+//! A description of the measurement environment for readers of the results.
 
 use std::process::Command;
 
-/// Processor, system, compiler, date, and how many programs wanted the processor in the last minute, in a sentence.
+/// Returns a sentence with the CPU, system, compiler, date, and load average of the last minute.
 pub(crate) fn description() -> String {
     let cpu = std::fs::read_to_string("/proc/cpuinfo").ok();
     let cpu = cpu.as_deref().and_then(|text| text.lines().find_map(|line| line.strip_prefix("model name")));

@@ -1,8 +1,9 @@
-//! `cargo bench -p metatf-bench`: every loop of the crate, measured by criterion in processor time, and the table of
-//! `docs/performance.md`.
+//! `cargo bench -p metatf-bench`: measures every loop of the crate with criterion in CPU time, and generates the table
+//! of `docs/performance.md`.
 //!
-//! `cargo bench -p metatf-bench -- plain` measures what has `plain` in its name. With `METATF_BLESS=1` the table goes to the
-//! page; that takes a whole run. `METATF_BENCH_EVENTS` names files of events to take instead of the shipped ones.
+//! `cargo bench -p metatf-bench -- plain` measures loops with `plain` in their names. `METATF_BLESS=1` writes the table
+//! to the page, which requires a complete run. `METATF_BENCH_EVENTS` names event files to use instead of the shipped
+//! ones.
 
 mod clock;
 mod containers;
@@ -20,7 +21,7 @@ use metatf_bench::ours::hatf10;
 use metatf_bench::{Event, Result};
 use suite::Suite;
 
-/// What is measured upon.
+/// The input of the measurements.
 struct Input {
     events: Vec<Event>,
     /// Plain HATF 1.0, stored.

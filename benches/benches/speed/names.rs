@@ -1,4 +1,4 @@
-//! Tables of strings: interning a string that is known, and looking one up.
+//! String tables: interning a known string, and looking one up.
 
 use crate::report::{Cell, Table};
 use crate::suite::Suite;

@@ -9,7 +9,7 @@ use metatf_bench::peers::{Call, binary, bincode, postcard, prost, rkyv, zerocopy
 use metatf_bench::{Counts, Result, hand};
 use std::hint::black_box;
 
-/// A format that is read and written as bytes.
+/// A format that is read from and written to bytes.
 struct Peer {
     name: &'static str,
     label: &'static str,
@@ -144,7 +144,7 @@ fn archived(suite: &mut Suite, table: &mut Table, calls: &Vec<Call>, expected: &
     Ok(())
 }
 
-/// Bytes a record, as they are and compressed.
+/// Returns the bytes per record, uncompressed and compressed.
 fn sizes(bytes: &[u8], records: usize) -> Result<[Cell; 2]> {
     let zstd = zstd::bulk::compress(bytes, 3)?;
     Ok([bytes.len(), zstd.len()].map(|length| Cell::Number(length as f64 / records as f64)))

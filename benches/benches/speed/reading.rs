@@ -1,4 +1,4 @@
-//! Our readers, over traces of all sorts.
+//! The project's readers on traces of all kinds.
 
 use crate::Input;
 use crate::report::{Cell, Table};
@@ -7,10 +7,10 @@ use metatf_bench::ours::{hatf10, heap, universal};
 use metatf_bench::{Counts, Result, events, hand};
 use std::hint::black_box;
 
-/// What a loop over a whole trace comes to.
+/// The expected results of the loops over an entire trace.
 pub(crate) struct Expected {
     pub(crate) all: u64,
-    /// With the sizes of reallocations.
+    /// The sum including the sizes of reallocations.
     pub(crate) more: u64,
     pub(crate) one: u64,
     pub(crate) counts: Counts,
@@ -31,15 +31,15 @@ impl Expected {
 /// The three loops over a trace.
 type Loops = (fn(&[u8]) -> Result<u64>, fn(&[u8]) -> Result<u64>, fn(&[u8]) -> Result<Counts>);
 
-/// A way to read a trace.
+/// A combination of reader and trace.
 struct Way<'a> {
     name: &'a str,
     label: &'a str,
     trace: &'a [u8],
     loops: Loops,
-    /// What its loop over all fields comes to.
+    /// The expected sum over all fields.
     sum: u64,
-    /// The hand-written loop that it is compared with.
+    /// The hand-written loop used for comparison.
     base: Cell,
 }
 
@@ -158,7 +158,7 @@ pub(crate) fn run(suite: &mut Suite, input: &Input) -> Result<()> {
     Ok(())
 }
 
-/// Adds the row of a hand-written loop, and gives what others are compared with.
+/// Adds the row of a hand-written loop. Returns the rate for comparison with other loops.
 fn by_hand(table: &mut Table, label: &str, [all, one, count]: [Cell; 3], length: f64) -> Cell {
     table.row(label, [all, all.ratio(all), one, count, Cell::Number(length)]);
     all

@@ -1,29 +1,29 @@
-//! The tables, in Markdown.
+//! The result tables in Markdown.
 
 use crate::machine;
 use metatf_bench::Result;
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// The lines of the page between which the tables stand.
+/// The lines of the page that enclose the tables.
 const BEGIN: &str = "<!-- begin: cargo bench -p metatf-bench -->";
 const END: &str = "<!-- end -->";
 
-/// A table's cell.
+/// A table cell.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Cell {
-    /// Not measured, or not to be measured.
+    /// Not measured.
     None,
-    /// Millions of records a second.
+    /// Millions of records per second.
     Rate(f64),
-    /// How many times as fast as something else.
+    /// A ratio of two rates.
     Ratio(f64),
-    /// Gigabytes a second, bytes a record.
+    /// Gigabytes per second, or bytes per record.
     Number(f64),
 }
 
 impl Cell {
-    /// The rate, where each of the records measured stands for this many.
+    /// Scales the rate, if each measured record represents several records.
     pub(crate) fn times(self, records: f64) -> Self {
         match self {
             Self::Rate(rate) => Self::Rate(rate * records),
@@ -31,7 +31,7 @@ impl Cell {
         }
     }
 
-    /// How many times as fast as `base`.
+    /// Returns the ratio to the rate `base`.
     pub(crate) fn ratio(self, base: Self) -> Self {
         match (self, base) {
             (Self::Rate(a), Self::Rate(b)) => Self::Ratio(a / b),
@@ -40,7 +40,7 @@ impl Cell {
     }
 }
 
-/// Rows under a head.
+/// A table with a header and rows.
 #[derive(Debug)]
 pub(crate) struct Table {
     title: &'static str,
@@ -49,7 +49,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// A table without rows; `head` names the columns, that of the rows' names first.
+    /// Creates a table without rows. `head` contains the column names, starting with that of the row names.
     pub(crate) fn new(title: &'static str, head: &'static [&'static str]) -> Self {
         Self { title, head, rows: Vec::new() }
     }
@@ -60,7 +60,7 @@ impl Table {
     }
 }
 
-/// All tables, with a line that says on what and when they were made.
+/// Formats all tables, preceded by a line that describes the input and the environment.
 pub(crate) fn text(tables: &[Table], events: &str) -> String {
     let mut out = format!("\n{events}. {}\n", machine::description());
     for table in tables.iter().filter(|table| !table.rows.is_empty()) {
@@ -82,12 +82,12 @@ pub(crate) fn text(tables: &[Table], events: &str) -> String {
     out
 }
 
-/// Puts the tables into the page.
+/// Writes the tables to the page.
 pub(crate) fn bless(text: &str) -> Result<()> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/performance.md");
     let page = std::fs::read_to_string(&path)?;
     let parts = page.split_once(BEGIN).and_then(|(before, rest)| Some((before, rest.split_once(END)?.1)));
-    let (before, after) = parts.ok_or("docs/performance.md has lost the lines between which the table stands")?;
+    let (before, after) = parts.ok_or("docs/performance.md does not contain the lines that enclose the tables")?;
     std::fs::write(path, format!("{before}{BEGIN}\n{text}\n{END}{after}"))?;
     Ok(())
 }

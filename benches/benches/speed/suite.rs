@@ -1,4 +1,4 @@
-//! What is measured, how, and what becomes of it.
+//! The measurement suite: runs loops and reports their results.
 
 use crate::clock::ProcessorTime;
 use crate::report::{self, Cell, Table};
@@ -8,13 +8,13 @@ use std::hint::black_box;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Measures loops over the same records.
+/// A suite of measurements over the same records.
 pub(crate) struct Suite {
     criterion: Criterion<ProcessorTime>,
     results: PathBuf,
     records: usize,
     tables: Vec<Table>,
-    /// A loop was left out: by a filter, because criterion only tests, or by a feature.
+    /// Whether any loop was skipped because of a filter, because criterion only tests, or because of a feature.
     partial: bool,
 }
 
@@ -36,14 +36,14 @@ impl Suite {
         self.tables.push(table);
     }
 
-    /// Says what is not measured in this build.
-    #[cfg_attr(feature = "arrow", allow(dead_code, reason = "nothing is left out"))]
+    /// Reports a loop that is not measured in this build.
+    #[cfg_attr(feature = "arrow", allow(dead_code, reason = "everything is included"))]
     pub(crate) fn leave_out(&mut self, what: &str) {
         println!("not measured: {what}");
         self.partial = true;
     }
 
-    /// The median rate of a loop over all records, whose result is first checked once.
+    /// Returns the median rate of a loop over all records, after checking its result once.
     pub(crate) fn rate<T: PartialEq + std::fmt::Debug>(
         &mut self,
         table: &str,
@@ -53,7 +53,7 @@ impl Suite {
     ) -> Result<Cell> {
         let first = pass()?;
         if first != *expected {
-            return Err(format!("{table}/{name} comes to {first:?}, and should to {expected:?}").into());
+            return Err(format!("{table}/{name} returned {first:?}, expected {expected:?}").into());
         }
         let mut ran = false;
         let mut group = self.criterion.benchmark_group(table);
@@ -68,17 +68,17 @@ impl Suite {
         Ok(median.map_or(Cell::None, |nanoseconds| Cell::Rate(self.records as f64 * 1e3 / nanoseconds)))
     }
 
-    /// What criterion noted of the loop, in nanoseconds; nothing if it only tested.
+    /// Returns criterion's median for a loop in nanoseconds, or `None` if it only tested.
     fn median(&self, table: &str, name: &str) -> Result<Option<f64>> {
         let path = self.results.join(table).join(name).join("new/estimates.json");
         let Ok(text) = std::fs::read(&path) else { return Ok(None) };
         let estimates: serde_json::Value = serde_json::from_slice(&text)?;
-        // What was read shall not be taken for the result of another run.
+        // Remove the file so that it is not mistaken for the result of another run.
         std::fs::remove_file(path)?;
         Ok(estimates.pointer("/median/point_estimate").and_then(serde_json::Value::as_f64))
     }
 
-    /// Prints the tables, and puts them into the book if that was asked for.
+    /// Prints the tables, and writes them to the book if requested.
     pub(crate) fn finish(self, events: &str) -> Result<()> {
         let text = report::text(&self.tables, events);
         println!("{text}");
@@ -86,7 +86,7 @@ impl Suite {
             return Ok(());
         }
         if self.partial {
-            return Err("the page's tables are made by a whole run: no filter, all features".into());
+            return Err("the tables of the page require a complete run: no filter, all features".into());
         }
         report::bless(&text)
     }

@@ -1,4 +1,4 @@
-//! Our writers, to memory.
+//! The project's writers, writing to memory.
 
 use crate::Input;
 use crate::report::{Cell, Table};

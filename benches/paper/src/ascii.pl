@@ -1,7 +1,7 @@
 # The paper's ASCII/Perl: reads lines of text, or writes them.
 my ($mode) = @ARGV;
 if ($mode eq 'write') {
-    # From raw records of 32 bytes.
+    # Converts raw 32-byte records.
     while (read STDIN, my $record, 32) {
         my ($tag, $size, $address, $old) = unpack 'Q<4', $record;
         if    ($tag == 2) { printf "%u %x\n",       $tag, $address }
@@ -9,7 +9,7 @@ if ($mode eq 'write') {
         else              { printf "%u %u %x\n",    $tag, $size, $address }
     }
 } else {
-    # Prints how many there are, and each field of all of them under exclusive or.
+    # Prints the number of records, and each field of all of them combined by exclusive or.
     my ($count, @all) = (0, 0, 0, 0, 0);
     while (<STDIN>) {
         my ($tag, $size, $address, $old) = split;

@@ -1,20 +1,21 @@
-//! The picture: bytes a record of every encoding, in the packing that is smallest on the mean.
+//! A chart of the bytes per record for every encoding, in the packing with the smallest mean.
 //!
-//! It is drawn here because `metatf_page` has no picture with a row for each group, and in it a bar and a numbered dot for each trace.
+//! It is drawn here because `metatf_page` has no chart type with a row per group that contains a bar and a numbered dot
+//! per trace.
 
 use std::io::{self, Write};
 
 use super::column::{Column, Packing, STAR};
 use super::measure::Measured;
 
-/// Where encoding (to its end), packing and mean stand, and the scale begins.
+/// Positions of the encoding (right-aligned), packing and mean, and the start of the scale.
 const TITLE: f64 = 170.0;
 const PACKING: f64 = 180.0;
 const MEAN: f64 = 270.0;
 const LEFT: f64 = 290.0;
 const WIDTH: f64 = 640.0;
 const TOP: f64 = 58.0;
-/// Height of a bar, of a line of numbers above it, and the gap below.
+/// Heights of a bar and of a line of numbers above it, and the gap below.
 const BAR: f64 = 10.0;
 const LINE: f64 = 9.0;
 const GAP: f64 = 8.0;
@@ -26,12 +27,12 @@ struct Row<'m> {
     column: Column,
     packing: Packing,
     mean: f64,
-    /// Bytes a record by trace, the most first.
+    /// Bytes per record for each trace, in descending order.
     figures: Vec<(f64, &'m str)>,
 }
 
 impl<'m> Row<'m> {
-    /// `None` where nothing of it was measured.
+    /// Returns the row of an encoding, or `None` if it was not measured.
     fn new(column: Column, measured: &'m [Measured]) -> Option<Self> {
         let row = |&packing: &Packing| {
             let figure = |m: &'m Measured| Some((m.size(column, packing)?, m.name.as_str()));
@@ -42,15 +43,15 @@ impl<'m> Row<'m> {
             (count > 0.0).then_some(Self { column, packing, mean, figures })
         };
         let rows = column.packings().iter().filter_map(row);
-        // One that some of the traces do not have would be compared with others' mean.
+        // A packing that some traces lack must not be compared with the means of other packings.
         rows.min_by(|a, b| b.figures.len().cmp(&a.figures.len()).then(a.mean.total_cmp(&b.mean)))
     }
 }
 
-/// Draws a bar for each encoding, the mean over the traces, and a dot with its number for each trace.
+/// Draws a bar with the mean over all traces for each encoding, and a numbered dot for each trace.
 ///
 /// # Errors
-/// The output's.
+/// Fails if the output cannot be written.
 pub fn chart(measured: &[Measured], out: &mut dyn Write) -> io::Result<()> {
     let rows: Vec<Row<'_>> = Column::ALL.into_iter().filter_map(|column| Row::new(column, measured)).collect();
     let figures = rows.iter().flat_map(|row| &row.figures).map(|(figure, _)| *figure);
@@ -108,10 +109,10 @@ pub fn chart(measured: &[Measured], out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "</svg>")
 }
 
-/// Returns how far up the number of each dot stands, as a flag on a pole, so that no number lies on another or on a pole.
-/// Dots come from right to left.
+/// Returns the height of the number at each dot, like flags on poles, so that no number covers another one or a pole.
+/// Dots are ordered from right to left.
 fn flags(dots: impl Iterator<Item = f64>) -> Vec<f64> {
-    // Of each line of numbers, where it is free up to.
+    // For each line of numbers, the position up to which it is free.
     let mut free: Vec<f64> = Vec::new();
     let flag = |dot: f64| {
         let line = free.iter().position(|&free| dot + NUMBER <= free).unwrap_or(free.len());
@@ -126,7 +127,7 @@ fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;")
 }
 
-/// Returns the distance of lines: 1, 2 or 5 times a power of ten, at most ten of them.
+/// Returns the distance between grid lines: 1, 2 or 5 times a power of ten, with at most ten lines.
 fn tick(most: f64) -> f64 {
     let power = 10_f64.powf((most / 10.0).log10().floor());
     [1.0, 2.0, 5.0].map(|n| n * power).into_iter().find(|step| most / step <= 10.0).unwrap_or(power * 10.0)
@@ -152,7 +153,7 @@ mod tests {
         assert!(text.contains(">zstd-") && text.contains("a&lt;b&amp;c: "));
     }
 
-    /// The packing that is named is the one of the figures; one that a trace lacks is not it.
+    /// The named packing is the one whose figures are shown, and never one that a trace lacks.
     #[test]
     fn one_packing_a_row() {
         let raw: Vec<u8> = (0..100_u64).flat_map(|i| [1, 8, 16 * i, 0].map(u64::to_le_bytes)).flatten().collect();

@@ -1,4 +1,4 @@
-//! The columns of the tables: which encodings there are, and how each is compressed.
+//! The columns of the tables: the encodings and their packings.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,56 +10,58 @@ use serde::Serialize;
 /// An encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Column {
-    /// Raw records: four fields of 8 bytes.
+    /// Raw records with four 8-byte fields.
     Simple,
-    /// The paper's simple binary: four fields of 4 bytes, where addresses and sizes fit.
+    /// The paper's simple binary with four 4-byte fields, if addresses and sizes fit.
     Simple32,
-    /// A line of text for a record.
+    /// A line of text per record.
     Ascii,
-    /// HATF 1.0's records, with metadata records by a plan: `naive` is the paper's "HATF (naive)", `best` its "HATF (best)",
-    /// the others are the columns of its tables 7 and 8. `optimal` is not the paper's.
+    /// HATF 1.0 records with planned metadata records: `naive` is the paper's "HATF (naive)", `best` is its "HATF
+    /// (best)", and the others are the columns of its tables 7 and 8. `optimal` is not in the paper.
     Hatf(Plan),
-    /// The same, with metadata records as long as HATF 1.0's: their arguments have 8 bytes, where `Hatf`'s have as few as hold them.
+    /// The same, with metadata records as long as in HATF 1.0: their arguments have 8 bytes, while those of `Hatf` have
+    /// as few as necessary.
     HatfLong(Plan),
-    /// The simple binary's fields as columns of Parquet, by pyarrow if python3 has it, each in the encoding that suits it best.
+    /// The fields of the simple binary as Parquet columns, each in the most suitable encoding, written by pyarrow if
+    /// python3 has it.
     Parquet,
-    /// Each field of the simple binary in a stream of its own.
+    /// Each field of the simple binary in its own stream.
     SplitStream,
-    /// The paper's: `best`, of which all unencoded addresses are a file of their own.
+    /// The paper's split: `best`, with all unencoded addresses in a separate file.
     SplitAddr,
-    /// `best` for sizes, all addresses in a stream section.
+    /// `best` for sizes, with all addresses in a stream section.
     AddressSection,
-    /// `dtds/heap-split.dtd`: the paper's interpretations, streams for filter and codec.
+    /// `dtds/heap-split.dtd`: the paper's interpretations, with separate streams for filter and codec.
     Split,
-    /// `dtds/heap-values.dtd`: predictors that know nothing of heaps.
+    /// `dtds/heap-values.dtd`: predictors without knowledge of heaps.
     Values,
     /// `dtds/heap.dtd`: a model of the heap.
     Heap,
 }
 
-/// The meaning of a star in a title.
+/// The explanation of the star in titles.
 pub(super) const STAR: &str = "*: not in the paper";
 
-/// How a file is compressed.
+/// The compression of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Packing {
-    /// Not.
+    /// Uncompressed.
     Raw,
-    /// As gzip does by default: DEFLATE at level 6. In Meta-TF section by section, with no filter.
+    /// gzip's default: DEFLATE at level 6. In Meta-TF, section by section without a filter.
     Gzip,
-    /// xz by default, if the command is there.
+    /// xz's default, if the command is installed.
     Xz,
-    /// zstd at level 3. In Meta-TF the preset `default`, with filters.
+    /// zstd at level 3. In Meta-TF, the preset `default` with filters.
     #[serde(rename = "zstd-3")]
     Zstd3,
-    /// zstd at level 19. In Meta-TF the preset `archive`, with filters.
+    /// zstd at level 19. In Meta-TF, the preset `archive` with filters.
     #[serde(rename = "zstd-19")]
     Zstd19,
 }
 
 impl Column {
-    /// All of them.
+    /// All columns.
     pub const ALL: [Self; 22] = [
         Self::Simple32,
         Self::Simple,
@@ -85,7 +87,7 @@ impl Column {
         Self::Heap,
     ];
 
-    /// Its name on the command line and in JSON.
+    /// Returns the column's name on the command line and in JSON.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -105,7 +107,7 @@ impl Column {
         }
     }
 
-    /// Its title in tables; a star marks what is not the paper's.
+    /// Returns the column's title in tables. A star marks encodings that are not in the paper.
     #[must_use]
     pub fn title(self) -> &'static str {
         match self {
@@ -134,17 +136,17 @@ impl Column {
         }
     }
 
-    /// Why it may be absent in a packing.
+    /// Returns the reason why the column may be missing in a packing.
     pub(super) fn absence(self, packing: Packing) -> &'static str {
         match (self, packing) {
             (Self::Simple32, _) => "an address or a size takes more than 32 bits",
-            (Self::Parquet, _) => "python3 with pyarrow is not there",
-            (_, Packing::Xz) => "xz is not there",
-            _ => "it was not made",
+            (Self::Parquet, _) => "python3 with pyarrow is not available",
+            (_, Packing::Xz) => "xz is not available",
+            _ => "it was not measured",
         }
     }
 
-    /// How it is compressed.
+    /// Returns the packings of the column.
     #[must_use]
     pub fn packings(self) -> &'static [Packing] {
         use Packing::{Gzip, Raw, Xz, Zstd3, Zstd19};
@@ -157,7 +159,8 @@ impl Column {
         }
     }
 
-    /// Returns whether its times are measured: the encodings of the paper's tables 5 and 6, and ours.
+    /// Returns whether the column's times are measured, which applies to the encodings of the paper's tables 5 and 6,
+    /// and to this project's.
     #[must_use]
     pub fn is_timed(self) -> bool {
         match self {
@@ -167,7 +170,7 @@ impl Column {
         }
     }
 
-    /// How it is compressed where times are measured.
+    /// Returns the packing used for measuring times.
     #[must_use]
     pub fn quick_packing(self) -> Packing {
         match self {
@@ -194,7 +197,7 @@ impl FromStr for Column {
 }
 
 impl Packing {
-    /// Its name in tables.
+    /// Returns the packing's name in tables.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -206,13 +209,13 @@ impl Packing {
         }
     }
 
-    /// How a Meta-TF trace is written.
+    /// Returns the options for writing a Meta-TF trace.
     pub(super) fn write_options(self) -> WriteOptions {
         let mut write = WriteOptions::default();
         match self {
             Self::Zstd3 => Preset::Default.apply(&mut write),
             Self::Zstd19 => Preset::Archive.apply(&mut write),
-            // As a file would be compressed: all of a section at once.
+            // Like a compressed file: each section is compressed as a single unit.
             Self::Raw | Self::Gzip | Self::Xz => {
                 Preset::Archive.apply(&mut write);
                 write.codec = if self == Self::Gzip { Codec::Zlib(6) } else { Codec::Stored };

@@ -1,4 +1,4 @@
-//! From raw records to a file in one of the encodings, and back.
+//! Conversion of raw records to a file in one of the encodings, and back.
 
 use metatf::Change;
 use metatf::container::{Reader, WriteOptions};
@@ -15,28 +15,28 @@ use hatf_trace::forms::{EventWriter as _, RawSink, RawSource};
 use hatf_trace::heap::{HeapOptions, HeapReader, HeapWriter};
 use hatf_trace::{Error, Result};
 
-/// Records in a block of a plan, and in a group of `heap.dtd`.
+/// Records per block of a plan, and per group of `heap.dtd`.
 const BLOCK: usize = 1 << 20;
-/// Bytes of an argument in HATF 1.0's metadata records.
+/// Bytes per argument in HATF 1.0's metadata records.
 const LONG: u8 = 8;
 /// The stream of differences in `heap-split.dtd`.
 const STEPS: u8 = 3;
 
-/// What a trace is kept in: one file, or two of streams that are compressed independently.
+/// The files of a trace: one file, or two streams compressed independently.
 pub(super) type Files = Vec<Vec<u8>>;
 
-/// A column's encoding.
+/// The encoding of a column.
 pub(super) struct Encoding {
     column: Column,
     fields: Option<Fields>,
 }
 
-/// How raw records become those of a DTD.
+/// The mapping from raw records to the records of a DTD.
 struct Fields {
     schema: Schema,
-    /// Index of the section.
+    /// The index of the section.
     section: usize,
-    /// For each raw tag from 1 on the record's index, and which raw field each of its leaves is.
+    /// For each raw tag from 1 on, the index of the record, and the raw field of each of its leaves.
     records: Vec<(u16, Vec<usize>)>,
 }
 
@@ -53,7 +53,7 @@ impl Encoding {
         Ok(Self { column, fields: text.map(Fields::new).transpose()? })
     }
 
-    /// Encodes raw records as files; `None` where what compresses them is not there, or they do not fit.
+    /// Encodes raw records as files. Returns `None` if the compressor is not installed or the records do not fit.
     pub(super) fn write(&self, raw: &[u8], packing: Packing) -> Result<Option<Files>> {
         let write = packing.write_options();
         if let (Column::SplitAddr, Some(fields)) = (self.column, &self.fields) {
@@ -76,8 +76,8 @@ impl Encoding {
         Ok(file?.map(|file| vec![file]))
     }
 
-    /// Decodes the raw records of files; `None` where the command that made them has compared them itself, or is one of those
-    /// that need no proof.
+    /// Decodes files to raw records. Returns `None` if the command that created them has already compared them, or if
+    /// no check is required.
     pub(super) fn read(&self, files: &[Vec<u8>], packing: Packing) -> Result<Option<Vec<u8>>> {
         let mut raw = Vec::new();
         if let (Column::SplitAddr, Some(fields), [rest, addresses]) = (self.column, &self.fields, files) {
@@ -87,7 +87,7 @@ impl Encoding {
             fields.read(&best, &mut raw)?;
             return Ok(Some(raw));
         }
-        let [file] = files else { return Err(Error::Trace("another number of files".into())) };
+        let [file] = files else { return Err(Error::Trace("unexpected number of files".into())) };
         match (self.column, &self.fields) {
             (Column::Parquet, _) => return Ok(None),
             (Column::Simple, _) if packing == Packing::Xz => return Ok(None),
@@ -106,7 +106,7 @@ impl Encoding {
     }
 }
 
-/// By the model of the heap.
+/// Encodes raw records using the heap model.
 fn heap(raw: &[u8], write: WriteOptions) -> Result<Vec<u8>> {
     let options = HeapOptions { write, group_records: BLOCK as u64, ..HeapOptions::default() };
     let mut trace = Vec::new();
@@ -119,12 +119,12 @@ fn heap(raw: &[u8], write: WriteOptions) -> Result<Vec<u8>> {
 impl Fields {
     fn new(text: &str) -> Result<Self> {
         let schema = Schema::parse("paper.dtd", text.as_bytes()).map_err(|e| Error::Trace(e.to_string().into()))?;
-        let missing = || Error::Trace("a DTD of the tables lacks a record".into());
+        let missing = || Error::Trace("a DTD for the tables lacks a record".into());
         let section = schema.dtd.section_named("heap").ok_or_else(missing)?;
         let records = ["malloc", "free", "calloc", "realloc", "memalign"].map(|name| {
             let id = section.records.iter().find(|&&id| schema.dtd.record(id).is_some_and(|r| r.name == name))?;
             let record = schema.dtd.record(*id)?;
-            // Of two addresses the first is the old one.
+            // The first of two addresses is the old one.
             let twice = record.leaves.iter().filter(|leaf| leaf.name == "address").count() == 2;
             let mut olds = usize::from(twice);
             let field = |name: &str| match name {
@@ -140,14 +140,14 @@ impl Fields {
         Ok(Self { schema, section, records })
     }
 
-    /// Hands each raw record, as one of the DTD, to `put`.
+    /// Passes each raw record to `put` as a record of the DTD.
     fn each(&self, raw: &[u8], mut put: impl FnMut(u16, &OwnedRecord) -> metatf::Result<()>) -> Result<()> {
         let mut owned = OwnedRecord::default();
         for record in raw.as_chunks::<RECORD>().0 {
             let fields = simple::fields(record);
             let index = usize::try_from(fields[0]).unwrap_or(0).wrapping_sub(1);
             let (record, leaves) =
-                self.records.get(index).ok_or_else(|| Error::Trace("a raw record of an unknown tag".into()))?;
+                self.records.get(index).ok_or_else(|| Error::Trace("a raw record with an unknown tag".into()))?;
             owned.clear();
             for &leaf in leaves {
                 owned.push_number(fields.get(leaf).copied().unwrap_or(0));
@@ -164,14 +164,14 @@ impl Fields {
         Ok(writer.finish().map_err(failed)?.0)
     }
 
-    /// With addresses as they are, or as differences: what is shorter, which may differ from packing to packing.
+    /// Writes addresses either unchanged or as differences, whichever is shorter. The choice may depend on the packing.
     fn split(&self, raw: &[u8], write: &WriteOptions) -> Result<Vec<u8>> {
         let plain = self.write(raw, write, false)?;
         let steps = self.write(raw, write, true)?;
         Ok(if steps.len() < plain.len() { steps } else { plain })
     }
 
-    /// `steps`: addresses go to the stream of differences.
+    /// Writes the records. If `steps` is set, addresses go to the stream of differences.
     fn write(&self, raw: &[u8], write: &WriteOptions, steps: bool) -> Result<Vec<u8>> {
         let mut writer = Writer::new(Vec::new(), &self.schema, write).map_err(failed)?;
         if let Some((record, leaves)) = self.records.get(3).filter(|_| steps) {

@@ -1,19 +1,19 @@
-//! How small and how fast a heap trace is in every encoding: the tables of the paper's section 3, and what came after it.
+//! Sizes and speeds of heap traces in every encoding: the tables in section 3 of the paper, and later encodings.
 //!
-//! All encodings hold the same: the calls of a trace as raw records of 32 bytes (tag, size, address, old address). Every
-//! size is that of a whole file, header, index and DTD included, and every file is read back and compared before its
-//! size counts. Sizes are exact; times are of the processor, medians of several runs in memory.
+//! All encodings contain the same data: the calls of a trace as raw 32-byte records (tag, size, address, old address).
+//! Every size is that of a complete file, including header, index and DTD, and counts only after the file has been read
+//! back and compared. Sizes are exact; times are medians of CPU time over several in-memory runs.
 //!
-//! | module | what it answers |
+//! | module | contents |
 //! | --- | --- |
-//! | `column` | which encodings there are, and how each is compressed |
-//! | `encoding` | from raw records to a file, and back |
-//! | `split_addr` | the paper's HATF SplitAddr: a trace cut into its unencoded addresses and the rest |
-//! | `simple` | the forms that are not Meta-TF: simple binary, ASCII; compressed as files |
-//! | `tools` | files that other programs make |
-//! | `measure` | sizes and times of a trace, and what it holds (the paper's table 3) |
+//! | `column` | the encodings and their packings |
+//! | `encoding` | conversion of raw records to files, and back |
+//! | `split_addr` | the paper's HATF SplitAddr: a trace split into its unencoded addresses and the rest |
+//! | `simple` | formats other than Meta-TF: simple binary and ASCII, compressed as files |
+//! | `tools` | files created by other programs |
+//! | `measure` | sizes and times of a trace, and a summary of its contents (table 3 of the paper) |
 //! | `tables` | the paper's tables |
-//! | `chart` | the picture |
+//! | `chart` | the chart |
 
 mod chart;
 mod column;

@@ -1,4 +1,4 @@
-//! Prints the tables of the paper, of any heap traces.
+//! Prints the tables of the paper for any heap traces.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 use std::collections::BTreeMap;
@@ -41,18 +41,18 @@ address-section, optimal, split, values, heap. simple32 needs addresses and size
 parquet needs python3 with pyarrow; xz needs the command xz; the times of ASCII/Perl need perl."
 )]
 struct Paper {
-    /// Traces, in any form that hatf convert reads.
+    /// Traces in any form supported by hatf convert.
     #[arg(required = true, value_name = "TRACE")]
     traces: Vec<PathBuf>,
 
     #[command(flatten)]
     printed: OutputArgs,
 
-    /// Only these columns.
+    /// Print only these columns.
     #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
     only: Vec<Column>,
 
-    /// Measure the first N records of each trace. A million takes a minute and a half of one processor.
+    /// Measure the first N records of each trace. A million takes 90 seconds on one processor.
     #[arg(long, value_name = "N", default_value_t = 500_000, allow_negative_numbers = true, value_parser = number(1..=u64::MAX))]
     records: u64,
 
@@ -60,17 +60,17 @@ struct Paper {
     #[arg(long, value_name = "RUNS", allow_negative_numbers = true, value_parser = number(1..=usize::MAX))]
     times: Option<usize>,
 
-    /// Number of threads that measure sizes, each of one encoding [default: the number of processors]. Times are measured
-    /// afterwards, by one thread.
+    /// Number of threads for measuring sizes, one encoding each [default: the number of processors]. Times are measured
+    /// afterwards by one thread.
     #[arg(long, value_name = "THREADS", default_value_t = 0, hide_default_value = true, allow_negative_numbers = true, value_parser = number(0..=1024_usize))]
     threads: usize,
 
-    /// Compare with another tool's file of the same run, such as heaptrack's. If a name is repeated, its first file is for the
-    /// first trace, its second for the second, and so on.
+    /// Compare with the file of another tool for the same run, for example heaptrack. If a name is repeated, its first file
+    /// belongs to the first trace, its second file to the second trace, and so on.
     #[arg(long = "peer", value_name = "NAME=FILE", value_parser = peer)]
     peers: Vec<(String, PathBuf)>,
 
-    /// Also draw sizes into this file.
+    /// Also draw a chart of sizes into this file.
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 }
@@ -82,7 +82,7 @@ fn peer(text: &str) -> std::result::Result<(String, PathBuf), String> {
     Ok((name.to_owned(), path.into()))
 }
 
-/// Its name in messages.
+/// The command's name in messages.
 const COMMAND: &str = "metatf-paper";
 
 fn main() -> ExitCode {
@@ -91,7 +91,7 @@ fn main() -> ExitCode {
         opened: |reader, name| metatf_cli::watch_trace(reader, COMMAND, name),
     });
     match run(&Paper::parse()) {
-        // What was missing in a trace was said.
+        // Missing parts of a trace have already been reported.
         Ok(()) if metatf_cli::lost_records() => ExitCode::FAILURE,
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if error.is_closed_pipe() => ExitCode::SUCCESS,
@@ -129,12 +129,12 @@ fn run(options: &Paper) -> Result<()> {
     metatf_cli::print(&Sizes { traces: measured }, &options.printed).map_err(Error::system(options.printed.place()))
 }
 
-/// Other tools' files, by trace and name: of each name the first is of the first trace, and so on.
+/// Returns other tools' files by trace and name. The first file with a name belongs to the first trace, and so on.
 fn peers(options: &Paper) -> Result<Vec<BTreeMap<String, u64>>> {
     let mut peers = vec![BTreeMap::new(); options.traces.len()];
     for (name, path) in &options.peers {
         let Some(of) = peers.iter_mut().find(|of| !of.contains_key(name)) else {
-            return Err(Error::Usage(format!("--peer {name} is there more often than there are traces")));
+            return Err(Error::Usage(format!("--peer {name} is given more often than there are traces")));
         };
         let length = std::fs::metadata(path).map_err(Error::system(path.display().to_string()))?.len();
         of.insert(name.clone(), length);
@@ -142,7 +142,7 @@ fn peers(options: &Paper) -> Result<Vec<BTreeMap<String, u64>>> {
     Ok(peers)
 }
 
-/// Measures the first records of one trace; prints what raw records cannot hold of it.
+/// Measures the first records of one trace. Prints the parts that raw records cannot represent.
 fn one(path: &Path, records: u64, settings: &Options, bar: &ProgressBar) -> Result<Measured> {
     let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
     let name = name.split('.').next().filter(|name| !name.is_empty()).unwrap_or("-").to_owned();
@@ -158,7 +158,7 @@ fn one(path: &Path, records: u64, settings: &Options, bar: &ProgressBar) -> Resu
     Ok(Measured { is_all, ..measured })
 }
 
-/// Makes a bar on a terminal that shows what is being measured.
+/// Creates a progress bar that shows the current measurement, if there is a terminal.
 fn progress(steps: u64) -> ProgressBar {
     if !metatf_cli::stderr_is_terminal() {
         return ProgressBar::hidden();

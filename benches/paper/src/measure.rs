@@ -1,4 +1,4 @@
-//! Sizes and times of one trace in all encodings, and what it holds.
+//! Sizes and times of one trace in all encodings, and a summary of the trace.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -20,35 +20,35 @@ use hatf_trace::{Error, Result};
 /// The measurements to make.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// These columns; none: all.
+    /// The columns to measure; all of them if empty.
     pub only: Vec<Column>,
-    /// Times, too: the median of this many runs.
+    /// The number of runs for measuring times, whose median counts. `None` means that times are not measured.
     pub runs: Option<usize>,
-    /// Sizes are found out by this many threads; 0: one for each processor. Times are measured by one, and when sizes are known.
+    /// The number of threads that measure sizes, or 0 for one per CPU. Times are measured afterwards by one thread.
     pub threads: usize,
 }
 
-/// How far a measurement is.
+/// The progress of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step<'a> {
-    /// This is being measured now.
+    /// This measurement begins.
     Begins(&'a str),
     /// One of [`Options::steps`] is done.
     Done,
 }
 
 impl Options {
-    /// Returns the columns, in their order.
+    /// Returns the columns in order.
     pub fn columns(&self) -> impl Iterator<Item = Column> + '_ {
         Column::ALL.into_iter().filter(|column| self.only.is_empty() || self.only.contains(column))
     }
 
-    /// Returns the columns of which times are wanted.
+    /// Returns the columns whose times are measured.
     fn timed(&self) -> impl Iterator<Item = Column> + '_ {
         self.columns().filter(|column| self.runs.is_some() && column.is_timed())
     }
 
-    /// Steps of measuring a trace.
+    /// Returns the number of steps for measuring a trace.
     #[must_use]
     pub fn steps(&self) -> u64 {
         let sizes = self.columns().map(|column| column.packings().len() as u64);
@@ -56,77 +56,77 @@ impl Options {
     }
 }
 
-/// A trace's figures.
+/// The figures for a trace.
 #[derive(Clone, Debug, Serialize)]
 pub struct Measured {
     /// The name of the trace.
     pub name: String,
-    /// The content of what was measured of it.
+    /// The summary of the measured part.
     pub summary: Summary,
-    /// Whether that is all of it, and not its first records only.
+    /// Whether the entire trace was measured, and not just its first records.
     pub is_all: bool,
-    /// Bytes of the whole file, by name of the column and packing.
+    /// File sizes in bytes by column name and packing.
     pub bytes: BTreeMap<&'static str, BTreeMap<Packing, usize>>,
-    /// By name of the column; empty where times were not asked for.
+    /// Times by column name; empty unless requested.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub times: BTreeMap<&'static str, Times>,
-    /// Why a column is not there, or not in every packing, by its name.
+    /// The reason why a column is missing, entirely or in some packing, by column name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub absent: BTreeMap<&'static str, &'static str>,
-    /// Bytes of other tools' files of the same run, by name.
+    /// Sizes of other tools' files from the same run in bytes, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub peers: BTreeMap<String, u64>,
-    /// Nanoseconds a record of copying the simple binary in memory.
+    /// Nanoseconds per record for copying the simple binary in memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub copying: Option<f64>,
-    /// The paper's ASCII/Perl, where perl is there.
+    /// The paper's ASCII/Perl, if perl is installed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ascii_perl: Option<Perl>,
 }
 
-/// Nanoseconds of processor time a record that perl takes, its start included.
+/// CPU time of perl in nanoseconds per record, including its startup.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Perl {
     /// Splitting lines of text into numbers.
     pub read: f64,
-    /// Printing such lines, of raw records.
+    /// Printing such lines from raw records.
     pub write: f64,
 }
 
-/// The content of a trace: the paper's table 3.
+/// The summary of a trace, as in table 3 of the paper.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Summary {
-    /// Records.
+    /// The number of records.
     pub records: u64,
-    /// Calls that allocate, reallocs of a block apart.
+    /// Allocating calls, except for reallocs of a block.
     pub allocs: u64,
     /// Reallocs of a block.
     pub reallocs: u64,
-    /// Calls of `free`.
+    /// Calls to `free`.
     pub frees: u64,
-    /// Bytes asked for, by all calls.
+    /// Bytes requested by all calls.
     pub bytes: u64,
-    /// Most blocks at once.
+    /// The maximum number of simultaneously live blocks.
     pub most_objects: u64,
-    /// Most bytes at once.
+    /// The maximum number of simultaneously live bytes.
     pub most_bytes: u64,
 }
 
-/// Nanoseconds of processor time a record: the medians. Writing takes in planning.
+/// Median CPU times in nanoseconds per record. Writing includes planning.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Times {
-    /// Reading what is not compressed.
+    /// Reading uncompressed data.
     pub read: f64,
-    /// Writing it.
+    /// Writing uncompressed data.
     pub write: f64,
-    /// Reading what is compressed, by [`Column::quick_packing`].
+    /// Reading data compressed with [`Column::quick_packing`].
     pub read_packed: f64,
-    /// Writing it.
+    /// Writing compressed data.
     pub write_packed: f64,
 }
 
 impl Measured {
-    /// Bytes a record.
+    /// Returns the bytes per record.
     #[must_use]
     pub fn size(&self, column: Column, packing: Packing) -> Option<f64> {
         let bytes = *self.bytes.get(column.name())?.get(&packing)?;
@@ -134,7 +134,7 @@ impl Measured {
     }
 }
 
-#[allow(clippy::cast_precision_loss, reason = "a figure for people")]
+#[allow(clippy::cast_precision_loss, reason = "the number is for display")]
 pub(super) fn ratio(value: u64, of: u64) -> f64 {
     value as f64 / of.max(1) as f64
 }
@@ -142,7 +142,7 @@ pub(super) fn ratio(value: u64, of: u64) -> f64 {
 /// Measures a trace of raw records.
 ///
 /// # Errors
-/// What the encodings cannot hold; an encoding that does not give back what it was given.
+/// Fails if an encoding cannot represent the records or does not reproduce them.
 pub fn measure(name: &str, raw: &[u8], options: &Options, step: &(dyn Fn(Step<'_>) + Sync)) -> Result<Measured> {
     let summary = summary(raw)?;
     let columns: Vec<_> = options.columns().map(|c| Ok((c, Encoding::new(c)?))).collect::<Result<_>>()?;
@@ -169,7 +169,7 @@ pub fn measure(name: &str, raw: &[u8], options: &Options, step: &(dyn Fn(Step<'_
     if let Some(runs) = options.timed().find(|&column| column == Column::Ascii).and(options.runs) {
         ascii_perl = perl(raw, runs)?;
         if ascii_perl.is_none() {
-            absent.insert("ascii-perl", "perl is not there");
+            absent.insert("ascii-perl", "perl is not available");
         }
     }
     Ok(Measured {
@@ -185,8 +185,8 @@ pub fn measure(name: &str, raw: &[u8], options: &Options, step: &(dyn Fn(Step<'_
     })
 }
 
-/// Bytes of every file that can be made here, by several threads. The dearest columns stand last, and are begun first, so that
-/// no thread is left alone with one.
+/// Returns the size of every file that can be created here, using several threads. The slowest columns are last and are
+/// started first, so that no thread is left alone with one of them.
 fn sizes(
     name: &str,
     raw: &[u8],
@@ -210,7 +210,7 @@ fn sizes(
             match size(encoding, raw, packing) {
                 Ok(size) => found.push((column, packing, size)),
                 Err(error) => {
-                    // Nobody begins another.
+                    // Keep all threads from starting another job.
                     next.store(jobs.len(), Ordering::Relaxed);
                     return Err(Error::Trace(format!("{name}: {column}: {error}").into()));
                 }
@@ -231,11 +231,11 @@ fn sizes(
     })
 }
 
-/// Bytes of the files; `None` where what makes them is not there.
+/// Returns the size of the files in bytes, or `None` if the program that creates them is not installed.
 fn size(encoding: &Encoding, raw: &[u8], packing: Packing) -> Result<Option<usize>> {
     let Some(files) = encoding.write(raw, packing)? else { return Ok(None) };
     match encoding.read(&files, packing)? {
-        Some(again) if again != raw => Err(Error::Trace("gives back other records".into())),
+        Some(again) if again != raw => Err(Error::Trace("the decoded records differ".into())),
         _ => Ok(Some(files.iter().map(Vec::len).sum())),
     }
 }
@@ -255,7 +255,7 @@ fn summary(raw: &[u8]) -> Result<Summary> {
     })
 }
 
-/// `None` where nothing is written.
+/// Measures the times of a column. Returns `None` if nothing is written.
 fn timed(encoding: &Encoding, column: Column, raw: &[u8], runs: usize) -> Result<Option<Times>> {
     let both = |packing| -> Result<Option<(f64, f64)>> {
         let (write, files) = median(runs, raw, processor_time, || encoding.write(raw, packing))?;
@@ -270,20 +270,20 @@ fn timed(encoding: &Encoding, column: Column, raw: &[u8], runs: usize) -> Result
     Ok(Some(Times { read, write, read_packed, write_packed }))
 }
 
-/// Times perl, and compares what it writes and reads with ours.
+/// Times perl, and compares its output and results with ours.
 fn perl(raw: &[u8], runs: usize) -> Result<Option<Perl>> {
     let text = simple::to_ascii(raw);
     let (write, written) = median(runs, raw, children_time, || tools::perl_ascii(raw))?;
     let (read, fields) = median(runs, raw, children_time, || tools::perl_fields(&text))?;
     let (Some(written), Some(fields)) = (written.flatten(), fields.flatten()) else { return Ok(None) };
     if written != text || fields != simple::fields_together(raw).as_bytes() {
-        return Err(Error::Trace("perl has other records".into()));
+        return Err(Error::Trace("the records from perl differ".into()));
     }
     Ok(Some(Perl { read, write }))
 }
 
-/// Measures the median processor time of several runs, in nanoseconds a record; also returns the last result. Not the time that a clock on the
-/// wall tells: machines are shared.
+/// Measures the median CPU time of several runs in nanoseconds per record, and returns it with the last result.
+/// Wall-clock time is not used because machines are shared.
 fn median<T>(
     runs: usize,
     raw: &[u8],
@@ -302,7 +302,7 @@ fn median<T>(
     Ok((ratio(median, (raw.len() / RECORD) as u64), last))
 }
 
-/// Nanoseconds that all threads of this process took.
+/// Returns the CPU time of all threads in this process in nanoseconds.
 fn processor_time() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: a place for the answer; this clock always exists.
@@ -310,7 +310,7 @@ fn processor_time() -> u64 {
     time.tv_sec.cast_unsigned().wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec.cast_unsigned())
 }
 
-/// Nanoseconds that commands took that have ended.
+/// Returns the CPU time of finished child processes in nanoseconds.
 fn children_time() -> u64 {
     // SAFETY: numbers, for which zeros are values.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };

@@ -1,5 +1,5 @@
-# Raw records on standard input as a Parquet file on standard output: each column in the encoding that makes it
-# smallest, zstd at the level that is the argument. The file is read back and compared. Without pyarrow nothing comes out.
+# Converts raw records on standard input to a Parquet file on standard output, with each column in its smallest encoding
+# and zstd at the level given as argument. The file is read back and compared. Without pyarrow, the output is empty.
 import sys
 from array import array
 
@@ -42,5 +42,5 @@ again = array("q", bytes(8 * len(words)))
 for i, name in enumerate(names):
     again[i::4] = array("q", table.column(name).combine_chunks().buffers()[1].to_pybytes())
 if again != words:
-    sys.exit("Parquet gives back other records")
+    sys.exit("The records read from Parquet differ")
 sys.stdout.buffer.write(file)

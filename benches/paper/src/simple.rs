@@ -1,4 +1,5 @@
-//! The forms that are not Meta-TF: the simple binary, which is raw records as they are, and ASCII; files compressed as a whole.
+//! Formats other than Meta-TF: the simple binary, which consists of raw records, and ASCII; and compression of complete
+//! files.
 
 use std::io::{Read as _, Write as _};
 
@@ -6,7 +7,7 @@ use super::column::Packing;
 use super::tools;
 use hatf_trace::{Error, Result};
 
-/// Bytes of a raw record.
+/// Bytes per raw record.
 pub(super) const RECORD: usize = 32;
 
 /// Returns the fields of a raw record: tag, size, address, old address.
@@ -25,7 +26,7 @@ pub(super) fn push(fields: [u64; 4], raw: &mut Vec<u8>) {
     }
 }
 
-/// Makes the fields of raw records 32 bits; `None` where one does not fit.
+/// Converts the fields of raw records to 32 bits. Returns `None` if one does not fit.
 pub(super) fn narrow(raw: &[u8]) -> Option<Vec<u8>> {
     let mut narrow = Vec::with_capacity(raw.len() / 2);
     for field in raw.as_chunks::<RECORD>().0.iter().flat_map(fields) {
@@ -34,12 +35,12 @@ pub(super) fn narrow(raw: &[u8]) -> Option<Vec<u8>> {
     Some(narrow)
 }
 
-/// Makes them 64 bits again.
+/// Converts the fields back to 64 bits.
 pub(super) fn widen(narrow: &[u8]) -> Vec<u8> {
     narrow.as_chunks::<4>().0.iter().flat_map(|field| u64::from(u32::from_le_bytes(*field)).to_le_bytes()).collect()
 }
 
-/// Prints a line for each record: tag, size (frees have none) and addresses in hexadecimal (only reallocs have an old one).
+/// Prints a line per record: tag, size (not for frees) and addresses in hexadecimal (an old one only for reallocs).
 pub(super) fn to_ascii(raw: &[u8]) -> Vec<u8> {
     let mut text = Vec::with_capacity(raw.len());
     for record in raw.as_chunks::<RECORD>().0 {
@@ -54,7 +55,7 @@ pub(super) fn to_ascii(raw: &[u8]) -> Vec<u8> {
     text
 }
 
-/// Returns how many raw records there are, and each field of all of them under exclusive or: a line of text.
+/// Returns a line of text with the number of raw records, and each field of all of them combined by exclusive or.
 pub(super) fn fields_together(raw: &[u8]) -> String {
     let mut all = [0; 4];
     for record in raw.as_chunks::<RECORD>().0 {
@@ -79,12 +80,12 @@ pub(super) fn from_ascii(text: &[u8], raw: &mut Vec<u8>) -> Result<()> {
             let old = if tag == 4 { number(words.next(), 16)? } else { 0 };
             Some([tag, size, address, old])
         })();
-        push(record.ok_or_else(|| Error::Trace("a line that is no record".into()))?, raw);
+        push(record.ok_or_else(|| Error::Trace("a line that is not a record".into()))?, raw);
     }
     Ok(())
 }
 
-/// Compresses a file; `None` where the command for it is not there.
+/// Compresses a file. Returns `None` if the required command is not installed.
 pub(super) fn pack(bytes: Vec<u8>, packing: Packing) -> Result<Option<Vec<u8>>> {
     Ok(Some(match packing {
         Packing::Raw => bytes,
@@ -99,7 +100,7 @@ pub(super) fn pack(bytes: Vec<u8>, packing: Packing) -> Result<Option<Vec<u8>>> 
     }))
 }
 
-/// Decompresses one.
+/// Decompresses a file.
 pub(super) fn unpacked(bytes: &[u8], packing: Packing) -> Result<Vec<u8>> {
     let mut out = Vec::new();
     match packing {

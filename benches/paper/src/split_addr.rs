@@ -1,19 +1,19 @@
 //! The paper's HATF SplitAddr: "splits all unencoded addresses (i.e., addresses not encoded by BaseOffset or Stride field
 //! interpretations) from the rest of the HATF (best) trace, and compresses the two streams independently" (section 3).
 //!
-//! Both directions are one walk along a version 1 file that is not compressed: chunks, metadata records, records. It knows how
-//! many bytes each takes from the tables of the schema (spec 4.1, 5.2), and never needs the bytes of an address.
-//! The addresses are taken from the file's bytes, so both streams together are exactly as long as the file.
+//! Both directions are a single walk along an uncompressed version 1 file: chunks, metadata records, records. The walk
+//! determines the length of each item from the tables of the schema (spec 4.1, 5.2) and never needs the bytes of an
+//! address. The addresses are moved unchanged, so the two streams together are exactly as long as the file.
 
 use metatf::container::Order;
 use metatf::format::{Format, Interpretation, LeafKind, METADATA, Record};
 
 use hatf_trace::{Error, Result};
 
-/// Bytes of the file header before its DTD's URL, in class 2; where it gives its whole length.
+/// Bytes of the class 2 file header before its DTD's URL, and the offset of the header's total length.
 const HEADER: usize = 40;
 const HEADER_START: usize = 24;
-/// Bytes of a chunk header, and of the footer behind the index.
+/// Bytes in a chunk header, and in the footer after the index.
 const CHUNK: usize = 48;
 const FOOTER: usize = 16;
 const DATA: u8 = 0;
@@ -23,22 +23,22 @@ const RESET: u8 = 1;
 /// The two streams: the rest of the trace, and its addresses.
 pub(super) type Streams<T> = [T; 2];
 
-/// Cuts a file.
+/// Splits a file.
 pub(super) fn split(format: &Format, file: &[u8]) -> Result<Streams<Vec<u8>>> {
     let mut split = Split { file, streams: [Vec::new(), Vec::new()] };
     walk(format, &mut split).map(|()| split.streams)
 }
 
-/// Puts a file together again.
+/// Merges the streams to the original file.
 pub(super) fn merge(format: &Format, streams: Streams<&[u8]>) -> Result<Vec<u8>> {
     let mut merge = Merge { streams, file: Vec::new() };
     walk(format, &mut merge)?;
     if merge.streams.iter().all(|stream| stream.is_empty()) { Ok(merge.file) } else { Err(wrong("bytes left over")) }
 }
 
-/// Hands out the file, piece by piece, wherever it is.
+/// A source of the file's contents, piece by piece, wherever they are stored.
 trait Pieces {
-    /// Takes the next bytes, which are an address or not.
+    /// Takes the next bytes, which may be an address.
     fn take(&mut self, length: usize, is_address: bool) -> Option<&[u8]>;
 }
 
@@ -68,12 +68,12 @@ impl Pieces for Merge<'_> {
     }
 }
 
-/// What metadata changes of a leaf.
+/// The properties of a leaf that metadata can change.
 #[derive(Clone, Copy)]
 struct Leaf {
     is_address: bool,
     interpretation: u8,
-    /// Bytes it stores now, and those it stores again after an interpretation that stores none.
+    /// The number of bytes stored now, and the number stored again after an interpretation that stores none.
     width: u8,
     last_width: u8,
 }
@@ -103,7 +103,7 @@ fn walk(format: &Format, file: &mut impl Pieces) -> Result<()> {
     }
 }
 
-/// All records' leaves as the DTD says.
+/// Returns the initial state of all records' leaves, as defined by the DTD.
 fn initial(format: &Format) -> Result<Vec<Vec<Leaf>>> {
     let leaf = |leaf: &metatf::format::Leaf| match leaf.kind {
         LeafKind::Tag => Some(Leaf { is_address: false, interpretation: 1, width: 1, last_width: 1 }),
@@ -113,12 +113,12 @@ fn initial(format: &Format) -> Result<Vec<Vec<Leaf>>> {
         _ => None,
     };
     let leaves = |record: &Record| record.leaves.iter().map(leaf).collect::<Option<Vec<_>>>();
-    // The predefined records are none of HATF's; metadata records are walked by their own rule.
+    // HATF does not use the predefined records; metadata records have their own rule.
     let own = |(index, record)| if index <= usize::from(METADATA) { Some(Vec::new()) } else { leaves(record) };
-    format.records.iter().enumerate().map(own).collect::<Option<_>>().ok_or_else(|| wrong("a leaf that is not HATF's"))
+    format.records.iter().enumerate().map(own).collect::<Option<_>>().ok_or_else(|| wrong("a leaf unknown to HATF"))
 }
 
-/// Walks along a chunk's content.
+/// Walks along the contents of a chunk.
 fn records(format: &Format, state: &mut [Vec<Leaf>], file: &mut impl Pieces, length: usize) -> Result<()> {
     let mut done = 0;
     while done < length {
@@ -135,18 +135,18 @@ fn records(format: &Format, state: &mut [Vec<Leaf>], file: &mut impl Pieces, len
                 }
                 bytes
             }
-            _ => return Err(wrong("a tag that is not HATF's")),
+            _ => return Err(wrong("a tag unknown to HATF")),
         };
     }
     Ok(())
 }
 
-/// Applies a metadata record (spec 4.1); returns its bytes behind the tag.
+/// Applies a metadata record (spec 4.1). Returns its number of bytes after the tag.
 fn metadata(format: &Format, state: &mut [Vec<Leaf>], file: &mut impl Pieces) -> Result<usize> {
     let [tag, field, property] = array(file)?;
     let (kind, of_name, width) = (property & 7, property & 8 != 0, property >> 4);
     let width = if width == 0 { 8 } else { usize::from(width) };
-    // Widths and interpretations have one value but these.
+    // All other widths and interpretations have one value.
     let values = match kind {
         1 => 0,
         6 | 7 => 2,
@@ -155,7 +155,7 @@ fn metadata(format: &Format, state: &mut [Vec<Leaf>], file: &mut impl Pieces) ->
     let stored = number(take(file, Some(width * values), false)?.get(..width));
     let record = format.records.iter().find(|record| record.tag == u32::from(tag));
     let named = record.and_then(|record| record.leaves.get(usize::from(field)));
-    let named = &named.ok_or_else(|| wrong("metadata for no leaf"))?.field;
+    let named = &named.ok_or_else(|| wrong("metadata without a leaf"))?.field;
     for (record, leaves) in format.records.iter().zip(state) {
         for (index, (leaf, state)) in record.leaves.iter().zip(leaves).enumerate() {
             let this = record.tag == u32::from(tag) && index == usize::from(field);
@@ -189,11 +189,11 @@ impl Leaf {
 
 fn array<const N: usize>(file: &mut impl Pieces) -> Result<[u8; N]> {
     let piece = take(file, Some(N), false)?;
-    piece.try_into().map_err(|_| wrong("another length"))
+    piece.try_into().map_err(|_| wrong("unexpected length"))
 }
 
 fn take(file: &mut impl Pieces, length: Option<usize>, is_address: bool) -> Result<&[u8]> {
-    length.and_then(|length| file.take(length, is_address)).ok_or_else(|| wrong("the end of a stream"))
+    length.and_then(|length| file.take(length, is_address)).ok_or_else(|| wrong("unexpected end of a stream"))
 }
 
 fn number(bytes: Option<&[u8]>) -> u64 {
@@ -212,7 +212,8 @@ mod tests {
 
     use super::*;
 
-    /// Metadata of each kind that HATF (best) has, for one leaf and for all of a name; a width of 0, and one set while nothing is stored.
+    /// Metadata of each kind in HATF (best), for one leaf and for all leaves with a name; a width of 0, and a width set
+    /// while nothing is stored.
     #[test]
     fn every_kind_of_metadata() {
         let schema = Schema::parse("paper.dtd", include_bytes!("hatf.dtd").as_slice()).unwrap();
@@ -249,7 +250,7 @@ mod tests {
                 unencoded += 2 * 8;
             }
         }
-        // Without an address of its own: the width was 8 once.
+        // Without an address of its own: the width was 8 before.
         writer.inner().set(section, free, 1, Change::Width(0)).unwrap();
         put(&mut writer, free, &[0]);
         let file = writer.finish().unwrap();

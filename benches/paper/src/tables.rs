@@ -1,4 +1,4 @@
-//! The tables, for people.
+//! The tables, formatted for people.
 
 use std::collections::BTreeSet;
 
@@ -9,23 +9,23 @@ use super::measure::{Measured, Times, ratio};
 use metatf_page::{self as page, Note, Page, Value};
 use serde::Serialize;
 
-/// What was measured, and its tables.
+/// The measurements and their tables.
 #[derive(Serialize)]
 pub struct Sizes {
-    /// Each trace.
+    /// The measurements of each trace.
     pub traces: Vec<Measured>,
 }
 
-/// One table: a row for each trace, then those that sum them up.
+/// A table with a row for each trace, followed by summary rows.
 struct Table {
     title: String,
     head: Vec<String>,
     rows: Vec<Vec<Value>>,
-    /// What is absent, and why; what a star means.
+    /// Notes about missing values and their reasons, and the meaning of a star.
     notes: Vec<String>,
 }
 
-/// A column of a table of sizes: its encoding, and which packings stand in a cell.
+/// A column of a size table: its encoding, and the packings shown in a cell.
 type Cell = (Column, &'static [Packing]);
 
 const RAW_AND_GZIP: &[Packing] = &[Packing::Raw, Packing::Gzip];
@@ -74,7 +74,7 @@ const PEERS: &[Cell] = &[
 ];
 
 impl page::Report for Sizes {
-    /// Makes all tables that were measured.
+    /// Builds all tables that were measured.
     fn page(&self) -> Page {
         let measured = &*self.traces;
         let tables = [
@@ -87,7 +87,7 @@ impl page::Report for Sizes {
             packed_times(measured),
             sizes("Table 7: size encodings, bytes a record, raw / gzip", TABLE_7, measured),
             sizes("Table 8: address encodings, bytes a record, raw / gzip", TABLE_8, measured),
-            // The same columns are in tables above: not where only those were measured.
+            // The same columns occur in the tables above, so this table is omitted if only those were measured.
             sizes("Metadata records of 12 bytes, and shorter ones: bytes a record, raw / gzip", METADATA, measured)
                 .filter(|_| measured.iter().any(|m| LONG.iter().any(|column| m.bytes.contains_key(column.name())))),
         ];
@@ -119,13 +119,16 @@ fn summaries(measured: &[Measured]) -> Table {
     let title = "Table 3: what the traces hold".to_owned();
     let head = head.map(str::to_owned).to_vec();
     let part = |m: &Measured| {
-        format!("Of {} these are the first records, and all tables are of them; --records N measures more.", m.name)
+        format!(
+            "These are the first records of {}, on which all tables are based; use --records N to measure more.",
+            m.name
+        )
     };
     let notes = measured.iter().filter(|m| !m.is_all).map(part).collect();
     Table { title, head, rows: measured.iter().map(row).collect(), notes }
 }
 
-/// `None` where nothing of it was measured.
+/// Returns a table of sizes, or `None` if none of them was measured.
 fn sizes(title: &str, cells: &[Cell], measured: &[Measured]) -> Option<Table> {
     let there = |cell: &&Cell| measured.iter().any(|m| cell.1.iter().any(|&p| m.size(cell.0, p).is_some()));
     let columns = cells.iter().map(|cell| (cell.0.name(), cell.0.title()));
@@ -145,7 +148,7 @@ fn sizes(title: &str, cells: &[Cell], measured: &[Measured]) -> Option<Table> {
     Some(table)
 }
 
-/// What is absent of the columns (their names, and titles), of which traces, and why.
+/// Returns notes about the missing columns (given by name and title), with the affected traces and reasons.
 fn absences(measured: &[Measured], columns: impl Iterator<Item = (&'static str, &'static str)>) -> Vec<String> {
     let mut notes: Vec<String> = Vec::new();
     for (name, title) in columns {
@@ -159,7 +162,7 @@ fn absences(measured: &[Measured], columns: impl Iterator<Item = (&'static str, 
     notes
 }
 
-/// Files of other tools.
+/// Returns the table of other tools' files.
 fn peers(measured: &[Measured]) -> Option<Table> {
     let names: BTreeSet<&String> = measured.iter().flat_map(|m| m.peers.keys()).collect();
     let size = |m: &Measured, name: &String| m.peers.get(name).map(|&bytes| ratio(bytes, m.summary.records));
@@ -168,10 +171,10 @@ fn peers(measured: &[Measured]) -> Option<Table> {
     table("Other tools' files: bytes a record", names.iter().map(|&name| name.clone()), measured, &figures, 3)
 }
 
-/// Nanoseconds of each trace and column, to read and to write, and the columns' titles.
+/// Read and write times in nanoseconds for each trace and column, and the titles of the columns.
 type Timed = (Vec<&'static str>, Vec<Vec<Vec<Option<f64>>>>);
 
-/// `None` where no times were measured.
+/// Returns the times, or `None` if none were measured.
 fn timed(measured: &[Measured], of: impl Fn(&Times) -> (f64, f64)) -> Option<Timed> {
     let timed = |column: &Column| measured.iter().any(|m| m.times.contains_key(column.name()));
     let columns: Vec<Column> = Column::ALL.into_iter().filter(timed).collect();
@@ -183,7 +186,7 @@ fn timed(measured: &[Measured], of: impl Fn(&Times) -> (f64, f64)) -> Option<Tim
     (!columns.is_empty()).then(|| (columns.iter().map(|column| column.title()).collect(), figures))
 }
 
-/// With what is of the uncompressed alone: ASCII by perl, and copying in memory.
+/// Returns table 5, with the columns that exist only uncompressed: ASCII by perl, and copying in memory.
 fn times(measured: &[Measured]) -> Option<Table> {
     let (mut head, mut figures) = timed(measured, |t| (t.read, t.write))?;
     let perl = measured.iter().any(|m| m.ascii_perl.is_some());
@@ -200,7 +203,7 @@ fn times(measured: &[Measured]) -> Option<Table> {
     Some(table)
 }
 
-/// With the difference between the average of the compressed and that of the uncompressed.
+/// Returns table 6, with the difference between the averages of compressed and uncompressed data.
 fn packed_times(measured: &[Measured]) -> Option<Table> {
     let (head, figures) = timed(measured, |t| (t.read_packed, t.write_packed))?;
     let (_, plain) = timed(measured, |t| (t.read, t.write))?;
@@ -214,7 +217,7 @@ fn packed_times(measured: &[Measured]) -> Option<Table> {
     Some(table)
 }
 
-/// Prints a table of figures: a row for each trace, their mean, and the worst.
+/// Returns a table of figures: a row for each trace, the mean, and the worst.
 fn table(
     title: &str,
     head: impl Iterator<Item = String>,
@@ -244,7 +247,7 @@ fn row(name: &str, cells: &[Vec<Option<f64>>], digits: usize) -> Vec<Value> {
     std::iter::once(Value::text(name.to_owned())).chain(cells.iter().map(cell)).collect()
 }
 
-/// Returns a figure of all traces' figures, place by place.
+/// Combines the figures of all traces by position.
 fn over(figures: &[Vec<Vec<Option<f64>>>], of: impl Fn(&[f64]) -> Option<f64>) -> Vec<Vec<Option<f64>>> {
     let Some(first) = figures.first() else { return Vec::new() };
     let place = |column: usize, place: usize| -> Option<f64> {
@@ -255,7 +258,7 @@ fn over(figures: &[Vec<Vec<Option<f64>>>], of: impl Fn(&[f64]) -> Option<f64>) -
     columns.map(|(column, cell)| (0..cell.len()).map(|i| place(column, i)).collect()).collect()
 }
 
-#[allow(clippy::cast_precision_loss, reason = "a number of traces")]
+#[allow(clippy::cast_precision_loss, reason = "the number of traces is small")]
 fn mean(figures: &[f64]) -> Option<f64> {
     Some(figures.iter().sum::<f64>() / figures.len() as f64).filter(|mean| mean.is_finite())
 }
@@ -300,7 +303,7 @@ mod tests {
         assert!(!text.contains("Other tools") && !text.contains("ASCII") && !text.contains("Table 5"));
     }
 
-    /// What is absent is noted where it would stand, and what is not the paper's where it stands.
+    /// Missing values are explained next to the table, and encodings that are not in the paper are marked.
     #[test]
     fn notes() {
         let mut raw = Vec::new();
@@ -325,7 +328,7 @@ mod tests {
         assert!(!markdown(&[low]).contains("No Simple"));
     }
 
-    /// The last row of table 6: what compression adds to the average.
+    /// The last row of table 6, which is the average cost of compression.
     #[test]
     fn average_difference() {
         let mut raw = Vec::new();
@@ -338,10 +341,10 @@ mod tests {
         b.times.insert("ascii", Times { read: 3.0, write: 4.0, read_packed: 6.0, write_packed: 2.5 });
         a.ascii_perl = Some(super::super::Perl { read: 200.0, write: 100.0 });
         (a.copying, b.copying) = (Some(1.0), Some(1.0));
-        b.absent.insert("ascii-perl", "perl is not there");
+        b.absent.insert("ascii-perl", "perl is not available");
         let text = markdown(&[a, b]);
         assert!(text.contains("| average difference | 3.5 / -1.2 |\n"), "{text}");
         assert!(text.contains("| a | 1.0 / 2.0 | 200.0 / 100.0 | 1.0 |\n| b | 3.0 / 4.0 | - / - | 1.0 |"), "{text}");
-        assert!(text.contains("\nNo ASCII/Perl of b: perl is not there.\n"), "{text}");
+        assert!(text.contains("\nNo ASCII/Perl of b: perl is not available.\n"), "{text}");
     }
 }

@@ -1,4 +1,4 @@
-//! Files that other programs make, where they are there.
+//! Files created by other programs, if these are installed.
 
 use std::ffi::OsStr;
 use std::io::{self, Read as _, Write as _};
@@ -8,35 +8,37 @@ use std::thread;
 use super::column::Packing;
 use hatf_trace::Result;
 
-/// Compressed by xz as it does by default.
+/// Compresses bytes with xz's default settings.
 pub(super) fn xz(bytes: &[u8]) -> Result<Option<Vec<u8>>> {
     through("xz", ["-6", "-T1", "-c"], bytes)
 }
 
-/// Raw records as a Parquet file. The script reads it back and compares.
+/// Converts raw records to a Parquet file. The script reads the file back and compares it.
 pub(super) fn parquet(raw: &[u8], packing: Packing) -> Result<Option<Vec<u8>>> {
     let level = if packing == Packing::Zstd19 { "19" } else { "3" };
     through("python3", ["-c", include_str!("parquet.py"), level], raw)
 }
 
-/// Raw records as lines of text, by perl.
+/// Converts raw records to lines of text using perl.
 pub(super) fn perl_ascii(raw: &[u8]) -> Result<Option<Vec<u8>>> {
     through("perl", ["-e", include_str!("ascii.pl"), "write"], raw)
 }
 
-/// Reads such lines by perl: how many there are, and each field of all of them under exclusive or.
+/// Reads such lines using perl. Returns their number, and each field of all of them combined by exclusive or.
 pub(super) fn perl_fields(text: &[u8]) -> Result<Option<Vec<u8>>> {
     through("perl", ["-e", include_str!("ascii.pl"), "read"], text)
 }
 
-/// Returns the length of a command's output for an input; `None` if it is not there, prints nothing, or fails (then it prints why).
+/// Returns a command's output for an input. Returns `None` if the command is not installed, prints nothing, or fails
+/// (in which case it prints the reason).
 fn through<const N: usize>(program: &str, arguments: [&str; N], bytes: &[u8]) -> Result<Option<Vec<u8>>> {
     let mut command = Command::new(program);
     command.args(arguments.map(OsStr::new)).stdin(Stdio::piped()).stdout(Stdio::piped());
     let Ok(mut command) = command.spawn() else { return Ok(None) };
     let (input, output) = (command.stdin.take(), command.stdout.take());
     let made = thread::scope(|scope| -> io::Result<Vec<u8>> {
-        // Dropped at its end, which closes the pipe. A command that reads nothing makes nothing, either: that is seen below.
+        // The pipe is closed when `input` is dropped at the end. A command that reads no input produces no output,
+        // which is detected below.
         let writing = scope.spawn(move || input.map(|mut input| input.write_all(bytes)));
         let mut made = Vec::new();
         if let Some(mut output) = output {

@@ -1,5 +1,6 @@
-//! Runs one loop once, for callgrind to count its instructions: `counts LOOP DIRECTORY`. What it runs on stands in files of the
-//! directory; `counts --make DIRECTORY N` makes them, of the first N events of each shipped trace. `counts --list` names the loops.
+//! Runs one loop once, for callgrind to count its instructions: `counts LOOP DIRECTORY`. The loop's input is in files
+//! of the directory, which `counts --make DIRECTORY N` creates from the first N events of each shipped trace. `counts
+//! --list` prints the loop names.
 
 use metatf_bench::ours::hatf10::{self, Fit, plain, split, stored};
 use metatf_bench::ours::{heap, names, universal};
@@ -7,16 +8,16 @@ use metatf_bench::{Event, Result, events, hand};
 use std::hint::black_box;
 use std::path::Path;
 
-/// What is counted: a pass over all that its loop needs.
+/// Runs the counted part: a pass over the loop's entire input.
 #[inline(never)]
 fn counted<T>(pass: impl FnOnce() -> T) -> T {
     black_box(pass())
 }
 
-/// A name, and what to do with the directory.
+/// A loop's name, and the function that runs it in a directory.
 type Loop = (&'static str, fn(&Path) -> Result<()>);
 
-/// A loop over a trace.
+/// Defines a loop over a trace.
 macro_rules! reading {
     ($name:literal, $file:literal, $pass:path) => {
         ($name, |directory| {
@@ -27,7 +28,7 @@ macro_rules! reading {
     };
 }
 
-/// A hand-written loop over what a trace holds.
+/// Defines a hand-written loop over the contents of a trace.
 macro_rules! by_hand {
     ($name:literal, $file:literal, $content:path, $pass:path) => {
         ($name, |directory| {
@@ -38,7 +39,7 @@ macro_rules! by_hand {
     };
 }
 
-/// A loop that writes events into memory that is there already.
+/// Defines a loop that writes events into preallocated memory.
 macro_rules! writing {
     ($name:literal, $pass:expr) => {
         ($name, |directory| {
@@ -135,7 +136,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Makes the files, and prints how many records they hold.
+/// Creates the files and prints their number of records.
 fn make(directory: &Path, most: usize) -> Result<()> {
     let mut events = Vec::new();
     for path in events::shipped()? {

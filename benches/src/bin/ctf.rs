@@ -1,10 +1,10 @@
-//! `ctf DIRECTORY`: writes the events as a CTF 1.8 trace, which is read by babeltrace2; `benches/babeltrace` times that.
+//! `ctf DIRECTORY`: writes the events as a CTF 1.8 trace for babeltrace2, which `benches/babeltrace` times.
 
 use metatf_bench::peers::Call;
 use metatf_bench::{Result, events};
 use std::path::Path;
 
-/// Events in a packet.
+/// Events per packet.
 const BATCH: usize = 65_536;
 
 const METADATA: &str = r#"/* CTF 1.8 */
@@ -39,7 +39,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// A header, the packet's length in bits, twice, and the events.
+/// Encodes a packet: a header, the packet's length in bits, twice, and the events.
 fn packet(calls: &[Call]) -> Vec<u8> {
     let mut events = Vec::new();
     for call in calls {

@@ -1,5 +1,5 @@
-//! What events and spans of `tracing` cost with several subscribers: nanoseconds of processor time of the whole process, up to where
-//! all is in the file, and bytes there.
+//! The cost of `tracing` events and spans with several subscribers: nanoseconds of CPU time of the entire process until
+//! all data is in the file, and bytes in the file.
 //!
 //! `cargo run --release -p metatf-bench --no-default-features --features telemetry --bin subscribers`
 
@@ -7,11 +7,11 @@ use cpu_time::ProcessTime;
 use metatf_bench::{Result, subscribers};
 use std::process::Command;
 
-/// Events, and spans, of a measurement; and measurements of which the median counts.
+/// The number of events or spans per measurement, and the number of measurements for the median.
 const COUNT: u32 = 500_000;
 const RUNS: usize = 5;
 
-/// What the events go to: a name in the table, and one for the command line.
+/// The subscribers: the name in the table, and the name on the command line.
 const WAYS: [(&str, &str); 8] = [
     ("no subscriber", "none"),
     ("a registry without a layer", "registry"),
@@ -36,7 +36,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// The median of some runs, each a process: a program has one subscriber.
+/// Returns the median of several runs. Each run is a process, because a program has one subscriber.
 fn median(way: &str, what: &str) -> Result<(f64, String)> {
     let mut runs = Vec::new();
     for _ in 0..RUNS {
@@ -49,7 +49,7 @@ fn median(way: &str, what: &str) -> Result<(f64, String)> {
     Ok(runs.swap_remove(RUNS / 2))
 }
 
-/// Emits all of it, and prints nanoseconds and bytes for each.
+/// Emits all events and prints the nanoseconds and bytes per event.
 fn measure(way: &str, spans: bool) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("out");

@@ -1,13 +1,14 @@
-//! How much faster several threads read the groups of a compressed trace than one, by the clock on the wall:
+//! The speedup of several threads over one when reading the groups of a compressed trace, by wall-clock time:
 //!
 //! ```text
 //! cargo run --release -p metatf-bench --no-default-features --features parallel --bin threads [NAME]
 //! ```
 //!
-//! The shipped events, ten times over. It wants a machine that does nothing else; the figure is the least time of the rounds, in each
-//! of which every number of threads has its turn. So have as many processes of one thread each as there are cores, which share
-//! nothing but the machine: no number of threads can be expected to do more than they do together.
-//! NAME reads only the traces that have it in their names.
+//! Reads the shipped events, repeated ten times. This requires an otherwise idle machine. The result is the minimum
+//! time over all rounds; in each round, every number of threads runs once. For comparison, each round also runs as many
+//! single-threaded processes as there are cores, which share nothing but the machine: no number of threads can be
+//! expected to be faster than these processes together. NAME restricts the run to traces with that string in their
+//! names.
 
 use metatf::container::{Codec, Filter, WriteOptions};
 use metatf_bench::ours::hatf10::{Fit, plain};
@@ -19,13 +20,14 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 const ROUNDS: usize = 15;
-/// Bytes of content in a group of plain HATF 1.0, about 150,000 records; and of the others, whose records are some bytes.
+/// Bytes of content per group: for plain HATF 1.0, about 150,000 records, and for the others, whose records have a few
+/// bytes each.
 const GROUP: usize = 2 << 20;
 const SMALL_GROUP: usize = 1 << 19;
-/// The first argument of a process that only reads: the number of a trace, and its file, follow.
+/// The first argument of a process that only reads. It is followed by the number of a trace and its file.
 const ALONE: &str = "--alone";
 
-/// Reads a trace by this many threads.
+/// Reads a trace using this many threads.
 type Read = fn(&[u8], usize) -> Result<u64>;
 
 /// The traces.
@@ -74,7 +76,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// A trace of [`WAYS`].
+/// Writes a trace of [`WAYS`].
 fn write(number: usize, events: &[Event]) -> Result<Vec<u8>> {
     let with = |codec| WriteOptions { codec, filter: Filter::None, group_size: GROUP, ..WriteOptions::default() };
     // A chunk is never divided between groups.
@@ -89,7 +91,8 @@ fn write(number: usize, events: &[Event]) -> Result<Vec<u8>> {
     })
 }
 
-/// The least time by number of threads, and that of all processes together, in which each reads the trace once.
+/// Returns the minimum time for each number of threads, and that of all processes together, each of which reads the
+/// trace once.
 fn least(trace: &[u8], read: Read, threads: &[usize], mut others: Others) -> Result<(Vec<Duration>, Duration)> {
     let expected = read(trace, 1)?;
     let mut times = vec![Duration::MAX; threads.len()];
@@ -100,7 +103,7 @@ fn least(trace: &[u8], read: Read, threads: &[usize], mut others: Others) -> Res
             let sum = black_box(read(black_box(trace), threads)?);
             *time = (*time).min(start.elapsed());
             if sum != expected {
-                return Err(format!("{sum} by {threads} threads, and {expected} by one").into());
+                return Err(format!("{sum} from {threads} threads, but {expected} from one").into());
             }
         }
         let start = Instant::now();
@@ -111,7 +114,7 @@ fn least(trace: &[u8], read: Read, threads: &[usize], mut others: Others) -> Res
     Ok((times, apart))
 }
 
-/// Processes that read a trace whenever they are asked to.
+/// Processes that read a trace on request.
 struct Others {
     all: Vec<(Child, ChildStdin, BufReader<ChildStdout>)>,
     _file: tempfile::NamedTempFile,
@@ -134,7 +137,7 @@ impl Others {
         Ok(others)
     }
 
-    /// All read, and are waited for.
+    /// Makes all processes read the trace and waits for them.
     fn read(&mut self) -> Result<()> {
         for (_, stdin, _) in &mut self.all {
             stdin.write_all(b"\n")?;
@@ -157,7 +160,7 @@ impl Others {
     }
 }
 
-/// Reads a trace once for each line that comes, and says so by one.
+/// Reads a trace once for each input line, and prints a line afterwards.
 fn alone(number: usize, file: &str) -> Result<()> {
     let (_, read) = WAYS.get(number).ok_or("no such trace")?;
     let trace = std::fs::read(file)?;

@@ -1,5 +1,5 @@
-/* What a tracepoint of LTTng-UST costs: emits events of one kind, and prints nanoseconds of processor time of each, of the thread
- * and of the process. `lttng_program off|stamped|said EVENTS` */
+/* Measures the cost of an LTTng-UST tracepoint: emits events of one kind, and prints nanoseconds of CPU time per event,
+ * of the thread and of the process. `lttng_program off|stamped|said EVENTS` */
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #define LTTNG_UST_TRACEPOINT_DEFINE
 #include "lttng_events.h"

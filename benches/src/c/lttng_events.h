@@ -1,4 +1,4 @@
-/* The events of schemas/telemetry.dtd as tracepoints of LTTng-UST, which stamps each. */
+/* The events of schemas/telemetry.dtd as LTTng-UST tracepoints. LTTng-UST stamps each event. */
 #undef LTTNG_UST_TRACEPOINT_PROVIDER
 #define LTTNG_UST_TRACEPOINT_PROVIDER metatf_bench
 #undef LTTNG_UST_TRACEPOINT_INCLUDE

@@ -1,4 +1,4 @@
-/* What an event costs by the header for C: prints rows of the benchmark `telemetry` once. */
+/* Measures the cost of an event with the C header: prints rows of the benchmark `telemetry` once. */
 #define BENCH_IMPLEMENTATION
 #include "bench.h"
 

@@ -1,6 +1,6 @@
-//! HATF 1.0 full of metadata, as the planner's `best` makes it: widths, bases, defaults and strides of sizes and addresses change
-//! between records, so the loop has to hold them in variables. What it knows is the format: which records there are,
-//! and that times, threads and heaps are not stored.
+//! HATF 1.0 with frequent metadata records, as produced by the planner's `best`: widths, bases, defaults and strides of
+//! sizes and addresses change between records, so the loop must keep them in variables. It relies on knowledge of the
+//! format: the set of records, and that times, threads and heaps are not stored.
 
 use super::skip;
 use crate::{Counts, Event, Result};
@@ -11,22 +11,22 @@ const ALLOC: u8 = 4;
 const REALLOC: u8 = 5;
 const FREE: u8 = 6;
 
-/// Bytes that may be read from where a record begins; no record has more before its attributes.
+/// The number of bytes that may be read from the start of a record. No record has more bytes before its attributes.
 const ROOM: usize = 40;
 
-/// A chunk's content.
+/// The contents of a chunk.
 #[derive(Clone, Debug)]
 pub struct Chunk {
-    /// All leaves are as the DTD says, at its start.
+    /// Whether all leaves are reset to the DTD's definitions at the start.
     reset: bool,
-    /// With room behind it, so that a record may be read at once.
+    /// The bytes, padded so that a record can be read in a single step.
     bytes: Vec<u8>,
 }
 
-/// The chunks of a trace that has one section.
+/// Returns the chunks of a trace with a single section.
 ///
 /// # Errors
-/// What is wrong with the trace.
+/// Returns the errors of the trace.
 pub fn chunks(trace: &[u8]) -> Result<Vec<Chunk>> {
     let mut reader = Reader::from_slice(trace)?;
     let mut chunks = Vec::new();
@@ -37,7 +37,8 @@ pub fn chunks(trace: &[u8]) -> Result<Vec<Chunk>> {
     Ok(chunks)
 }
 
-/// How a leaf is stored now: `((raw ^ sign) - sign) + base + (previous & history)`, where `raw` is `width` bytes.
+/// The current encoding of a leaf: `((raw ^ sign) - sign) + base + (previous & history)`, where `raw` has `width`
+/// bytes.
 #[derive(Clone, Copy)]
 struct Leaf {
     width: usize,
@@ -46,20 +47,20 @@ struct Leaf {
     base: u64,
     history: u64,
     previous: u64,
-    /// The last width that was not 0.
+    /// The last nonzero width.
     remembered: u8,
-    /// The interpretation, by its number in metadata.
+    /// The interpretation by its number in metadata.
     interpretation: u8,
 }
 
 impl Leaf {
-    /// As the DTD says of sizes and addresses.
+    /// The initial state of sizes and addresses in the DTD.
     const FOUR: Self = Self { width: 4, mask: 0xFFFF_FFFF, remembered: 4, ..Self::ONE };
-    /// As the DTD says of lengths.
+    /// The initial state of lengths in the DTD.
     const ONE: Self =
         Self { width: 1, mask: 0xFF, sign: 0, base: 0, history: 0, previous: 0, remembered: 1, interpretation: 1 };
 
-    /// Its value, which stands in the window at `at`, below 32.
+    /// Returns the value, which is in the window at `at`, below 32.
     #[inline(always)]
     fn value(&mut self, window: &[u8; ROOM], at: usize) -> Option<u64> {
         let raw = u64::from_le_bytes(*window.get(at & 31..)?.first_chunk()?) & self.mask;
@@ -80,7 +81,7 @@ impl Leaf {
         }
     }
 
-    /// Of `none` (1), `baseOffset` (2), `delta` (3), `default` (4), `stride` (6).
+    /// Sets `none` (1), `baseOffset` (2), `delta` (3), `default` (4) or `stride` (6).
     fn set_interpretation(&mut self, interpretation: u8, value: u64, stride: u64) {
         self.interpretation = interpretation;
         (self.base, self.history) = match interpretation {
@@ -100,13 +101,13 @@ impl Leaf {
     }
 }
 
-/// What changes from record to record.
+/// The state that changes between records.
 struct State {
-    /// Size, address, length of the attributes.
+    /// Size, address, and length of the attributes.
     alloc: [Leaf; 3],
-    /// Old address, address, length of the attributes.
+    /// Old address, address, and length of the attributes.
     realloc: [Leaf; 3],
-    /// Address, length of the attributes.
+    /// Address, and length of the attributes.
     free: [Leaf; 2],
 }
 
@@ -117,7 +118,7 @@ impl State {
         free: [Leaf::FOUR, Leaf::ONE],
     };
 
-    /// Applies a metadata record, and gives what follows it. It is one of the leaves above.
+    /// Applies a metadata record for one of the leaves above. Returns its length after the tag.
     #[cold]
     fn metadata(&mut self, rest: &[u8]) -> Option<usize> {
         let [record, field, property, values @ ..] = rest else { return None };
@@ -155,7 +156,7 @@ impl State {
             }
             6 => {
                 let empty = 64 - 8 * u32::try_from(each).ok()?;
-                // A stride has a sign.
+                // A stride is signed.
                 let stride = (number(1)? << empty).cast_signed() >> empty;
                 leaf.set_interpretation(6, number(0)?, stride.cast_unsigned());
                 2
@@ -166,7 +167,7 @@ impl State {
     }
 }
 
-/// Goes through the records. `None`: the content ends within a record, or holds what is not expected.
+/// Visits the records. Returns `None` if the content ends in the middle of a record or is unexpected.
 #[inline(always)]
 fn each(chunks: &[Chunk], mut visit: impl FnMut(Event)) -> Option<()> {
     let mut state = State::NEW;
@@ -212,7 +213,7 @@ fn each(chunks: &[Chunk], mut visit: impl FnMut(Event)) -> Option<()> {
     Some(())
 }
 
-/// The sum of all fields.
+/// Returns the sum of all fields.
 #[must_use]
 pub fn all(chunks: &[Chunk]) -> Option<u64> {
     let mut sum = 0_u64;
@@ -226,7 +227,7 @@ pub fn all(chunks: &[Chunk]) -> Option<u64> {
     Some(sum)
 }
 
-/// The sum of the sizes of allocations.
+/// Returns the sum of the sizes of allocations.
 #[must_use]
 pub fn one(chunks: &[Chunk]) -> Option<u64> {
     let mut sum = 0_u64;
@@ -238,7 +239,7 @@ pub fn one(chunks: &[Chunk]) -> Option<u64> {
     Some(sum)
 }
 
-/// How many of each kind.
+/// Returns the number of events of each kind.
 #[must_use]
 pub fn count(chunks: &[Chunk]) -> Option<Counts> {
     let [mut allocs, mut reallocs, mut frees] = [0; 3];

@@ -1,6 +1,6 @@
-//! Loops as one would write them for the very bytes at hand, and for no others: what general code is compared with.
-//! They are safe Rust, know at compile time what they can, and take the content of a trace's chunks laid end to end: no
-//! header to read, no check sum, no chunk that ends. [`stored`] alone takes a trace as it is, and verifies its check sums.
+//! Loops written by hand for one specific format, as a baseline for generic code. They are safe Rust, use everything
+//! known at compile time, and process the concatenated contents of a trace's chunks: there are no headers, checksums or
+//! chunk ends. Only [`stored`] processes a complete trace and verifies its checksums.
 
 pub mod best;
 pub mod packed;
@@ -10,10 +10,10 @@ pub mod stored;
 use crate::Result;
 use metatf::container::Reader;
 
-/// The content of the data chunks of a trace that has one section, end to end.
+/// Returns the concatenated contents of the data chunks of a trace with a single section.
 ///
 /// # Errors
-/// What is wrong with the trace.
+/// Returns the errors of the trace.
 pub fn content(trace: &[u8]) -> Result<Vec<u8>> {
     let mut reader = Reader::from_slice(trace)?;
     let mut content = Vec::new();
@@ -23,7 +23,7 @@ pub fn content(trace: &[u8]) -> Result<Vec<u8>> {
     Ok(content)
 }
 
-/// The sum over the bytes, 8 at a time: as fast as the machine reads memory.
+/// Returns the sum over the bytes, 8 at a time, which is as fast as the machine reads memory.
 #[must_use]
 pub fn bandwidth(bytes: &[u8]) -> u64 {
     let (words, rest) = bytes.as_chunks::<8>();
@@ -35,7 +35,8 @@ fn four(data: &[u8]) -> Option<u64> {
     data.first_chunk().map(|bytes| u32::from_le_bytes(*bytes).into())
 }
 
-/// What follows this many bytes. That there are none is the rule, and a branch that guesses so does not wait for the length.
+/// Returns the data after this many bytes. Usually there are none, and a predicted branch for that case does not wait
+/// for the length.
 #[inline(always)]
 fn skip(data: &[u8], length: u64) -> Option<&[u8]> {
     if length == 0 { Some(data) } else { data.get(usize::try_from(length).ok()?..) }

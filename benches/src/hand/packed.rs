@@ -1,9 +1,9 @@
-//! Structs of 32 bytes, one after the other: tag, size, address, old address, 8 bytes each. Nothing is to decode; it takes
-//! three times the space of plain HATF 1.0.
+//! Contiguous 32-byte structs: tag, size, address and old address, 8 bytes each. They need no decoding and take three
+//! times the space of plain HATF 1.0.
 
 use crate::{Counts, Event};
 
-/// The structs.
+/// Writes the structs.
 pub fn write(events: &[Event], out: &mut Vec<u8>) {
     out.clear();
     out.reserve(events.len() * 32);
@@ -17,7 +17,7 @@ pub fn write(events: &[Event], out: &mut Vec<u8>) {
     }
 }
 
-/// Tag, size, address, old address.
+/// Returns the tag, size, address and old address.
 fn fields(record: &[u8; 32]) -> [u64; 4] {
     let mut fields = [0; 4];
     for (field, word) in fields.iter_mut().zip(record.as_chunks::<8>().0) {
@@ -26,7 +26,7 @@ fn fields(record: &[u8; 32]) -> [u64; 4] {
     fields
 }
 
-/// The sum of all fields, the tag apart.
+/// Returns the sum of all fields except for the tag.
 #[must_use]
 pub fn all(bytes: &[u8]) -> u64 {
     bytes.as_chunks::<32>().0.iter().fold(0, |sum, record| {
@@ -35,7 +35,7 @@ pub fn all(bytes: &[u8]) -> u64 {
     })
 }
 
-/// The sum of the sizes of allocations.
+/// Returns the sum of the sizes of allocations.
 #[must_use]
 pub fn one(bytes: &[u8]) -> u64 {
     bytes.as_chunks::<32>().0.iter().fold(0, |sum, record| {
@@ -44,7 +44,7 @@ pub fn one(bytes: &[u8]) -> u64 {
     })
 }
 
-/// How many of each kind.
+/// Returns the number of events of each kind.
 #[must_use]
 pub fn count(bytes: &[u8]) -> Counts {
     let mut counts = [0; 3];

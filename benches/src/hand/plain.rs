@@ -1,4 +1,4 @@
-//! Plain HATF 1.0: sizes of 4 bytes, addresses of 8, attributes of any length, nothing else stored.
+//! Plain HATF 1.0: 4-byte sizes, 8-byte addresses, attributes of any length, and nothing else stored.
 
 use super::{four, skip};
 use crate::{Counts, Event};
@@ -8,8 +8,8 @@ const ALLOC: u8 = 4;
 const REALLOC: u8 = 5;
 const FREE: u8 = 6;
 
-/// The sum of all fields, and of the lengths of the attributes. `None`: the content ends within a record, or has another kind
-/// of record.
+/// Returns the sum of all fields and of the lengths of the attributes. Returns `None` if the content ends in the middle
+/// of a record or contains a record of a different kind.
 #[must_use]
 pub fn all(mut data: &[u8]) -> Option<u64> {
     let mut sum = 0_u64;
@@ -40,7 +40,7 @@ pub fn all(mut data: &[u8]) -> Option<u64> {
     Some(sum)
 }
 
-/// The sum of the sizes of allocations.
+/// Returns the sum of the sizes of allocations.
 #[must_use]
 pub fn one(mut data: &[u8]) -> Option<u64> {
     let mut sum = 0_u64;
@@ -62,7 +62,7 @@ pub fn one(mut data: &[u8]) -> Option<u64> {
     Some(sum)
 }
 
-/// How many of each kind.
+/// Returns the number of events of each kind.
 #[must_use]
 pub fn count(mut data: &[u8]) -> Option<Counts> {
     let mut counts = [0; 3];
@@ -84,7 +84,8 @@ pub fn count(mut data: &[u8]) -> Option<Counts> {
     Some(counts)
 }
 
-/// What follows a metadata record, whose meaning is known: record, field, property (with the length of the value), value.
+/// Returns the data after a metadata record, whose meaning is known: record, field, property (with the length of the
+/// value), value.
 #[cold]
 fn metadata(tag: u8, rest: &[u8]) -> Option<&[u8]> {
     match rest {
@@ -93,13 +94,13 @@ fn metadata(tag: u8, rest: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// The records, without attributes.
+/// Writes the records without attributes.
 pub fn write(events: &[Event], out: &mut Vec<u8>) {
     out.clear();
     events.iter().for_each(|event| put(event, out));
 }
 
-/// A record, without attributes.
+/// Writes a record without attributes.
 #[inline(always)]
 pub(super) fn put(event: &Event, out: &mut Vec<u8>) {
     match *event {

@@ -1,22 +1,23 @@
-//! The hand-written loops of plain HATF 1.0 over a whole version 1 trace of stored chunks, each verified by its check sum: what is read is what
-//! the general reader reads. And the loop that writes such chunks.
+//! The hand-written loops of plain HATF 1.0 over a complete version 1 trace with stored chunks, each verified by its
+//! checksum, so that they read the same bytes as the generic reader. Also contains the loop that writes such chunks.
 
 use super::{four, plain};
 use crate::{Counts, Event};
 
 const CHUNK_HEADER: usize = 48;
-/// A chunk ends behind the record that reaches this many bytes.
+/// A chunk ends after the record that reaches this many bytes.
 const CHUNK: usize = 1 << 20;
 const DATA: u8 = 0;
 const INDEX: u8 = 2;
 
-/// The contents of the data chunks of a little-endian trace of 64-bit class, in order. `None` in place of one that is damaged.
+/// Returns the contents of the data chunks of a little-endian trace of 64-bit class, in order. A corrupt chunk yields
+/// `None`.
 fn contents(trace: &[u8]) -> impl Iterator<Item = Option<&[u8]>> {
     let start = trace.get(24..).and_then(<[u8]>::first_chunk).map(|start| u64::from_le_bytes(*start));
     chunks(start.and_then(|start| trace.get(usize::try_from(start).ok()?..)).unwrap_or_default())
 }
 
-/// As [`contents`], from the first chunk on.
+/// Does the same as [`contents`], starting with the first chunk.
 fn chunks(mut rest: &[u8]) -> impl Iterator<Item = Option<&[u8]>> {
     std::iter::from_fn(move || {
         loop {
@@ -36,7 +37,7 @@ fn chunks(mut rest: &[u8]) -> impl Iterator<Item = Option<&[u8]>> {
     })
 }
 
-/// CRC-32C of a chunk: of its header up to the sum, and of its content.
+/// Returns the CRC-32C of a chunk, computed over its header up to the checksum and over its contents.
 fn sum(header: &[u8; CHUNK_HEADER], content: &[u8]) -> u64 {
     let mut digest = crc_fast::Digest::new(crc_fast::CrcAlgorithm::Crc32Iscsi);
     digest.update(&header[..44]);
@@ -44,19 +45,19 @@ fn sum(header: &[u8; CHUNK_HEADER], content: &[u8]) -> u64 {
     digest.finalize()
 }
 
-/// As [`plain::all`].
+/// Does the same as [`plain::all`].
 #[must_use]
 pub fn all(trace: &[u8]) -> Option<u64> {
     contents(trace).try_fold(0_u64, |sum, content| Some(sum.wrapping_add(plain::all(content?)?)))
 }
 
-/// As [`plain::one`].
+/// Does the same as [`plain::one`].
 #[must_use]
 pub fn one(trace: &[u8]) -> Option<u64> {
     contents(trace).try_fold(0_u64, |sum, content| Some(sum.wrapping_add(plain::one(content?)?)))
 }
 
-/// As [`plain::count`].
+/// Does the same as [`plain::count`].
 #[must_use]
 pub fn count(trace: &[u8]) -> Option<Counts> {
     contents(trace).try_fold([0; 3], |[a, b, c], content| {
@@ -65,7 +66,7 @@ pub fn count(trace: &[u8]) -> Option<Counts> {
     })
 }
 
-/// The chunks of a trace: of their headers what it takes to find and verify them.
+/// Writes the chunks of a trace, with the header fields required to find and verify them.
 pub fn write(events: &[Event], out: &mut Vec<u8>) {
     out.clear();
     let mut events = events.iter();

@@ -17,23 +17,23 @@ mod plain_format {}
 #[metatf(dtd = "../dtds/HATF10-split.dtd")]
 mod split_format {}
 
-/// Options that leave content as it is: no codec, no filter.
+/// Returns options for uncompressed content without a filter.
 #[must_use]
 pub fn stored() -> WriteOptions {
     let (codec, filter) = (metatf::container::Codec::Stored, metatf::container::Filter::None);
     WriteOptions { codec, filter, ..WriteOptions::default() }
 }
 
-/// What a writer does with a value that does not fit.
+/// The behaviour of a writer if a value does not fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fit {
-    /// It writes metadata that makes room.
+    /// Writes metadata that makes room.
     Widen,
-    /// It refuses.
+    /// Fails.
     Strict,
 }
 
-/// Writes events, and reads them again, in one of the two formats.
+/// Defines writers and readers of events in one of the two formats.
 macro_rules! format {
     ($(#[$doc:meta])* $name:ident = $module:ident) => {
         $(#[$doc])*
@@ -43,7 +43,7 @@ macro_rules! format {
 
             const NOTHING: &[u8] = &[];
 
-            /// A writer. `wide`: addresses take 8 bytes from the start.
+            /// Creates a writer. If `wide` is set, addresses take 8 bytes from the start.
             fn start(
                 options: &WriteOptions,
                 fit: Fit,
@@ -60,11 +60,11 @@ macro_rules! format {
                 Ok(writer)
             }
 
-            /// Writes the events one by one; fields that they do not have are as the DTD gives them. `wide`: addresses take 8
-            /// bytes from the start.
+            /// Writes the events one by one. Fields that they lack have the values given by the DTD. If `wide` is set,
+            /// addresses take 8 bytes from the start.
             ///
             /// # Errors
-            /// A strict writer's, for a value that does not fit.
+            /// A strict writer fails if a value does not fit.
             pub fn write(
                 events: &[Event],
                 options: &WriteOptions,
@@ -88,7 +88,7 @@ macro_rules! format {
                 writer.finish()
             }
 
-            /// As [`write()`], by one call for all.
+            /// Does the same as [`write()`] with a single call for all events.
             ///
             /// # Errors
             /// As for [`write()`].
@@ -141,10 +141,10 @@ macro_rules! format {
 
             loops! {}
 
-            /// The sum of the sizes of allocations.
+            /// Returns the sum of the sizes of allocations.
             ///
             /// # Errors
-            /// What is wrong with the trace.
+            /// Returns the errors of the trace.
             pub fn one(trace: &[u8]) -> Result<u64> {
                 let mut trace = Trace::from_slice(trace)?;
                 let mut sum = 0_u64;
@@ -156,10 +156,10 @@ macro_rules! format {
                 Ok(sum)
             }
 
-            /// How many of each kind.
+            /// Returns the number of events of each kind.
             ///
             /// # Errors
-            /// What is wrong with the trace.
+            /// Returns the errors of the trace.
             pub fn count(trace: &[u8]) -> Result<Counts> {
                 let mut trace = Trace::from_slice(trace)?;
                 let mut counts = [0; 3];
@@ -169,10 +169,10 @@ macro_rules! format {
                 Ok(counts)
             }
 
-            /// The sum of the sizes of allocations, by `for_each`.
+            /// Returns the sum of the sizes of allocations, using `for_each`.
             ///
             /// # Errors
-            /// What is wrong with the trace.
+            /// Returns the errors of the trace.
             pub fn each_one(trace: &[u8]) -> Result<u64> {
                 let mut sum = 0_u64;
                 Trace::from_slice(trace)?.for_each(|record| {
@@ -183,20 +183,20 @@ macro_rules! format {
                 Ok(sum)
             }
 
-            /// How many of each kind, by `for_each`.
+            /// Returns the number of events of each kind, using `for_each`.
             ///
             /// # Errors
-            /// What is wrong with the trace.
+            /// Returns the errors of the trace.
             pub fn each_count(trace: &[u8]) -> Result<Counts> {
                 let mut counts = [0; 3];
                 Trace::from_slice(trace)?.for_each(|record| note(&mut counts, &record))?;
                 Ok(counts)
             }
 
-            /// The sum of the sizes of allocations, by `only` and `next_record`.
+            /// Returns the sum of the sizes of allocations, using `only` and `next_record`.
             ///
             /// # Errors
-            /// What is wrong with the trace.
+            /// Returns the errors of the trace.
             pub fn only_one(trace: &[u8]) -> Result<u64> {
                 let mut trace = Trace::from_slice(trace)?;
                 let (mut allocs, mut sum) = (trace.only::<Alloc>(), 0_u64);
@@ -206,20 +206,20 @@ macro_rules! format {
                 Ok(sum)
             }
 
-            /// The sum of the sizes of allocations, by `only` and `for_each`.
+            /// Returns the sum of the sizes of allocations, using `only` and `for_each`.
             ///
             /// # Errors
-            /// What is wrong with the trace.
+            /// Returns the errors of the trace.
             pub fn only_each_one(trace: &[u8]) -> Result<u64> {
                 let (mut trace, mut sum) = (Trace::from_slice(trace)?, 0_u64);
                 trace.only::<Alloc>().for_each(|alloc| sum = sum.wrapping_add(alloc.size))?;
                 Ok(sum)
             }
 
-            /// The sum of all fields, by columns.
+            /// Returns the sum of all fields, using columns.
             ///
             /// # Errors
-            /// What is wrong with the trace.
+            /// Returns the errors of the trace.
             pub fn columns_all(trace: &[u8]) -> Result<u64> {
                 let (mut trace, mut columns) = (Trace::from_slice(trace)?, Columns::default());
                 let mut sum = 0_u64;
@@ -237,10 +237,10 @@ macro_rules! format {
                 Ok(sum)
             }
 
-            /// The sum of the sizes of allocations, by columns.
+            /// Returns the sum of the sizes of allocations, using columns.
             ///
             /// # Errors
-            /// What is wrong with the trace.
+            /// Returns the errors of the trace.
             pub fn columns_one(trace: &[u8]) -> Result<u64> {
                 let (mut trace, mut columns) = (Trace::from_slice(trace)?, Columns::default());
                 let mut sum = 0_u64;
@@ -250,10 +250,10 @@ macro_rules! format {
                 Ok(sum)
             }
 
-            /// How many of each kind, by columns.
+            /// Returns the number of events of each kind, using columns.
             ///
             /// # Errors
-            /// What is wrong with the trace.
+            /// Returns the errors of the trace.
             pub fn columns_count(trace: &[u8]) -> Result<Counts> {
                 let (mut trace, mut columns) = (Trace::from_slice(trace)?, Columns::default());
                 let mut counts = [0; 3];
@@ -266,18 +266,18 @@ macro_rules! format {
                 Ok(counts)
             }
 
-            /// The sum of all fields of a file, which is mapped, by `for_each`.
+            /// Returns the sum of all fields in a mapped file, using `for_each`.
             ///
             /// # Errors
-            /// What is wrong with the trace.
+            /// Returns the errors of the trace.
             pub fn all_open(path: &Path) -> Result<u64> {
                 sum_each(Trace::open(path)?)
             }
 
-            /// The sum of all fields of what is read, by `for_each`.
+            /// Returns the sum of all fields read from a source, using `for_each`.
             ///
             /// # Errors
-            /// What is wrong with the trace.
+            /// Returns the errors of the trace.
             pub fn all_read(read: impl Read + Send) -> Result<u64> {
                 sum_each(Trace::from_read(read)?)
             }
@@ -291,22 +291,22 @@ format! {
 }
 
 format! {
-    /// `dtds/HATF10-split.dtd`: addresses in a stream of their own.
+    /// `dtds/HATF10-split.dtd`, which stores addresses in their own stream.
     split = split_format
 }
 
-/// Plain HATF 1.0 of addresses of 8 bytes, stored, in version 1.
+/// Returns plain HATF 1.0 with 8-byte addresses, stored, in version 1.
 ///
 /// # Errors
-/// None that is expected.
+/// Not expected to fail.
 pub fn plain_trace(events: &[Event]) -> metatf::Result<Vec<u8>> {
     plain::write(events, &stored(), Fit::Widen, true, Vec::new())
 }
 
-/// The trace with its encodings chosen by the paper's plan `best`: full of metadata.
+/// Returns the trace re-encoded by the paper's plan `best`, which uses frequent metadata records.
 ///
 /// # Errors
-/// What is wrong with the trace.
+/// Returns the errors of the trace.
 pub fn best_trace(trace: &[u8]) -> Result<Vec<u8>> {
     let mut trace = dynamic::Trace::from_slice(trace)?;
     let options = recode::Options { plan: Plan::Best, ..recode::Options::default() };

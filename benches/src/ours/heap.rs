@@ -1,5 +1,6 @@
-//! The same events as `dtds/heap.dtd`, whose addresses a model of the heap predicts, and without that model:
-//! `heap-values.dtd`, by predictors that know nothing of heaps, and `heap-split.dtd`, by none. Compressed by zstd at level 3.
+//! The same events as `dtds/heap.dtd`, whose addresses are predicted by a heap model, and in two formats without that
+//! model: `heap-values.dtd`, with predictors that have no knowledge of heaps, and `heap-split.dtd`, without predictors.
+//! They are compressed by zstd at level 3.
 
 use crate::{Counts, Event, Result};
 use metatf::container::WriteOptions;
@@ -17,13 +18,14 @@ mod split_format {}
 /// Writes events to memory.
 pub type Write = fn(&[Event], &WriteOptions, Vec<u8>) -> metatf::Result<Vec<u8>>;
 
-/// Large chunks, as `hatf` writes them.
+/// Returns options with large chunks, as written by `hatf`.
 #[must_use]
 pub fn options() -> WriteOptions {
     WriteOptions { chunk_size: 8 << 20, ..WriteOptions::default() }
 }
 
-/// Writes events, and reads them again. In brackets the fields that events do not have: of allocations, of frees.
+/// Defines writers and readers of events. The brackets contain the fields that the events lack, for allocations and for
+/// frees.
 macro_rules! format {
     ($(#[$doc:meta])* $name:ident = $module:ident [$($more:ident)*] [$($also:ident)*] $($begin:ident)?) => {
         $(#[$doc])*
@@ -34,7 +36,7 @@ macro_rules! format {
             /// Writes the events.
             ///
             /// # Errors
-            /// None that is expected.
+            /// Not expected to fail.
             pub fn write(events: &[Event], options: &WriteOptions, mut out: Vec<u8>) -> metatf::Result<Vec<u8>> {
                 out.clear();
                 let mut writer = Writer::with_options(out, options)?;
@@ -81,20 +83,20 @@ macro_rules! format {
 
             loops! {}
 
-            /// The sum of the sizes of allocations, by `for_each`.
+            /// Returns the sum of the sizes of allocations, using `for_each`.
             ///
             /// # Errors
-            /// What is wrong with the trace.
+            /// Returns the errors of the trace.
             pub fn each_one(trace: &[u8]) -> Result<u64> {
                 let mut sum = 0_u64;
                 Trace::from_slice(trace)?.for_each(|record| sum = sum.wrapping_add(size(&record)))?;
                 Ok(sum)
             }
 
-            /// How many of each kind, by `for_each`.
+            /// Returns the number of events of each kind, using `for_each`.
             ///
             /// # Errors
-            /// What is wrong with the trace.
+            /// Returns the errors of the trace.
             pub fn each_count(trace: &[u8]) -> Result<Counts> {
                 let mut counts = [0; 3];
                 Trace::from_slice(trace)?.for_each(|record| note(&mut counts, &record))?;
@@ -119,18 +121,18 @@ format! {
     split = split_format [] []
 }
 
-/// `dtds/heap.dtd` as recordings have it, each event with a time in a stream section. The shipped events have no times: these are
-/// made up, one to four ticks from each event to the next.
+/// `dtds/heap.dtd` as in recordings, with a time for each event in a stream section. The shipped events have no times,
+/// so these are artificial, with one to four ticks between consecutive events.
 pub mod timed {
     use super::model_format::{Free, Heap, Malloc, Realloc, Record, Thread, Trace, Writer};
     use super::*;
     use metatf::Change;
     use metatf::format::Interpretation;
 
-    /// Number of the section of times.
+    /// The number of the section with the times.
     const TIMES: u8 = 4;
 
-    /// The times of this many events.
+    /// Returns the times of the events.
     fn times() -> impl Iterator<Item = u64> {
         (1_u64..).scan(0, |time, event| {
             *time += 1 + (event.wrapping_mul(0x9e37_79b9) >> 20) % 4;
@@ -138,7 +140,7 @@ pub mod timed {
         })
     }
 
-    /// Their sum, which reading comes to on top of sizes and addresses.
+    /// Returns the sum of the times, which reading yields in addition to sizes and addresses.
     #[must_use]
     pub fn sum(events: usize) -> u64 {
         times().take(events).fold(0, u64::wrapping_add)
@@ -147,7 +149,7 @@ pub mod timed {
     /// Writes the events.
     ///
     /// # Errors
-    /// None that is expected.
+    /// Not expected to fail.
     pub fn write(events: &[Event], options: &WriteOptions, mut out: Vec<u8>) -> metatf::Result<Vec<u8>> {
         out.clear();
         let mut writer = Writer::with_options(out, options)?;
@@ -181,10 +183,10 @@ pub mod timed {
     loops! {}
 }
 
-/// Adds the events of a trace of `dtds/heap.dtd`, at most `most`; other records are skipped.
+/// Adds up to `most` events from a trace of `dtds/heap.dtd`; other records are skipped.
 ///
 /// # Errors
-/// What is wrong with the trace.
+/// Returns the errors of the trace.
 pub fn read_events(trace: &[u8], most: usize, events: &mut Vec<Event>) -> Result<()> {
     use model_format::{Heap, Record, Trace};
     let mut trace = Trace::from_slice(trace)?;

@@ -1,6 +1,6 @@
-//! The same by the readers and writers of the project.
+//! The loops using the readers and writers of this project.
 
-/// Loops over a trace, that is a `Trace`, which take what a function `fields` finds in a record.
+/// Defines loops over a `Trace` that sum the result of a function `fields` over its records.
 macro_rules! loops {
     () => {
         fn sum_next(mut trace: Trace<'_>) -> Result<u64> {
@@ -11,10 +11,10 @@ macro_rules! loops {
             Ok(sum)
         }
 
-        /// The sum of all fields, record by record.
+        /// Returns the sum of all fields, record by record.
         ///
         /// # Errors
-        /// What is wrong with the trace.
+        /// Returns the errors of the trace.
         pub fn all(trace: &[u8]) -> Result<u64> {
             sum_next(Trace::from_slice(trace)?)
         }
@@ -25,18 +25,18 @@ macro_rules! loops {
             Ok(sum)
         }
 
-        /// The sum of all fields, by `for_each`.
+        /// Returns the sum of all fields, using `for_each`.
         ///
         /// # Errors
-        /// What is wrong with the trace.
+        /// Returns the errors of the trace.
         pub fn each_all(trace: &[u8]) -> Result<u64> {
             sum_each(Trace::from_slice(trace)?)
         }
 
-        /// The sum of all fields, each group read by one of this many threads.
+        /// Returns the sum of all fields. Each group is read by one of this many threads.
         ///
         /// # Errors
-        /// What is wrong with the trace.
+        /// Returns the errors of the trace.
         #[cfg(feature = "parallel")]
         pub fn par_all(trace: &[u8], threads: usize) -> Result<u64> {
             let mut all = 0_u64;

@@ -8,7 +8,7 @@ mod format {}
 
 use format::{Trace, UseOf, Writer};
 
-/// 20,000 paths of files, of 20 to 60 bytes.
+/// Returns 20,000 file paths of 20 to 60 bytes.
 #[must_use]
 pub fn distinct() -> Vec<String> {
     const FOLDERS: [&str; 8] = ["src", "include", "lib", "tests", "build", "generated", "third_party", "tools"];
@@ -21,15 +21,15 @@ pub fn distinct() -> Vec<String> {
         .collect()
 }
 
-/// This many uses of names: some often, most seldom.
+/// Returns this many uses of names. A few names are frequent, and most are rare.
 #[must_use]
 pub fn uses(names: &[String], count: usize) -> Vec<&str> {
     let (mut below, n) = (below(), names.len());
-    // The product of two draws comes near 0 more often than near the end.
+    // The product of two draws is more often near 0 than near the end.
     (0..count).map(|_| &*names[below(n) * below(n) / n]).collect()
 }
 
-/// Numbers below one that is given.
+/// Returns a generator of numbers below a given one.
 fn below() -> impl FnMut(usize) -> usize {
     let mut state = 1_u64;
     move |n| {
@@ -38,17 +38,17 @@ fn below() -> impl FnMut(usize) -> usize {
     }
 }
 
-/// A writer whose table has all the names.
+/// Returns a writer whose table contains all names.
 ///
 /// # Errors
-/// None: it writes to memory.
+/// Never fails, because it writes to memory.
 pub fn filled(names: &[&str]) -> Result<Names> {
     let mut names_writer = Names(Writer::new(Vec::new())?);
     names_writer.intern(names)?;
     Ok(names_writer)
 }
 
-/// Writes names.
+/// A writer of names.
 #[derive(Debug)]
 pub struct Names(Writer<Vec<u8>>);
 
@@ -56,7 +56,7 @@ impl Names {
     /// Interns each name. Returns the sum of their offsets.
     ///
     /// # Errors
-    /// None: it writes to memory.
+    /// Never fails, because it writes to memory.
     pub fn intern(&mut self, names: &[&str]) -> Result<u64> {
         let mut sum = 0;
         for name in names {
@@ -66,10 +66,10 @@ impl Names {
     }
 }
 
-/// A trace of a record for each name.
+/// Returns a trace with a record for each name.
 ///
 /// # Errors
-/// None: it writes to memory.
+/// Never fails, because it writes to memory.
 pub fn trace(names: &[&str]) -> Result<Vec<u8>> {
     let mut writer = Writer::new(Vec::new())?;
     for name in names {
@@ -82,7 +82,7 @@ pub fn trace(names: &[&str]) -> Result<Vec<u8>> {
 /// Looks up the name of each record. Returns the sum of their lengths.
 ///
 /// # Errors
-/// Those of reading.
+/// Returns the errors of reading.
 pub fn lengths(trace: &[u8]) -> Result<u64> {
     let mut trace = Trace::from_slice(trace)?;
     let names = trace.names();

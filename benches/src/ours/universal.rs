@@ -1,4 +1,4 @@
-//! `dtds/HATF10.dtd` read by the universal reader, which has a trace's DTD from the trace.
+//! `dtds/HATF10.dtd` read by the dynamic reader, which obtains the DTD from the trace.
 
 use crate::{Counts, Result};
 use metatf::columns::Columns;
@@ -6,17 +6,17 @@ use metatf::dynamic::{self, Item, RecordView};
 use metatf::format::Format;
 use metatf::reader;
 
-/// The sum of a record's numbers. Lengths of byte arrays count among them; the arrays do not, and neither does the tag.
+/// Returns the sum of a record's numbers, including lengths of byte arrays but without the arrays and the tag.
 #[inline(always)]
 fn sum_of(record: &RecordView<'_>) -> u64 {
     let numbers = record.numbers().iter().skip(1);
     numbers.fold(0, |sum, &number| sum.wrapping_add(number))
 }
 
-/// The sum of all numbers, by the universal reader.
+/// Returns the sum of all numbers, using the dynamic reader.
 ///
 /// # Errors
-/// What is wrong with the trace.
+/// Returns the errors of the trace.
 pub fn all(trace: &[u8]) -> Result<u64> {
     let mut trace = dynamic::Trace::from_slice(trace)?;
     let mut sum = 0_u64;
@@ -26,10 +26,10 @@ pub fn all(trace: &[u8]) -> Result<u64> {
     Ok(sum)
 }
 
-/// The same by `for_each`.
+/// Does the same using `for_each`.
 ///
 /// # Errors
-/// What is wrong with the trace.
+/// Returns the errors of the trace.
 pub fn each_all(trace: &[u8]) -> Result<u64> {
     let mut trace = dynamic::Trace::from_slice(trace)?;
     let mut sum = 0_u64;
@@ -37,10 +37,10 @@ pub fn each_all(trace: &[u8]) -> Result<u64> {
     Ok(sum)
 }
 
-/// The same by owned records, which what a trace holds besides records is read with.
+/// Does the same using owned records, which are required for reading the other contents of a trace.
 ///
 /// # Errors
-/// What is wrong with the trace.
+/// Returns the errors of the trace.
 pub fn entries_all(trace: &[u8]) -> Result<u64> {
     let mut trace = dynamic::Trace::from_slice(trace)?;
     let mut sum = 0_u64;
@@ -56,7 +56,7 @@ pub fn entries_all(trace: &[u8]) -> Result<u64> {
     Ok(sum)
 }
 
-/// The record `alloc` by its index in the format, and its leaf `size`, which is its place, too.
+/// Returns the index of the record `alloc` in the format, and the index of its leaf `size`, which is also its position.
 fn alloc_size(format: &Format) -> Result<(u16, usize)> {
     let alloc = format.records.iter().position(|record| record.name == "alloc").ok_or("no alloc")?;
     let leaves = format.records.get(alloc).map_or(&[][..], |record| &record.leaves);
@@ -64,10 +64,10 @@ fn alloc_size(format: &Format) -> Result<(u16, usize)> {
     Ok((u16::try_from(alloc)?, size))
 }
 
-/// The sum of the sizes of allocations, by the universal reader.
+/// Returns the sum of the sizes of allocations, using the dynamic reader.
 ///
 /// # Errors
-/// What is wrong with the trace.
+/// Returns the errors of the trace.
 pub fn one(trace: &[u8]) -> Result<u64> {
     let mut trace = dynamic::Trace::from_slice(trace)?;
     let (alloc, size) = alloc_size(&trace.schema().format)?;
@@ -80,10 +80,10 @@ pub fn one(trace: &[u8]) -> Result<u64> {
     Ok(sum)
 }
 
-/// The same by `for_each`.
+/// Does the same using `for_each`.
 ///
 /// # Errors
-/// What is wrong with the trace.
+/// Returns the errors of the trace.
 pub fn each_one(trace: &[u8]) -> Result<u64> {
     let mut trace = dynamic::Trace::from_slice(trace)?;
     let (alloc, size) = alloc_size(&trace.schema().format)?;
@@ -117,10 +117,10 @@ impl ByRecord {
     }
 }
 
-/// How many of each kind, by the universal reader.
+/// Returns the number of events of each kind, using the dynamic reader.
 ///
 /// # Errors
-/// What is wrong with the trace.
+/// Returns the errors of the trace.
 pub fn count(trace: &[u8]) -> Result<Counts> {
     let mut trace = dynamic::Trace::from_slice(trace)?;
     let mut counts = ByRecord::new(&trace.schema().format);
@@ -130,10 +130,10 @@ pub fn count(trace: &[u8]) -> Result<Counts> {
     Ok(counts.counts())
 }
 
-/// The same by announcements of records that are not decoded.
+/// Does the same using announcements of records that are not decoded.
 ///
 /// # Errors
-/// What is wrong with the trace.
+/// Returns the errors of the trace.
 pub fn skipped_count(trace: &[u8]) -> Result<Counts> {
     let mut trace = dynamic::Trace::from_slice(trace)?;
     let mut counts = ByRecord::new(&trace.schema().format);
@@ -145,10 +145,10 @@ pub fn skipped_count(trace: &[u8]) -> Result<Counts> {
     Ok(counts.counts())
 }
 
-/// The same by `for_each`.
+/// Does the same using `for_each`.
 ///
 /// # Errors
-/// What is wrong with the trace.
+/// Returns the errors of the trace.
 pub fn each_count(trace: &[u8]) -> Result<Counts> {
     let mut trace = dynamic::Trace::from_slice(trace)?;
     let mut counts = ByRecord::new(&trace.schema().format);
@@ -156,10 +156,10 @@ pub fn each_count(trace: &[u8]) -> Result<Counts> {
     Ok(counts.counts())
 }
 
-/// The sum of all numbers, and of the lengths of byte arrays, by the universal reader in columns.
+/// Returns the sum of all numbers and of the lengths of byte arrays, using the dynamic reader in columns.
 ///
 /// # Errors
-/// What is wrong with the trace.
+/// Returns the errors of the trace.
 pub fn columns_all(trace: &[u8]) -> Result<u64> {
     let mut trace = dynamic::Trace::from_slice(trace)?;
     let format = trace.schema().format.clone();
@@ -178,10 +178,10 @@ pub fn columns_all(trace: &[u8]) -> Result<u64> {
     Ok(sum)
 }
 
-/// The sum of the sizes of allocations, by the universal reader in columns.
+/// Returns the sum of the sizes of allocations, using the dynamic reader in columns.
 ///
 /// # Errors
-/// What is wrong with the trace.
+/// Returns the errors of the trace.
 pub fn columns_one(trace: &[u8]) -> Result<u64> {
     let mut trace = dynamic::Trace::from_slice(trace)?;
     let format = trace.schema().format.clone();
@@ -197,10 +197,10 @@ pub fn columns_one(trace: &[u8]) -> Result<u64> {
     Ok(sum)
 }
 
-/// How many of each kind, by the universal reader in columns.
+/// Returns the number of events of each kind, using the dynamic reader in columns.
 ///
 /// # Errors
-/// What is wrong with the trace.
+/// Returns the errors of the trace.
 pub fn columns_count(trace: &[u8]) -> Result<Counts> {
     let mut trace = dynamic::Trace::from_slice(trace)?;
     let format = trace.schema().format.clone();

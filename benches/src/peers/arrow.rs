@@ -1,5 +1,5 @@
-//! Arrow IPC and Parquet: columns of kind, size, address and old address. Nothing is decoded from Arrow's columns, so they are a limit
-//! more than a peer.
+//! Arrow IPC and Parquet: columns of kind, size, address and old address. Arrow's columns need no decoding, so they are
+//! an upper bound rather than a peer.
 
 use super::Call;
 use crate::{Counts, Result};
@@ -21,7 +21,7 @@ const ALLOC: u8 = 4;
 const REALLOC: u8 = 5;
 const FREE: u8 = 6;
 
-/// Events in a batch of Arrow's, which are larger than messages.
+/// Events per Arrow batch, which is larger than a message.
 const BATCH: usize = 65_536;
 
 fn schema() -> Arc<Schema> {
@@ -49,13 +49,13 @@ fn batch(schema: &Arc<Schema>, calls: &[Call]) -> Result<RecordBatch> {
     Ok(RecordBatch::try_new(Arc::clone(schema), vec![kinds, sizes, addresses, olds])?)
 }
 
-/// The sum of the numbers in a batch.
+/// Returns the sum of the numbers in a batch.
 fn sum(batch: &RecordBatch) -> u64 {
     let columns = batch.columns().iter().filter_map(|column| column.as_primitive_opt::<UInt64Type>());
     columns.fold(0, |sum, column| column.values().iter().fold(sum, |sum, value| sum.wrapping_add(*value)))
 }
 
-/// Counts the kinds of a batch, its first column.
+/// Counts the kinds in a batch, which are its first column.
 fn note(batch: &RecordBatch, counts: &mut Counts) {
     let kinds = batch.columns().first().and_then(|column| column.as_primitive_opt::<UInt8Type>());
     let kinds = kinds.map_or(&[][..], |kinds| kinds.values());
@@ -67,7 +67,7 @@ fn note(batch: &RecordBatch, counts: &mut Counts) {
 /// Writes the events as an Arrow stream.
 ///
 /// # Errors
-/// None that is expected.
+/// Not expected to fail.
 pub fn ipc_encode(calls: &[Call], out: &mut Vec<u8>) -> Result<()> {
     out.clear();
     let schema = schema();
@@ -78,7 +78,7 @@ pub fn ipc_encode(calls: &[Call], out: &mut Vec<u8>) -> Result<()> {
     Ok(writer.finish()?)
 }
 
-/// Batches are parts of the buffer, not copies.
+/// Visits the batches, which are parts of the buffer and not copies.
 fn ipc_each(bytes: &Buffer, mut visit: impl FnMut(&RecordBatch)) -> Result<()> {
     let mut decoder = StreamDecoder::new();
     let mut rest = bytes.clone();
@@ -88,31 +88,31 @@ fn ipc_each(bytes: &Buffer, mut visit: impl FnMut(&RecordBatch)) -> Result<()> {
     Ok(decoder.finish()?)
 }
 
-/// The sum of all fields of an Arrow stream.
+/// Returns the sum of all fields in an Arrow stream.
 ///
 /// # Errors
-/// What is wrong with the bytes.
+/// Fails if the bytes are invalid.
 pub fn ipc_all(bytes: &Buffer) -> Result<u64> {
     let mut all = 0_u64;
     ipc_each(bytes, |batch| all = all.wrapping_add(sum(batch)))?;
     Ok(all)
 }
 
-/// How many of each kind, of an Arrow stream.
+/// Returns the number of events of each kind in an Arrow stream.
 ///
 /// # Errors
-/// What is wrong with the bytes.
+/// Fails if the bytes are invalid.
 pub fn ipc_count(bytes: &Buffer) -> Result<Counts> {
     let mut counts = [0; 3];
     ipc_each(bytes, |batch| note(batch, &mut counts))?;
     Ok(counts)
 }
 
-/// Writes the events as a Parquet file, with the encodings that its writer takes by default; compressed by zstd at level 3 or not
-/// compressed.
+/// Writes the events as a Parquet file with its writer's default encodings, uncompressed or compressed by zstd at level
+/// 3.
 ///
 /// # Errors
-/// None that is expected.
+/// Not expected to fail.
 pub fn parquet_encode(calls: &[Call], zstd: bool, out: &mut Vec<u8>) -> Result<()> {
     out.clear();
     let compression = if zstd { Compression::ZSTD(ZstdLevel::try_new(3)?) } else { Compression::UNCOMPRESSED };
@@ -126,10 +126,10 @@ pub fn parquet_encode(calls: &[Call], zstd: bool, out: &mut Vec<u8>) -> Result<(
     Ok(())
 }
 
-/// The sum of all fields of a Parquet file.
+/// Returns the sum of all fields in a Parquet file.
 ///
 /// # Errors
-/// What is wrong with the bytes.
+/// Fails if the bytes are invalid.
 pub fn parquet_all(bytes: &Bytes) -> Result<u64> {
     let reader = ParquetRecordBatchReaderBuilder::try_new(bytes.clone())?.with_batch_size(8192).build()?;
     let mut all = 0_u64;
@@ -139,10 +139,10 @@ pub fn parquet_all(bytes: &Bytes) -> Result<u64> {
     Ok(all)
 }
 
-/// How many of each kind, of a Parquet file, by its first column alone.
+/// Returns the number of events of each kind in a Parquet file, reading only its first column.
 ///
 /// # Errors
-/// What is wrong with the bytes.
+/// Fails if the bytes are invalid.
 pub fn parquet_count(bytes: &Bytes) -> Result<Counts> {
     let builder = ParquetRecordBatchReaderBuilder::try_new(bytes.clone())?;
     let kinds = ProjectionMask::roots(builder.parquet_schema(), [0]);

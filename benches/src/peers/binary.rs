@@ -1,4 +1,4 @@
-//! binrw and deku, which derive the reader and writer of a given binary layout: a tag of one byte, numbers of 8.
+//! binrw and deku, which derive readers and writers of a given binary layout: a one-byte tag and 8-byte numbers.
 
 use super::Call;
 use crate::{Counts, Result};
@@ -8,10 +8,10 @@ use deku::writer::Writer;
 use deku::{DekuReader, DekuWriter};
 use std::io::Cursor;
 
-/// Writes the events by binrw.
+/// Writes the events using binrw.
 ///
 /// # Errors
-/// None that is expected.
+/// Not expected to fail.
 pub fn binrw_encode(calls: &[Call], out: &mut Vec<u8>) -> Result<()> {
     out.clear();
     let mut cursor = Cursor::new(out);
@@ -29,30 +29,30 @@ fn binrw_each(bytes: &[u8], mut visit: impl FnMut(&Call)) -> Result<()> {
     Ok(())
 }
 
-/// The sum of all fields by binrw.
+/// Returns the sum of all fields, using binrw.
 ///
 /// # Errors
-/// What is wrong with the bytes.
+/// Fails if the bytes are invalid.
 pub fn binrw_all(bytes: &[u8]) -> Result<u64> {
     let mut sum = 0_u64;
     binrw_each(bytes, |call| sum = sum.wrapping_add(call.sum()))?;
     Ok(sum)
 }
 
-/// How many of each kind by binrw.
+/// Returns the number of events of each kind, using binrw.
 ///
 /// # Errors
-/// What is wrong with the bytes.
+/// Fails if the bytes are invalid.
 pub fn binrw_count(bytes: &[u8]) -> Result<Counts> {
     let mut counts = [0; 3];
     binrw_each(bytes, |call| call.note(&mut counts))?;
     Ok(counts)
 }
 
-/// Writes the events by deku.
+/// Writes the events using deku.
 ///
 /// # Errors
-/// None that is expected.
+/// Not expected to fail.
 pub fn deku_encode(calls: &[Call], out: &mut Vec<u8>) -> Result<()> {
     out.clear();
     let mut cursor = Cursor::new(out);
@@ -74,20 +74,20 @@ fn deku_each(bytes: &[u8], mut visit: impl FnMut(&Call)) -> Result<()> {
     Ok(())
 }
 
-/// The sum of all fields by deku.
+/// Returns the sum of all fields, using deku.
 ///
 /// # Errors
-/// What is wrong with the bytes.
+/// Fails if the bytes are invalid.
 pub fn deku_all(bytes: &[u8]) -> Result<u64> {
     let mut sum = 0_u64;
     deku_each(bytes, |call| sum = sum.wrapping_add(call.sum()))?;
     Ok(sum)
 }
 
-/// How many of each kind by deku.
+/// Returns the number of events of each kind, using deku.
 ///
 /// # Errors
-/// What is wrong with the bytes.
+/// Fails if the bytes are invalid.
 pub fn deku_count(bytes: &[u8]) -> Result<Counts> {
     let mut counts = [0; 3];
     deku_each(bytes, |call| call.note(&mut counts))?;

@@ -1,17 +1,17 @@
-//! bincode 2, event by event, by the two configurations that its documentation describes: numbers of variable length, and of
-//! fixed.
+//! bincode 2, event by event, in the two configurations described by its documentation: variable-length and
+//! fixed-length numbers.
 
 use super::Call;
 use crate::{Counts, Result};
 use bincode::config::{Config, Fixint, LittleEndian, NoLimit, Varint};
 
-/// Numbers take as many bytes as they need.
+/// Returns the configuration with variable-length numbers.
 #[must_use]
 pub fn variable() -> bincode::config::Configuration<LittleEndian, Varint, NoLimit> {
     bincode::config::standard()
 }
 
-/// Numbers take 8 bytes.
+/// Returns the configuration with 8-byte numbers.
 #[must_use]
 pub fn fixed() -> bincode::config::Configuration<LittleEndian, Fixint, NoLimit> {
     bincode::config::standard().with_fixed_int_encoding()
@@ -20,7 +20,7 @@ pub fn fixed() -> bincode::config::Configuration<LittleEndian, Fixint, NoLimit> 
 /// Writes the events.
 ///
 /// # Errors
-/// None that is expected.
+/// Not expected to fail.
 pub fn encode(calls: &[Call], config: impl Config, out: &mut Vec<u8>) -> Result<()> {
     out.clear();
     for call in calls {
@@ -38,20 +38,20 @@ fn each(mut bytes: &[u8], config: impl Config, mut visit: impl FnMut(&Call)) -> 
     Ok(())
 }
 
-/// The sum of all fields.
+/// Returns the sum of all fields.
 ///
 /// # Errors
-/// What is wrong with the bytes.
+/// Fails if the bytes are invalid.
 pub fn all(bytes: &[u8], config: impl Config) -> Result<u64> {
     let mut sum = 0_u64;
     each(bytes, config, |call| sum = sum.wrapping_add(call.sum()))?;
     Ok(sum)
 }
 
-/// How many of each kind.
+/// Returns the number of events of each kind.
 ///
 /// # Errors
-/// What is wrong with the bytes.
+/// Fails if the bytes are invalid.
 pub fn count(bytes: &[u8], config: impl Config) -> Result<Counts> {
     let mut counts = [0; 3];
     each(bytes, config, |call| call.note(&mut counts))?;

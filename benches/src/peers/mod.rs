@@ -1,7 +1,8 @@
-//! Other formats, each used as its documentation advises. They hold what plain HATF 1.0 holds of an event: its kind and one or
-//! two numbers of 64 bits. Times, threads, heaps and attributes, which HATF has at no or little cost, they need not hold.
+//! Other formats, each used as recommended by its documentation. They store the same data of an event as plain HATF
+//! 1.0: its kind and one or two 64-bit numbers. They need not store times, threads, heaps and attributes, which HATF
+//! supports at little or no cost.
 
-#![allow(missing_docs, reason = "rkyv's derive macro makes public types without")]
+#![allow(missing_docs, reason = "the derive macro of rkyv generates public types without documentation")]
 
 #[cfg(feature = "arrow")]
 pub mod arrow;
@@ -16,10 +17,10 @@ use crate::{Counts, Event};
 use ::binrw::binrw;
 use ::deku::{DekuRead, DekuWrite};
 
-/// Events in a message, of formats that read one as a whole.
+/// Events per message, for formats that read a message as a unit.
 pub const BATCH: usize = 4096;
 
-/// An event, as formats that derive their code from Rust types have it.
+/// An event for formats that derive their code from Rust types.
 #[binrw]
 #[brw(little)]
 #[derive(
@@ -40,29 +41,29 @@ pub const BATCH: usize = 4096;
 )]
 #[deku(id_type = "u8", endian = "little")]
 pub enum Call {
-    /// A block begins.
+    /// The allocation of a block.
     #[brw(magic = 4u8)]
     #[deku(id = "4")]
     Alloc {
-        /// In bytes.
+        /// The size in bytes.
         size: u64,
-        /// Where.
+        /// The address.
         address: u64,
     },
-    /// A block ends and another begins.
+    /// The end of a block and the start of another one.
     #[brw(magic = 5u8)]
     #[deku(id = "5")]
     Realloc {
-        /// Where the block was.
+        /// The old address.
         old: u64,
-        /// Where it is now.
+        /// The new address.
         address: u64,
     },
-    /// A block ends.
+    /// The end of a block.
     #[brw(magic = 6u8)]
     #[deku(id = "6")]
     Free {
-        /// Where it was.
+        /// The address.
         address: u64,
     },
 }
@@ -78,7 +79,7 @@ impl From<&Event> for Call {
 }
 
 impl Call {
-    /// The sum of its fields.
+    /// Returns the sum of the fields.
     #[inline(always)]
     #[must_use]
     pub fn sum(&self) -> u64 {
@@ -89,7 +90,7 @@ impl Call {
         }
     }
 
-    /// Counts it.
+    /// Counts the event.
     #[inline(always)]
     pub fn note(&self, counts: &mut Counts) {
         let [allocs, reallocs, frees] = counts;

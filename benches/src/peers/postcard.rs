@@ -6,7 +6,7 @@ use crate::{Counts, Result};
 /// Writes the events.
 ///
 /// # Errors
-/// None that is expected.
+/// Not expected to fail.
 pub fn encode(calls: &[Call], out: &mut Vec<u8>) -> Result<()> {
     out.clear();
     let mut room = [0; 32];
@@ -25,20 +25,20 @@ fn each(mut bytes: &[u8], mut visit: impl FnMut(&Call)) -> Result<()> {
     Ok(())
 }
 
-/// The sum of all fields.
+/// Returns the sum of all fields.
 ///
 /// # Errors
-/// What is wrong with the bytes.
+/// Fails if the bytes are invalid.
 pub fn all(bytes: &[u8]) -> Result<u64> {
     let mut sum = 0_u64;
     each(bytes, |call| sum = sum.wrapping_add(call.sum()))?;
     Ok(sum)
 }
 
-/// How many of each kind.
+/// Returns the number of events of each kind.
 ///
 /// # Errors
-/// What is wrong with the bytes.
+/// Fails if the bytes are invalid.
 pub fn count(bytes: &[u8]) -> Result<Counts> {
     let mut counts = [0; 3];
     each(bytes, |call| call.note(&mut counts))?;

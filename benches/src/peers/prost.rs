@@ -1,5 +1,5 @@
-//! Protocol Buffers by prost: a message for each kind of event in a `oneof`, one message after the other with its length before
-//! it, as the documentation of Protocol Buffers advises for many messages.
+//! Protocol Buffers using prost: each event is a message with a `oneof` of the kinds. Messages are concatenated, each
+//! preceded by its length, as the Protocol Buffers documentation recommends for many messages.
 //!
 //! ```proto
 //! message Call {
@@ -55,7 +55,7 @@ struct Free {
 /// Writes the events.
 ///
 /// # Errors
-/// None that is expected.
+/// Not expected to fail.
 pub fn encode(calls: &[Given], out: &mut Vec<u8>) -> Result<()> {
     out.clear();
     for call in calls {
@@ -69,10 +69,10 @@ pub fn encode(calls: &[Given], out: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-/// The sum of all fields.
+/// Returns the sum of all fields.
 ///
 /// # Errors
-/// What is wrong with the bytes.
+/// Fails if the bytes are invalid.
 pub fn all(mut bytes: &[u8]) -> Result<u64> {
     let mut sum = 0_u64;
     while !bytes.is_empty() {
@@ -86,10 +86,10 @@ pub fn all(mut bytes: &[u8]) -> Result<u64> {
     Ok(sum)
 }
 
-/// How many of each kind.
+/// Returns the number of events of each kind.
 ///
 /// # Errors
-/// What is wrong with the bytes.
+/// Fails if the bytes are invalid.
 pub fn count(mut bytes: &[u8]) -> Result<Counts> {
     let [mut allocs, mut reallocs, mut frees] = [0; 3];
     while !bytes.is_empty() {

@@ -1,4 +1,4 @@
-//! rkyv: the vector of events as it lies in memory, read in place.
+//! rkyv: the in-memory vector of events, read in place.
 
 use super::{ArchivedCall, Call};
 use crate::{Counts, Result};
@@ -11,29 +11,29 @@ type Calls = ArchivedVec<ArchivedCall>;
 /// Writes the events into the memory of `out`.
 ///
 /// # Errors
-/// None that is expected.
+/// Not expected to fail.
 pub fn encode(calls: &Vec<Call>, mut out: AlignedVec) -> Result<AlignedVec> {
     out.clear();
     Ok(rkyv::api::high::to_bytes_in::<_, Error>(calls, out)?)
 }
 
-/// The events, after a check of every one.
+/// Returns the events after validating all of them.
 ///
 /// # Errors
-/// What is wrong with the bytes.
+/// Fails if the bytes are invalid.
 pub fn checked(bytes: &AlignedVec) -> Result<&Calls> {
     Ok(rkyv::access::<Calls, Error>(bytes)?)
 }
 
-/// The events, unchecked.
+/// Returns the events without validation.
 #[must_use]
 pub fn unchecked(bytes: &AlignedVec) -> &Calls {
-    // SAFETY: not sound for bytes of unknown origin, which is what this function is to show the speed of. The benchmark gives it what
-    // `encode` made.
+    // SAFETY: not sound for bytes of unknown origin, which is the case whose speed this function demonstrates. The
+    // benchmark passes it the output of `encode`.
     unsafe { rkyv::access_unchecked::<Calls>(bytes) }
 }
 
-/// The sum of all fields.
+/// Returns the sum of all fields.
 #[must_use]
 pub fn all(calls: &Calls) -> u64 {
     calls.iter().fold(0, |sum, call| {
@@ -45,7 +45,7 @@ pub fn all(calls: &Calls) -> u64 {
     })
 }
 
-/// How many of each kind.
+/// Returns the number of events of each kind.
 #[must_use]
 pub fn count(calls: &Calls) -> Counts {
     let [mut allocs, mut reallocs, mut frees] = [0; 3];

@@ -1,4 +1,4 @@
-//! zerocopy: structs of 32 bytes, read in place. Nothing is encoded, so this is a limit more than a peer.
+//! zerocopy: 32-byte structs, read in place. Nothing is encoded, so this is an upper bound rather than a peer.
 
 use super::Call;
 use crate::{Counts, Result};
@@ -33,28 +33,28 @@ pub fn encode(calls: &[Call], out: &mut Vec<u8>) {
     }
 }
 
-/// The structs that the bytes are.
+/// Returns the structs in the bytes.
 ///
 /// # Errors
-/// A length that is not a multiple of theirs.
+/// Fails if the length is not a multiple of the struct size.
 pub fn structs(bytes: &[u8]) -> Result<&[Fixed]> {
     <[Fixed]>::ref_from_bytes(bytes).map_err(|_| "not a multiple of 32 bytes".into())
 }
 
-/// The sum of all fields, the tag apart.
+/// Returns the sum of all fields except for the tag.
 ///
 /// # Errors
-/// A length that is not a multiple of 32.
+/// Fails if the length is not a multiple of 32.
 pub fn all(bytes: &[u8]) -> Result<u64> {
     Ok(structs(bytes)?.iter().fold(0, |sum, fixed| {
         sum.wrapping_add(fixed.size.get()).wrapping_add(fixed.address.get()).wrapping_add(fixed.old.get())
     }))
 }
 
-/// How many of each kind.
+/// Returns the number of events of each kind.
 ///
 /// # Errors
-/// A length that is not a multiple of 32.
+/// Fails if the length is not a multiple of 32.
 pub fn count(bytes: &[u8]) -> Result<Counts> {
     let mut counts = [0; 3];
     for fixed in structs(bytes)? {

@@ -1,5 +1,5 @@
-//! Reading and writing allocate nothing for a record: twice the records take no more allocations, except for what a chunk, a group or
-//! a table that has to grow takes.
+//! Reading and writing do not allocate per record: twice the records need no more allocations, except for chunks,
+//! groups, and tables that grow.
 
 use crate::ALLOCATOR;
 use metatf::dynamic::{self, OwnedRecord, Schema, Writer};
@@ -10,11 +10,11 @@ use metatf_bench::{Event, Result, events};
 use metatf_test::alone;
 use std::hint::black_box;
 
-/// Events of each program in a short run and in a long one.
+/// Events of each program in a short and a long run.
 const SHORT: usize = 2000;
 const LONG: usize = 4000;
 
-/// How many allocations a pass takes.
+/// Returns the number of allocations in a pass.
 fn allocations<T>(pass: impl FnOnce() -> Result<T>) -> Result<usize> {
     let (result, allocations) = ALLOCATOR.count(pass);
     black_box(result?);
@@ -29,7 +29,8 @@ fn some(most: usize) -> Result<Vec<Event>> {
     Ok(all)
 }
 
-/// Holds what a longer run of `pass` takes on top to fewer than one for this many `records`. `make` makes what it runs on.
+/// Checks that a longer run of `pass` needs fewer than one additional allocation per `records` records. `make` creates
+/// its input.
 fn check<I, T>(
     name: &str,
     records: usize,
@@ -42,7 +43,7 @@ fn check<I, T>(
         counts.push(allocations(|| pass(&input))?);
     }
     let allowed = (LONG - SHORT) * 7 / records;
-    assert!(counts[1] <= counts[0] + allowed, "{name}: {counts:?} allocations, and {allowed} more are allowed");
+    assert!(counts[1] <= counts[0] + allowed, "{name}: {counts:?} allocations, but {allowed} more are allowed");
     Ok(())
 }
 
@@ -53,7 +54,7 @@ fn reading(name: &str, records: usize, make: impl Fn(&[Event]) -> Result<Vec<u8>
     check(name, records, make, |trace| read(trace))
 }
 
-/// The records of a trace, read by the universal reader and written by the universal writer.
+/// Copies the records of a trace using the dynamic reader and the dynamic writer.
 fn copy(trace: &[u8]) -> Result<Vec<u8>> {
     let mut trace_in = dynamic::Trace::from_slice(trace)?;
     let schema = trace_in.schema().clone();
@@ -66,7 +67,7 @@ fn copy(trace: &[u8]) -> Result<Vec<u8>> {
     Ok(writer.finish()?)
 }
 
-/// A trace whose records hold repeated fields, and bytes.
+/// Returns a trace whose records contain repeated fields and bytes.
 fn lists(events: &[Event]) -> Result<Vec<u8>> {
     let schema = Schema::parse(
         "lists.dtd",
@@ -118,7 +119,7 @@ fn run() -> Result<()> {
     }
     reading("split, `for_each`", 1000, split, split::each_all)?;
     reading("split, universal", 1000, split, universal::all)?;
-    // What its models know of objects grows by blocks.
+    // The models' data about objects grows in blocks.
     reading("heap.dtd, `next`", 100, predicted, heap::model::all)?;
     reading("heap.dtd, `for_each`", 100, predicted, heap::model::each_all)?;
     reading("heap.dtd, universal", 100, predicted, universal::all)?;

@@ -1,9 +1,10 @@
-//! Every loop comes to what the events say, on short ones, and the hand-written loops take the same bytes as the readers.
+//! Every loop yields the result expected from the events, using short inputs, and the hand-written loops process the
+//! same bytes as the readers.
 
 use metatf_bench::ours::{hatf10, heap, universal};
 use metatf_bench::{Event, Result, events, hand};
 
-/// The first events of each shipped trace.
+/// Returns the first events of each shipped trace.
 fn some() -> Result<Vec<Event>> {
     let mut all = Vec::new();
     for path in events::shipped()? {
@@ -29,10 +30,10 @@ fn hand_written_loops() {
     let mut damaged = trace.clone();
     let middle = damaged.len() / 2;
     damaged[middle] ^= 1;
-    assert_eq!(hand::stored::count(&damaged), None, "a check sum does not hold");
+    assert_eq!(hand::stored::count(&damaged), None, "the damaged chunk should be rejected");
     let mut written = Vec::new();
     hand::plain::write(&events, &mut written);
-    assert!(content.ends_with(&written), "the trace's content, but for the metadata at its start");
+    assert!(content.ends_with(&written), "the content of the trace, except for the metadata at its start");
     let mut packed = Vec::new();
     hand::packed::write(&events, &mut packed);
     assert_eq!(hand::packed::all(&packed), events::sum(&events));
@@ -47,9 +48,9 @@ fn hatf() {
     let trace = hatf10::plain_trace(&events).unwrap();
     let best = hatf10::best_trace(&trace).unwrap();
     let at_once = |fit| plain::write_all(&events, &hatf10::stored(), fit, true, Vec::new()).unwrap();
-    assert!(at_once(Fit::Strict) == trace && at_once(Fit::Widen) == trace, "all at once, the trace is the same");
+    assert!(at_once(Fit::Strict) == trace && at_once(Fit::Widen) == trace, "writing all at once yields the same trace");
     let (sum, one, counts) = (events::sum(&events), events::alloc_sizes(&events), events::counts(&events));
-    assert!(best.len() * 10 < trace.len() * 8, "metadata makes it smaller");
+    assert!(best.len() * 10 < trace.len() * 8, "metadata should make the trace smaller");
     let chunks = hand::best::chunks(&best).unwrap();
     assert_eq!((hand::best::all(&chunks), hand::best::one(&chunks)), (Some(sum), Some(one)));
     assert_eq!(hand::best::count(&chunks), Some(counts));

@@ -1,4 +1,4 @@
-//! The loops that are measured come to the same, and cost what the page says.
+//! The measured loops yield equal results at the cost stated on the page.
 
 mod allocations;
 mod counts;
@@ -6,6 +6,6 @@ mod loops;
 #[cfg(feature = "peers")]
 mod peers;
 
-/// Tests of memory ask it, each in a process of its own.
+/// Memory tests query this allocator, each in its own process.
 #[global_allocator]
 static ALLOCATOR: metatf_test::Counting = metatf_test::Counting::new();

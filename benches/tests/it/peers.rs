@@ -1,9 +1,9 @@
-//! Other formats give back what they were given.
+//! Other formats reproduce their input.
 
 use metatf_bench::peers::{Call, binary, bincode, postcard, prost, rkyv, zerocopy};
 use metatf_bench::{Counts, Event, Result, events};
 
-/// The first events of each shipped trace: more than a batch.
+/// Returns the first events of each shipped trace, which are more than a batch.
 fn some() -> Result<(Vec<Call>, u64, Counts)> {
     let mut all: Vec<Event> = Vec::new();
     for path in events::shipped()? {
@@ -23,7 +23,7 @@ fn check(
     assert!(bytes.len() > calls.len() * 7);
     assert_eq!((all(&bytes)?, count(&bytes)?), (sum, counts));
     assert!(all(&bytes[..bytes.len() - 1]).is_err(), "cut off");
-    // Memory that was written before is written again.
+    // Reuse memory that was written before.
     encode(&calls[..3], &mut bytes)?;
     assert_eq!(count(&bytes)?.iter().sum::<u64>(), 3);
     Ok(())

@@ -1,14 +1,15 @@
-//! What an event of Tracy costs: prints rows of the benchmark `telemetry`.
+//! Measures the cost of a Tracy event and prints rows for the benchmark `telemetry`.
 //!
-//! `alone`: the client keeps all events in memory, as it does until something connects. `connected` waits until something has,
-//! and prints the nanoseconds of an event, those that the process had used before, and the number of events.
+//! With `alone`, the client keeps all events in memory, as it does until something connects. With `connected`, it waits
+//! for a connection, and prints the nanoseconds per event, the nanoseconds that the process had used before, and the
+//! number of events.
 
 use cpu_time::{ProcessTime, ThreadTime};
 use std::hint::black_box;
 use std::time::Duration;
 use tracy_client::Client;
 
-/// Events of a measurement. Where nothing is connected they stay in memory, some hundred bytes each.
+/// Events per measurement. Without a connection, they stay in memory, with some hundred bytes each.
 const EVENTS: u64 = 200_000;
 
 fn main() {
@@ -24,11 +25,11 @@ fn main() {
             named("Tracy, a zone with three values", &zone);
         }
         Some("connected") => {
-            // SAFETY: it asks whether a socket is connected.
+            // SAFETY: queries whether a socket is connected.
             while unsafe { tracy_client::sys::___tracy_connected() } == 0 {
                 std::thread::sleep(Duration::from_millis(10));
             }
-            // What is left is sent at the end of the process: who started it knows what it used by then.
+            // The rest is sent at the end of the process; the parent knows the time used up to that point.
             let before = ProcessTime::now().as_duration().as_nanos();
             let thread = thread(zone);
             println!("{thread} {before} {EVENTS}");
@@ -44,7 +45,7 @@ fn zone(n: u64) {
     zone.emit_value(3);
 }
 
-/// Nanoseconds of an event, of the processor time of this thread.
+/// Returns the CPU time of this thread in nanoseconds per event.
 fn thread(event: impl Fn(u64)) -> f64 {
     let started = ThreadTime::now();
     (0..EVENTS).for_each(event);

@@ -1,12 +1,12 @@
-//! Holds the README and the book to the code.
+//! Checks the README and the book against the code.
 //!
-//! - A fenced block after `<!-- file: PATH -->` or `<!-- file: PATH#REGION -->` is the text of that file, or of the
-//!   part of it between lines that end in `region: REGION` and `endregion`.
-//! - In a `console` block, lines that begin with `$ ` are run, in the order of the page; the lines below each are what
-//!   it prints. A line `...` stands for any number of lines.
+//! - A fenced block after `<!-- file: PATH -->` or `<!-- file: PATH#REGION -->` must match that file, or the part of it
+//!   between lines that end in `region: REGION` and `endregion`.
+//! - In a `console` block, lines that begin with `$ ` are run in page order, and the lines below each must match its
+//!   output. A line `...` matches any number of lines.
 //!
-//! `METATF_BLESS=1` rewrites what differs, in the page: what a page shows stands between what it says about it, so it cannot be a
-//! snapshot of `insta`, which is a file of its own.
+//! `METATF_BLESS=1` rewrites differing blocks in place. They are surrounded by prose on the page, so they cannot be
+//! `insta` snapshots, which are separate files.
 
 pub mod prose;
 mod shell;
@@ -16,13 +16,13 @@ pub use shell::{commands, run, sandbox};
 use metatf_test::root;
 use std::path::{Path, PathBuf};
 
-/// The folders whose Markdown is checked.
+/// The directories whose Markdown is checked.
 const FOLDERS: [&str; 5] = ["", "docs", "docs/cookbook", "docs/course", "docs/internals"];
 
-/// The pages that are checked: all Markdown in `FOLDERS`, by path from the root.
+/// Returns the pages to check: all Markdown files in `FOLDERS`, by path from the root.
 ///
 /// # Errors
-/// A folder that cannot be read.
+/// Fails if a directory cannot be read.
 pub fn pages() -> std::io::Result<Vec<PathBuf>> {
     let root = root();
     let mut pages = Vec::new();
@@ -38,10 +38,10 @@ pub fn pages() -> std::io::Result<Vec<PathBuf>> {
     Ok(pages)
 }
 
-/// The lines of a file, or of a region in it, with the indentation that all share taken off.
+/// Returns the lines of a file, or of a region in it, without their common indentation.
 ///
 /// # Errors
-/// In words, where there is no such file or region.
+/// Describes the missing file or region.
 pub fn quoted(reference: &str) -> Result<Vec<String>, String> {
     let (path, region) = reference.split_once('#').map_or((reference, None), |(path, region)| (path, Some(region)));
     let text = std::fs::read_to_string(root().join(path)).map_err(|error| format!("{path}: {error}"))?;
@@ -57,7 +57,7 @@ pub fn quoted(reference: &str) -> Result<Vec<String>, String> {
     Ok(lines.iter().map(|line| line.get(shared..).unwrap_or_default().to_owned()).collect())
 }
 
-/// Whether output is as a page shows it, where `...` alone on a line stands for any number of lines.
+/// Returns whether output matches a page, on which a line `...` stands for any number of lines.
 #[must_use]
 pub fn matches(shown: &[String], output: &[String]) -> bool {
     match shown.split_first() {

@@ -1,15 +1,16 @@
-//! Runs the commands that pages show.
+//! Runs the commands shown on pages.
 #![allow(clippy::unwrap_used, reason = "for tests")]
 
 use metatf_test::{Folder, root};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What the commands of a page see of the checkout, by the names they have there.
+/// The parts of the repository visible to a page's commands, by their names there.
 const LINKS: [(&str, &str); 4] =
     [("dtds", "dtds"), ("samples", "docs/samples"), ("examples", "examples"), ("logs", "metatfc/tests/logs")];
 
-/// Makes a folder for a page's commands, which sees the project's DTDs, examples and logs, and the book's samples.
+/// Creates a directory for a page's commands, with links to the project's DTDs, examples and logs, and to the book's
+/// samples.
 #[must_use]
 pub fn sandbox() -> Folder {
     let folder = Folder::new();
@@ -20,7 +21,8 @@ pub fn sandbox() -> Folder {
     folder
 }
 
-/// The folder with the project's commands: where cargo put this test's, built now if they are not there.
+/// Returns the directory with the project's commands, which is cargo's output directory of this test. Builds the
+/// commands if they are missing.
 #[must_use]
 pub fn commands() -> PathBuf {
     let mut folder = std::env::current_exe().unwrap();
@@ -40,7 +42,8 @@ pub fn commands() -> PathBuf {
     folder
 }
 
-/// Runs a line of a `console` block; what it printed, and `[exit status N]` where that is not 0. Paths in the folder are relative.
+/// Runs a line of a `console` block. Returns its output, and `[exit status N]` if the status is not 0. Paths in the
+/// directory are made relative.
 #[must_use]
 pub fn run(line: &str, folder: &Path, commands: &Path) -> Vec<String> {
     let mut path = commands.as_os_str().to_owned();

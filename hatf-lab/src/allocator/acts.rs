@@ -1,22 +1,22 @@
-//! The elementary acts of an allocator, which are counted.
+//! Elementary operations of an allocator, which are counted.
 
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 
-/// Declares the acts, with their names in reports.
+/// Declares the operations and their names in reports.
 macro_rules! acts {
     ($($(#[$doc:meta])* $variant:ident = $name:literal,)+) => {
-        /// An elementary act.
+        /// An elementary operation.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Act {
             $($(#[$doc])* $variant,)+
         }
 
         impl Act {
-            /// All acts.
+            /// All operations.
             pub const ALL: &[Self] = &[$(Self::$variant,)+];
 
-            /// Returns its name in reports.
+            /// Returns the operation's name in reports.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)+ }
@@ -26,44 +26,45 @@ macro_rules! acts {
 }
 
 acts! {
-    /// A free block was looked at.
+    /// A free block was examined.
     Examined = "examined",
-    /// A block was marked used or free.
+    /// A block was marked as used or free.
     Tagged = "tagged",
-    /// A block was cut in two.
+    /// A block was split in two.
     Split = "split",
-    /// A block was taken out of a free list.
+    /// A block was removed from a free list.
     Unlinked = "unlinked",
-    /// A freed block became part of a neighbour.
+    /// A freed block was merged with a neighbour.
     Merged = "merged",
-    /// A block was put into a free list.
+    /// A block was inserted into a free list.
     Inserted = "inserted",
-    /// An entry of a cache was compared with a size.
+    /// A cache entry was compared with a size.
     Compared = "compared",
-    /// A cached item went back to the allocator below.
+    /// A cached item was returned to the underlying allocator.
     Flushed = "flushed",
-    /// A bucket's size was doubled to find the right bucket.
+    /// The bucket size was doubled while searching for the right bucket.
     Doubled = "doubled",
-    /// A block was cut from fresh memory.
+    /// A block was carved from fresh memory.
     Cut = "cut",
-    /// Memory was asked of the system.
+    /// Memory was requested from the system.
     Sbrk = "sbrk",
-    /// Memory was given back to the system.
+    /// Memory was returned to the system.
     Returned = "returned",
-    /// A cache served an allocation: no act of its own, so of weight 0.
+    /// A cache served an allocation. This only counts an outcome, so its weight is 0.
     Hit = "hits",
-    /// A cache did not serve an allocation: no act of its own, so of weight 0.
+    /// A cache could not serve an allocation. This only counts an outcome, so its weight is 0.
     Missed = "misses",
-    /// A cache gave up an entry: no act of its own, so of weight 0. Its items are [`Flushed`](Self::Flushed).
+    /// A cache evicted an entry. This only counts an outcome, so its weight is 0; the evicted items count as
+    /// [`Flushed`](Self::Flushed).
     GivenUp = "flushes",
 }
 
-/// How often each act was done. Weights of acts are of this type, too.
+/// Counts of each operation. The same type holds the weights of operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Acts([u64; Act::ALL.len()]);
 
 impl Acts {
-    /// Makes the default weights: 1 for each act, 0 for what only says how often a cache served.
+    /// Returns the default weights: 1 for each operation, and 0 for the counters of cache outcomes.
     #[must_use]
     pub fn weights() -> Self {
         let mut weights = Self([1; Act::ALL.len()]);
@@ -71,13 +72,13 @@ impl Acts {
         weights
     }
 
-    /// Counts one.
+    /// Counts one operation.
     #[inline]
     pub fn note(&mut self, act: Act) {
         self.add(act, 1);
     }
 
-    /// Counts several.
+    /// Counts several operations of the same kind.
     #[inline]
     pub fn add(&mut self, act: Act, count: u64) {
         if let Some(sum) = self.0.get_mut(act as usize) {
@@ -85,20 +86,20 @@ impl Acts {
         }
     }
 
-    /// Replaces one count.
+    /// Sets the count of one operation.
     pub fn set(&mut self, act: Act, count: u64) {
         if let Some(sum) = self.0.get_mut(act as usize) {
             *sum = count;
         }
     }
 
-    /// Returns how often an act was done.
+    /// Returns the count of an operation.
     #[must_use]
     pub fn of(&self, act: Act) -> u64 {
         self.0.get(act as usize).copied().unwrap_or(0)
     }
 
-    /// Returns the sum of all counts, each times its weight.
+    /// Returns the sum of all counts, each multiplied by its weight.
     #[must_use]
     pub fn weighted(&self, weights: &Self) -> u128 {
         self.0.iter().zip(weights.0).map(|(count, weight)| u128::from(*count) * u128::from(weight)).sum()

@@ -7,11 +7,12 @@ use super::tagged::{FreeList, TagSettings, Tagged, tagged};
 use super::{Act, Acts, Allocator, Place};
 
 tagged! {
-    /// Best fit: the least block that is large enough, of equal ones the lowest.
+    /// Best fit: the smallest block that is large enough, and the lowest of equally small ones.
     Best(Index) = "best"
 }
 
-/// Free blocks by size and address. It stands for a list that is scanned: each search counts as many steps as it has blocks.
+/// Free blocks ordered by size and address. The index replaces a linear list, so each search counts as many steps as
+/// there are free blocks.
 #[derive(Debug, Default)]
 pub(super) struct Index(BTreeSet<(u64, u64, u32)>);
 
@@ -39,7 +40,7 @@ impl FreeList for Index {
 
     fn check(&self, blocks: &Blocks, free: &[u32]) -> Result<(), String> {
         if self.0.len() != free.len() {
-            return Err(format!("the list has {} blocks, {} are free", self.0.len(), free.len()));
+            return Err(format!("the list contains {} blocks, but {} are free", self.0.len(), free.len()));
         }
         free.iter().try_for_each(|id| self.check_one(blocks, *id))
     }

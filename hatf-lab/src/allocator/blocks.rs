@@ -1,34 +1,34 @@
-//! Blocks with boundary tags: each knows whether it is free, and its neighbours below and above.
+//! Blocks with boundary tags. Each block records whether it is free and which blocks are its neighbours in memory.
 
-/// No block.
+/// The null block number.
 pub(super) const NONE: u32 = u32::MAX;
 
 /// A block.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Block {
     pub(super) address: u64,
-    /// Bytes, tags included.
+    /// Size in bytes, tags included.
     pub(super) size: u64,
     /// The neighbours in memory.
     pub(super) below: u32,
     pub(super) above: u32,
-    /// The neighbours in the free list, if there is one.
+    /// The neighbours in the free list, if the allocator has a free list.
     pub(super) next: u32,
     pub(super) previous: u32,
     pub(super) free: bool,
-    /// The list that it is in, if there are several.
+    /// The list that contains the block, if the allocator has several lists.
     pub(super) list: u16,
 }
 
 const EMPTY: Block =
     Block { address: 0, size: 0, below: NONE, above: NONE, next: NONE, previous: NONE, free: false, list: 0 };
 
-/// All blocks of a heap, which tile it.
+/// All blocks of a heap. Together they cover it without gaps.
 #[derive(Debug)]
 pub(super) struct Blocks {
     blocks: Vec<Block>,
     spare: Vec<u32>,
-    /// The block at the end of the heap.
+    /// The last block of the heap.
     top: u32,
     heap: u64,
 }
@@ -42,7 +42,7 @@ impl Blocks {
         self.heap
     }
 
-    /// Returns a block; an empty one that is in use for [`NONE`].
+    /// Returns a block; for [`NONE`], returns an empty block marked as used.
     #[inline]
     pub(super) fn get(&self, id: u32) -> Block {
         self.blocks.get(id as usize).copied().unwrap_or(EMPTY)
@@ -55,24 +55,24 @@ impl Blocks {
         }
     }
 
-    /// Returns the block at the end of the heap.
+    /// Returns the last block of the heap.
     pub(super) fn top(&self) -> Block {
         self.get(self.top)
     }
 
-    /// Returns the name of the block at the end of the heap.
+    /// Returns the number of the last block of the heap.
     pub(super) fn top_id(&self) -> u32 {
         self.top
     }
 
-    /// Gives bytes back from the end of the heap, where a larger free block is.
+    /// Returns `bytes` from the end of the heap to the system. The last block must be free and larger than `bytes`.
     pub(super) fn shrink(&mut self, bytes: u64) {
         let top = self.top;
         self.edit(top, |block| block.size -= bytes);
         self.heap -= bytes;
     }
 
-    /// Returns a block where it is.
+    /// Returns a reference to a block.
     #[inline]
     pub(super) fn peek(&self, id: u32) -> Option<&Block> {
         self.blocks.get(id as usize)
@@ -88,8 +88,8 @@ impl Blocks {
         Some(id)
     }
 
-    /// Adds bytes at the end of the heap: the free top grows, or else there is a new free block. Returns it, and whether it
-    /// is new.
+    /// Adds bytes at the end of the heap by growing a free top block or by adding a new free block. Returns the block
+    /// and whether it is new.
     pub(super) fn grow(&mut self, bytes: u64) -> Option<(u32, bool)> {
         let top = self.top;
         if self.get(top).free {
@@ -103,7 +103,7 @@ impl Blocks {
         Some((id, true))
     }
 
-    /// Cuts a used block of `size` bytes from the low end of a free one.
+    /// Splits a used block of `size` bytes off the low end of a free block.
     pub(super) fn cut(&mut self, id: u32, size: u64) -> Option<u32> {
         let Block { address, below, .. } = self.get(id);
         let used = self.add(Block { address, size, below, above: id, ..EMPTY })?;
@@ -116,7 +116,7 @@ impl Blocks {
         Some(used)
     }
 
-    /// Makes the block above `id` part of it.
+    /// Merges the block above `id` into block `id`.
     pub(super) fn absorb_above(&mut self, id: u32) {
         let gone = self.get(id).above;
         let Block { size, above, .. } = self.get(gone);
@@ -131,7 +131,7 @@ impl Blocks {
         self.spare.push(gone);
     }
 
-    /// Makes the block below `id` part of it.
+    /// Merges the block below `id` into block `id`.
     pub(super) fn absorb_below(&mut self, id: u32) {
         let gone = self.get(id).below;
         let Block { address, size, below, .. } = self.get(gone);
@@ -150,20 +150,20 @@ impl Blocks {
         let (below, above) = (self.get(block.below), self.get(block.above));
         let end = block.address + block.size;
         let wrong = if block.below != NONE && below.address + below.size != block.address {
-            "does not begin where the block below ends"
+            "does not start at the end of the block below"
         } else if block.below != NONE && below.above != id || block.above != NONE && above.below != id {
-            "is not its neighbour's neighbour"
+            "is not linked from its neighbours"
         } else if block.above != NONE && above.address != end || block.above == NONE && end != self.heap {
-            "does not end where the next begins"
+            "does not end at the start of the next block"
         } else if block.free && (below.free || above.free) {
-            "is free beside a free one"
+            "is free next to a free block"
         } else {
             return Ok(());
         };
         Err(format!("the block at {} {wrong}", block.address))
     }
 
-    /// Checks that blocks tile the heap; returns the free ones, from the top down.
+    /// Checks that the blocks cover the heap without gaps. Returns the free blocks from the top down.
     pub(super) fn check_all(&self) -> Result<Vec<u32>, String> {
         let mut free = Vec::new();
         let (mut at, mut end, mut count) = (self.top, self.heap, 0);

@@ -1,17 +1,18 @@
-//! BSD: Kingsley's allocator of 4.2BSD. A bucket for each power of two; nothing is split or merged.
+//! BSD: Kingsley's allocator from 4.2BSD, with one bucket per power of two. Blocks are never split or merged.
 //!
-//! (The paper's Table 6 calls it "buddy-based", its section 4.4 says rightly that it "does not coalesce items".)
+//! (Table 6 of the paper calls it "buddy-based"; its section 4.4 says correctly that it "does not coalesce items".)
 
 use super::{ADDRESS_SPACE, Act, Acts, Allocator, Place};
 
-/// What the paper leaves open. On a VAX 4.2BSD had a header of 4 and blocks of at least 8 bytes; 4.3BSD refilled by pages.
+/// Parameters that the paper leaves open. On a VAX, 4.2BSD used a 4-byte header and blocks of 8 bytes or more; 4.3BSD
+/// refilled by pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BsdSettings {
     /// Bytes before each block.
     pub header: u64,
-    /// The least block, in bytes: a power of two.
+    /// The smallest block size in bytes, a power of two.
     pub least: u64,
-    /// Bytes that an empty bucket takes from the system, if its block is not larger.
+    /// Bytes that an empty bucket requests from the system, unless its block size is larger.
     pub refill: u64,
 }
 
@@ -25,27 +26,27 @@ impl Default for BsdSettings {
 #[derive(Debug)]
 pub struct Bsd {
     settings: BsdSettings,
-    /// By the power of two: the free blocks, of which the last is taken first, and how many are in use.
+    /// For each power of two, the free blocks (used from the end) and the number of blocks in use.
     buckets: Vec<(Vec<u64>, u64)>,
     heap: u64,
     touched: usize,
 }
 
 impl Bsd {
-    /// Makes an empty heap. `least` and `refill` should be powers of two.
+    /// Creates an empty heap. `least` and `refill` should be powers of two.
     #[must_use]
     pub fn new(settings: BsdSettings) -> Self {
         let buckets = (0..64).map(|_| (Vec::new(), 0)).collect();
         Self { settings, buckets, heap: 0, touched: 0 }
     }
 
-    /// Returns the bucket of a request, and its block's size.
+    /// Returns the bucket for a request and its block size.
     fn bucket(&self, size: u64) -> Option<(usize, u64)> {
         let block = size.checked_add(self.settings.header)?.checked_next_power_of_two()?.max(self.settings.least);
         Some((block.trailing_zeros() as usize, block))
     }
 
-    /// Takes memory from the system for an empty bucket. Blocks are used from the lowest address.
+    /// Requests memory from the system for an empty bucket. Blocks are used in ascending address order.
     #[cold]
     fn refill(&mut self, bucket: usize, block: u64, acts: &mut Acts) -> Option<()> {
         let bytes = self.settings.refill.max(block);
@@ -103,13 +104,13 @@ impl Allocator for Bsd {
         }
     }
 
-    /// Blocks, free and used, sum to the heap; no free block overlaps another.
+    /// Checks that free and used blocks add up to the heap and that no two free blocks overlap.
     fn check(&self) -> Result<(), String> {
         let sizes = (0..).map(|power| 1_u64 << power);
         let sum: u64 =
             self.buckets.iter().zip(sizes.clone()).map(|((free, used), size)| (free.len() as u64 + used) * size).sum();
         if sum != self.heap {
-            return Err(format!("blocks have {sum} bytes, the heap {}", self.heap));
+            return Err(format!("the blocks add up to {sum} bytes, but the heap has {}", self.heap));
         }
         let mut free: Vec<(u64, u64)> = self
             .buckets

@@ -1,8 +1,9 @@
 //! BUDDY: the binary buddy system.
 //!
-//! Source: Knuth, The Art of Computer Programming, volume 1, 2.5, Algorithms R and S. A block is a power of two; a larger one is
-//! halved until it fits, and a freed block merges with its other half as long as that is free. Of equal blocks the lowest is
-//! taken, which the book leaves open. There is no header: the size is known from the object's.
+//! Source: Knuth, The Art of Computer Programming, volume 1, 2.5, Algorithms R and S. Block sizes are powers of two. A
+//! larger block is halved until it fits, and a freed block is merged with its buddy for as long as the buddy is free.
+//! Of equally large blocks the lowest is used; the book leaves this choice open. There are no headers, because the size
+//! of a block follows from the size of its object.
 
 use std::collections::BTreeSet;
 
@@ -10,12 +11,12 @@ use super::mapped::{MAPPED, Mapped};
 use super::pages::Pages;
 use super::{ADDRESS_SPACE, Act, Acts, Allocator, Place};
 
-/// What the book leaves open. Bytes; powers of two.
+/// Parameters that the book leaves open. All are in bytes and powers of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BuddySettings {
-    /// The least block.
+    /// The smallest block size.
     pub least: u64,
-    /// What is taken from the system at once. Larger blocks are mapped.
+    /// Bytes requested from the system at a time. Larger blocks are mapped.
     pub region: u64,
 }
 
@@ -25,11 +26,11 @@ impl Default for BuddySettings {
     }
 }
 
-/// A heap of buddies.
+/// A heap managed by the buddy system.
 #[derive(Debug)]
 pub struct Buddy {
     settings: BuddySettings,
-    /// Free blocks by the power of two.
+    /// Free blocks, indexed by power of two.
     free: Vec<BTreeSet<u64>>,
     used: u64,
     heap: u64,
@@ -39,14 +40,14 @@ pub struct Buddy {
 }
 
 impl Buddy {
-    /// Makes an empty heap. The settings should be powers of two.
+    /// Creates an empty heap. The settings should be powers of two.
     #[must_use]
     pub fn new(settings: BuddySettings) -> Self {
         let (pages, mapped) = (Pages::default(), Mapped::new());
         Self { settings, free: vec![BTreeSet::new(); 48], used: 0, heap: 0, pages, mapped, touched: (0, 0) }
     }
 
-    /// The power of two of a request's block; `None`: it is mapped.
+    /// Returns the power of two for a request's block, or `None` if the block is mapped.
     fn order(&self, size: u64) -> Option<usize> {
         let block = size.checked_next_power_of_two()?.max(self.settings.least);
         (block <= self.settings.region).then_some(block.trailing_zeros() as usize)
@@ -135,18 +136,18 @@ impl Allocator for Buddy {
         if block.is_multiple_of(1 << order) { Ok(()) } else { Err(format!("the block at {block} is not aligned")) }
     }
 
-    /// Blocks, free and used, sum to the heap; no two halves are free.
+    /// Checks that free and used blocks add up to the heap and that no two buddies are both free.
     fn check(&self) -> Result<(), String> {
         let mut sum = self.used;
         for (order, free) in self.free.iter().enumerate() {
             sum += (free.len() as u64) << order;
             let halves = |block: &&u64| 1 << order < self.settings.region && free.contains(&(**block ^ 1 << order));
             if let Some(block) = free.iter().find(halves) {
-                return Err(format!("both halves at {block} are free"));
+                return Err(format!("both buddies at {block} are free"));
             }
         }
         if sum != self.heap {
-            return Err(format!("blocks have {sum} bytes, the heap {}", self.heap));
+            return Err(format!("the blocks add up to {sum} bytes, but the heap has {}", self.heap));
         }
         self.pages.check()?;
         self.mapped.check()

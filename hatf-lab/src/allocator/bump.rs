@@ -1,17 +1,18 @@
-//! BUMP: arenas in which blocks lie side by side, and that are freed as a whole.
+//! BUMP: arenas that place blocks next to each other and are freed as a whole.
 //!
-//! This is how programs allocate by hand that work in phases (regions, obstacks): a block is placed where the last one ended, its
-//! free costs a count, and an arena in which nothing lives any more is given back. One long-lived block keeps a whole arena.
+//! Programs that work in phases often use such custom allocators (regions, obstacks). A block is placed where the
+//! previous one ended, freeing a block only decrements a counter, and an arena is released when all of its blocks are
+//! dead. A single long-lived block keeps its whole arena alive.
 
 use super::mapped::Mapped;
 use super::{Act, Acts, Allocator, PAGE, Place};
 
-/// The size of an arena, in bytes, and the alignment of blocks, a power of two.
+/// The arena size in bytes and the alignment of blocks, a power of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BumpSettings {
-    /// Bytes of an arena; a larger block has one of its own.
+    /// Bytes per arena. A larger block gets its own arena.
     pub arena: u64,
-    /// Blocks begin at multiples of this.
+    /// Block addresses are multiples of this value.
     pub align: u64,
 }
 
@@ -21,7 +22,7 @@ impl Default for BumpSettings {
     }
 }
 
-/// An arena: where it is, and what is in it.
+/// The location of an arena and the memory used in it.
 #[derive(Clone, Copy, Debug)]
 struct Arena {
     place: Place,
@@ -30,7 +31,7 @@ struct Arena {
     live: u64,
 }
 
-/// Arenas, of which the current one takes blocks.
+/// Arenas. The current arena serves new blocks.
 #[derive(Debug)]
 pub struct Bump {
     settings: BumpSettings,
@@ -42,13 +43,13 @@ pub struct Bump {
 }
 
 impl Bump {
-    /// Makes an empty heap.
+    /// Creates an empty heap.
     #[must_use]
     pub fn new(settings: BumpSettings) -> Self {
         Self { settings, arenas: Vec::new(), spare: Vec::new(), current: u32::MAX, space: Mapped::new(), held: 0 }
     }
 
-    /// Begins an arena for a block of this size.
+    /// Opens an arena for a block of this size.
     fn begin(&mut self, size: u64, acts: &mut Acts) -> Option<u32> {
         let bytes = self.settings.arena.max(size);
         let arena = Arena { place: self.space.map(bytes)?, bytes, end: 0, live: 0 };
@@ -124,6 +125,10 @@ impl Allocator for Bump {
     fn check(&self) -> Result<(), String> {
         let live = (0..).zip(&self.arenas).filter(|(id, _)| !self.spare.contains(id)).map(|(_, arena)| arena.end);
         let held: u64 = live.map(|end| end.next_multiple_of(PAGE)).sum();
-        if held == self.held { self.space.check() } else { Err(format!("arenas hold {held}, counted {}", self.held)) }
+        if held == self.held {
+            self.space.check()
+        } else {
+            Err(format!("the arenas hold {held} bytes, but {} were counted", self.held))
+        }
     }
 }

@@ -1,20 +1,20 @@
-//! CACHE: FIRST below a small list of free items of the sizes freed last.
+//! CACHE: FIRST with a small cache of free items of the most recently freed sizes in front of it.
 
 use super::rover::Rover;
 use super::tagged::{TagSettings, Tagged};
 use super::{Act, Acts, Allocator, Place};
 
-/// What the paper names (5 entries, a rounding factor of 32), and what FIRST leaves open.
+/// Parameters that the paper states (5 entries, a rounding factor of 32) and those that FIRST leaves open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheSettings {
-    /// Sizes cached.
+    /// The number of cached sizes.
     pub entries: usize,
-    /// The rounding factor R, in bytes; 1: sizes are not rounded.
+    /// The rounding factor R in bytes. With 1, sizes are not rounded.
     pub round: u64,
-    /// Items of an entry that is given up go back to FIRST from the one freed first on; else from the head of their chain, the one freed
-    /// last.
+    /// Whether an evicted entry returns its items to FIRST in the order in which they were freed. Otherwise it returns
+    /// the most recently freed item first, starting at the head of the chain.
     pub oldest: bool,
-    /// FIRST's.
+    /// Settings of the underlying FIRST.
     pub first: TagSettings,
 }
 
@@ -26,24 +26,25 @@ impl Default for CacheSettings {
 
 /// The adaptive cache of Table 6.
 ///
-/// An item is of size S' = (B + R - 1) / R, where B is the size asked for. A miss asks FIRST for R S' bytes: otherwise an
-/// item of 33 bytes could not serve 64, which has the same S'. Only `free` makes entries. Cached items are not merged.
+/// An item has size S' = (B + R - 1) / R, where B is the requested size. A miss requests R S' bytes from FIRST:
+/// otherwise a 33-byte item could not serve a request for 64 bytes, which has the same S'. Only `free` creates entries.
+/// Cached items are not merged.
 #[derive(Debug)]
 pub struct Cache {
     settings: CacheSettings,
-    /// Sizes and their free items, the entry used last first.
+    /// Sizes and their free items, most recently used first.
     entries: Vec<(u64, Vec<Place>)>,
     first: Tagged<Rover>,
 }
 
 impl Cache {
-    /// Makes an empty heap.
+    /// Creates an empty heap.
     #[must_use]
     pub fn new(settings: CacheSettings) -> Self {
         Self { settings, entries: Vec::new(), first: Tagged::new(settings.first, Rover::default()) }
     }
 
-    /// Finds a size's entry and moves it to the front; false if there is none.
+    /// Finds the entry of a size and moves it to the front. Returns whether there is one.
     fn access(&mut self, size: u64, acts: &mut Acts) -> bool {
         let found = self.entries.iter().position(|(cached, _)| *cached == size);
         acts.add(Act::Compared, found.map_or(self.entries.len(), |at| at + 1) as u64);
@@ -80,7 +81,8 @@ impl Allocator for Cache {
         if !self.access(units, acts) {
             let mut items = Vec::new();
             if self.entries.len() == self.settings.entries {
-                // The entry used longest ago, from the head of its chain: the paper has its items "chained to the free list".
+                // The least recently used entry, from the head of its chain: in the paper, its items are "chained to
+                // the free list".
                 items = self.entries.pop().map(|(_, items)| items).unwrap_or_default();
                 acts.note(Act::GivenUp);
                 acts.add(Act::Flushed, items.len() as u64);
@@ -112,7 +114,7 @@ impl Allocator for Cache {
         let twice =
             sizes.clone().any(|(at, (size, _))| self.entries.iter().skip(at + 1).any(|(other, _)| other == size));
         if twice || self.entries.len() > self.settings.entries {
-            return Err("the cache has a size twice, or too many".to_owned());
+            return Err("the cache contains a duplicate size or too many sizes".to_owned());
         }
         self.first.check_touched()
     }
@@ -120,7 +122,7 @@ impl Allocator for Cache {
     fn check(&self) -> Result<(), String> {
         for (size, items) in &self.entries {
             if items.iter().any(|item| self.first.usable(*item) < size * self.settings.round) {
-                return Err(format!("a cached item of size {size} is too small, or free below"));
+                return Err(format!("a cached item of size {size} is too small or free in the underlying allocator"));
             }
         }
         self.first.check()

@@ -1,13 +1,13 @@
 //! Size classes.
 
-/// Sizes up to this are looked up in a table.
+/// Largest size that is looked up in the table.
 const TABLE: usize = 4096;
 
-/// The sizes of an allocator's blocks, least first.
+/// The block sizes of an allocator, in ascending order.
 #[derive(Debug)]
 pub(super) struct Classes {
     sizes: Vec<u64>,
-    /// The class of each size up to `TABLE`, by words of 8 bytes.
+    /// The class of each size up to `TABLE`, indexed by 8-byte words.
     table: Vec<u16>,
 }
 
@@ -18,8 +18,8 @@ impl Classes {
         Self { sizes, table }
     }
 
-    /// Sizes with equal steps in each doubling, from `least` words of `quantum` bytes up to `most` bytes. Below `steps`
-    /// quanta each multiple of the quantum is a class.
+    /// Returns class sizes with `steps` equal steps per doubling, from `quantum` up to `most` bytes. Below `steps`
+    /// quanta, every multiple of the quantum is a class.
     pub(super) fn geometric(quantum: u64, steps: u64, most: u64) -> Vec<u64> {
         let mut sizes: Vec<u64> = (1..=steps).map(|n| n * quantum).collect();
         let mut base = steps * quantum;
@@ -31,7 +31,7 @@ impl Classes {
         sizes
     }
 
-    /// Returns the class of a size; `None`: it is above all.
+    /// Returns the class of a size, or `None` if the size exceeds all classes.
     #[inline]
     pub(super) fn of(&self, size: u64) -> Option<usize> {
         if size <= TABLE as u64 {
@@ -42,7 +42,7 @@ impl Classes {
         (class < self.sizes.len()).then_some(class)
     }
 
-    /// Returns the bytes of a class's blocks.
+    /// Returns the block size of a class in bytes.
     #[inline]
     pub(super) fn size(&self, class: usize) -> u64 {
         self.sizes.get(class).copied().unwrap_or(0)

@@ -1,13 +1,14 @@
-//! JEMALLOC: size classes in slabs, extents, and a cache for each thread, as in jemalloc 5.3.
+//! JEMALLOC: size classes in slabs, extents, and a per-thread cache, as in jemalloc 5.3.
 //!
-//! Sources: Evans, "A Scalable Concurrent malloc(3) Implementation for FreeBSD" (BSDCan 2006); jemalloc 5.3's manual page for
-//! options and their defaults, and its `arena.c`, `tcache.c`, `eset.c` and `extent.c` for the order in which things are chosen.
-//! A small class has slabs; of those with a free region the lowest is used, and in it the lowest region. Slabs and large blocks
-//! are extents, of which the lowest that is large enough is taken. Freed extents stay held, and are given back later.
-//! The file is long because caches, slabs and extents call each other; what has a meaning alone is in `runs.rs` and `classes.rs`.
+//! Sources: Evans, "A Scalable Concurrent malloc(3) Implementation for FreeBSD" (BSDCan 2006); the jemalloc 5.3 manual
+//! page for options and their defaults, and `arena.c`, `tcache.c`, `eset.c` and `extent.c` for the selection order. A
+//! small class has slabs; an allocation takes the lowest free region in the lowest slab with a free region. Slabs and
+//! large blocks are extents; an allocation takes the lowest extent that is large enough. Freed extents stay held and
+//! are returned later. The file is long because caches, slabs and extents call each other; independent parts are in
+//! `runs.rs` and `classes.rs`.
 //!
-//! Left out: alignment, the curve by which decay gives back (here all at once after `decay` calls),
-//! jemalloc's own metadata, and threads that end.
+//! Not modelled: alignment, the decay curve (here, an extent is returned in one step after `decay` calls), jemalloc's
+//! own metadata, and thread exit.
 
 use std::collections::BTreeSet;
 
@@ -16,22 +17,24 @@ use super::mapped::Mapped;
 use super::runs::{Fit, RunSettings, Runs};
 use super::{ADDRESS_SPACE, Act, Acts, Allocator, PAGE, Place};
 
-/// What `MALLOC_CONF` sets, and two constants. Bytes, except counts.
+/// Settings of `MALLOC_CONF` and two constants, in bytes except for counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JemallocSettings {
-    /// Arenas (`narenas`): 4 a core by default, which is 8 here. Threads take them in turn.
+    /// The number of arenas (`narenas`). jemalloc's default is 4 per core; the default here is 8. Threads are assigned
+    /// to arenas in turn.
     pub arenas: u64,
-    /// 0: threads have no caches (`tcache:false`).
+    /// Whether threads have caches; 0 means no (`tcache:false`).
     pub tcache: u64,
-    /// The largest block that is cached (`lg_tcache_max` is its logarithm).
+    /// The largest cached block (`lg_tcache_max` is its logarithm).
     pub tcache_max: u64,
-    /// Calls after which a freed extent is given back; 0: at once. `dirty_decay_ms`, which is 10 seconds, in calls of 25 ns.
+    /// Calls after which a freed extent is returned; 0 means immediately. This is `dirty_decay_ms`, 10 seconds by
+    /// default, converted to calls of 25 ns each.
     pub decay: u64,
-    /// Classes in each doubling of sizes: a constant of jemalloc, 4.
+    /// Classes per size doubling. In jemalloc this is the constant 4.
     pub steps: u64,
-    /// The least slab: a page in jemalloc.
+    /// The smallest slab. In jemalloc this is one page.
     pub slab: u64,
-    /// The size from which on blocks are given back at once (`oversize_threshold`).
+    /// The size above which freed blocks are returned immediately (`oversize_threshold`).
     pub oversize: u64,
 }
 
@@ -42,15 +45,15 @@ impl Default for JemallocSettings {
     }
 }
 
-/// Bytes of addresses that each arena has.
+/// Bytes of address space per arena.
 const ARENA: u64 = 1 << 39;
-/// A slab has at most this many regions.
+/// The maximum number of regions in a slab.
 const REGIONS: u64 = 512;
-/// The first class that is not small.
+/// The smallest class that is not small.
 const LARGE: u64 = 16 << 10;
-/// Bytes allocated, or freed, between two steps of a cache's collection.
+/// Bytes allocated or freed between two collection steps of a cache.
 const COLLECT: u64 = 64 << 10;
-/// No slab: the block is an extent.
+/// Flag of a block that is an extent and not part of a slab.
 const EXTENT: u32 = 1 << 31;
 
 /// Regions of one class.
@@ -59,14 +62,14 @@ struct Slab {
     run: u32,
     address: u64,
     class: usize,
-    /// A bit for each free region.
+    /// One bit per region, set if the region is free.
     free: [u64; 8],
     used: u64,
 }
 
 impl Slab {
     /// Takes the lowest free region.
-    #[expect(clippy::cast_lossless, reason = "the number of a bit")]
+    #[expect(clippy::cast_lossless, reason = "the value is a bit number")]
     fn take(&mut self) -> Option<u64> {
         let (n, word) = self.free.iter_mut().enumerate().find(|(_, word)| **word != 0)?;
         let bit = word.trailing_zeros() as u64;
@@ -76,11 +79,11 @@ impl Slab {
     }
 }
 
-/// The slabs of a class, in one arena.
+/// The slabs of a class in one arena.
 #[derive(Debug, Default)]
 struct Bin {
     current: Option<u32>,
-    /// Others with a free region, by address.
+    /// Further slabs with a free region, by address.
     partial: BTreeSet<(u64, u32)>,
 }
 
@@ -90,13 +93,13 @@ struct Arena {
     bins: Vec<Bin>,
 }
 
-/// What a thread has cached of one class, and how much it takes at once.
+/// A thread's cached blocks of one class, and its refill state.
 #[derive(Debug, Default)]
 struct Cached {
     blocks: Vec<Place>,
-    /// The least that was cached since the last look.
+    /// The minimum number of cached blocks since the last collection.
     low: usize,
-    /// Half, a quarter.. of what the cache holds is taken when it is empty.
+    /// Shift that divides the refill: an empty cache is refilled to 1/2, 1/4, ... of its capacity.
     divide: u32,
     refilled: bool,
 }
@@ -104,7 +107,7 @@ struct Cached {
 #[derive(Debug, Default)]
 struct Cache {
     bins: Vec<Cached>,
-    /// Bytes since the last step of the collection: allocated, and freed.
+    /// Bytes allocated and bytes freed since the last collection step.
     bytes: [u64; 2],
     next: usize,
 }
@@ -114,9 +117,9 @@ struct Cache {
 pub struct Jemalloc {
     settings: JemallocSettings,
     classes: Classes,
-    /// By small class: pages of a slab, and its regions.
+    /// For each small class, the pages and regions of a slab.
     slabs_of: Vec<(u64, u64)>,
-    /// By cached class: how many.
+    /// For each cached class, the maximum number of cached blocks.
     most: Vec<usize>,
     slabs: Vec<Slab>,
     spare: Vec<u32>,
@@ -131,7 +134,7 @@ pub struct Jemalloc {
 }
 
 impl Jemalloc {
-    /// Makes an empty heap.
+    /// Creates an empty heap.
     #[must_use]
     pub fn new(settings: JemallocSettings) -> Self {
         let mut sizes = vec![8];
@@ -141,7 +144,7 @@ impl Jemalloc {
         let slabs_of: Vec<(u64, u64)> = small.map(|size| slab(*size, settings.slab)).collect();
         let cached =
             classes.sizes().iter().take_while(|size| **size <= settings.tcache_max.min(settings.oversize - 1)).count();
-        // Twice the regions of a slab, within bounds; 20 of a large class.
+        // Twice the regions of a slab, within bounds, or 20 for a large class.
         let most = |class: usize| slabs_of.get(class).map_or(20, |(_, regions)| (2 * regions).clamp(20, 200));
         let cached = if settings.tcache == 0 { 0 } else { cached };
         let most = (0..cached).map(|class| usize::try_from(most(class)).unwrap_or(20)).collect();
@@ -167,7 +170,7 @@ impl Jemalloc {
         self.thread % usize::try_from(self.settings.arenas).unwrap_or(1).max(1)
     }
 
-    /// Counts what an arena holds again, after a change.
+    /// Changes the runs of an arena and updates the totals of held memory.
     fn recount<T>(&mut self, arena: usize, work: impl FnOnce(&mut Runs) -> Option<T>) -> Option<T> {
         let of = &mut self.arenas.get_mut(arena)?.runs;
         let (heap, held) = (of.heap(), of.pages.bytes());
@@ -218,7 +221,7 @@ impl Jemalloc {
         Some(id)
     }
 
-    /// Takes a block from an arena, not from the cache.
+    /// Takes a block from an arena, bypassing the cache.
     fn take_block(&mut self, arena: usize, class: usize, acts: &mut Acts) -> Option<Place> {
         if class < self.slabs_of.len() {
             return self.region(arena, class, acts);
@@ -227,14 +230,14 @@ impl Jemalloc {
         if size >= self.settings.oversize {
             return None;
         }
-        // A page more, and an offset in it, so that large blocks do not share cache lines (`cache_oblivious`).
+        // Add a page and an offset into it, so that large blocks do not share cache lines (`cache_oblivious`).
         let run = self.recount(arena, |runs| runs.take(size.div_ceil(PAGE) + 1, acts))?;
         let offset = self.clock.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58 << 6;
         let address = arena as u64 * ARENA + self.arenas.get(arena)?.runs.address(run) + offset;
         Some(Place { address, block: EXTENT | run })
     }
 
-    /// Gives a block back to its arena.
+    /// Returns a block to its arena.
     fn give_block(&mut self, place: Place, acts: &mut Acts) {
         let arena = usize::try_from(place.address / ARENA).unwrap_or(0);
         let clock = self.clock;
@@ -254,7 +257,7 @@ impl Jemalloc {
         let regions = self.slabs_of.get(class).map_or(0, |(_, regions)| *regions);
         let Some(bin) = self.arenas.get_mut(arena).and_then(|of| of.bins.get_mut(class)) else { return };
         if used == 0 {
-            // The whole slab is free.
+            // The entire slab is free.
             if bin.current == Some(id) {
                 bin.current = None;
             } else {
@@ -263,7 +266,7 @@ impl Jemalloc {
             self.spare.push(id);
             self.recount(arena, |runs| Some(runs.put(run, clock, acts)));
         } else if used + 1 == regions && bin.current != Some(id) {
-            // It was full. A lower slab is used first.
+            // The slab was full. The lowest slab is used first.
             let current = bin.current.and_then(|current| Some((self.slabs.get(current as usize)?.address, current)));
             match current {
                 Some((above, current)) if above > address => {
@@ -277,7 +280,7 @@ impl Jemalloc {
         }
     }
 
-    /// Gives the blocks cached for the longest time back, until this many are left.
+    /// Returns the blocks that were cached longest, until `left` blocks remain.
     fn flush(&mut self, class: usize, left: usize, acts: &mut Acts) {
         let Some(cached) = self.caches.get_mut(self.thread).and_then(|cache| cache.bins.get_mut(class)) else { return };
         let count = cached.blocks.len().saturating_sub(left);
@@ -287,7 +290,7 @@ impl Jemalloc {
         old.into_iter().for_each(|place| self.give_block(place, acts));
     }
 
-    /// A step of the collection of a cache: three quarters of what one class did not use go back.
+    /// Performs a collection step: returns three quarters of the blocks of one class that were not used.
     #[cold]
     fn collect(&mut self, acts: &mut Acts) {
         let Some(cache) = self.caches.get_mut(self.thread) else { return };
@@ -310,7 +313,7 @@ impl Jemalloc {
         }
     }
 
-    /// Counts bytes for the collection.
+    /// Counts bytes towards the next collection.
     #[inline]
     fn pass(&mut self, which: usize, bytes: u64, acts: &mut Acts) {
         let Some(cache) = self.caches.get_mut(self.thread) else { return };
@@ -322,11 +325,11 @@ impl Jemalloc {
         }
     }
 
-    /// Fills the cache of a class; returns the first block.
+    /// Refills the cache of a class and returns the first block.
     #[cold]
     fn fill(&mut self, class: usize, acts: &mut Acts) -> Option<Place> {
         let arena = self.arena();
-        // Large blocks are taken one by one.
+        // Large blocks are taken one at a time.
         let most = if class < self.slabs_of.len() { self.most.get(class).copied().unwrap_or(0) } else { 0 };
         let cached = self.caches.get_mut(self.thread)?.bins.get_mut(class)?;
         (cached.low, cached.refilled) = (0, true);
@@ -338,7 +341,7 @@ impl Jemalloc {
             blocks.push(block);
         }
         let cached = self.caches.get_mut(self.thread)?.bins.get_mut(class)?;
-        // The lowest is used first.
+        // The lowest block is used first.
         cached.blocks.extend(blocks.into_iter().rev());
         cached.blocks.pop()
     }
@@ -357,7 +360,7 @@ impl Jemalloc {
         self.held = self.held + of.runs.pages.bytes() - held;
     }
 
-    /// Tries to give a block another class where it is.
+    /// Tries to move a block to another class in place. Returns whether it succeeded.
     fn stays(&mut self, place: Place, from: usize, to: usize, size: u64, acts: &mut Acts) -> bool {
         let oversize = |class: usize| self.classes.size(class) >= self.settings.oversize;
         if oversize(from) || oversize(to) {
@@ -394,7 +397,7 @@ impl Jemalloc {
     }
 }
 
-/// The least slab without a rest: its pages and regions.
+/// Returns the pages and regions of the smallest slab without a remainder.
 fn slab(size: u64, least: u64) -> (u64, u64) {
     let mut bytes = least.next_multiple_of(PAGE);
     while !bytes.is_multiple_of(size) && bytes / size < REGIONS {
@@ -440,7 +443,8 @@ impl Allocator for Jemalloc {
         Some(place)
     }
 
-    /// In place if the class is the same, or if a large block has room above; else the old block ends after the copy.
+    /// Resizes in place if the class is unchanged or a large block has room above. Otherwise frees the old block after
+    /// the copy.
     fn reallocate(&mut self, place: Place, old: u64, size: u64, acts: &mut Acts) -> Option<Place> {
         if let (Some(from), Some(to)) = (self.classes.of(old), self.classes.of(size))
             && self.stays(place, from, to, size, acts)
@@ -516,7 +520,10 @@ impl Allocator for Jemalloc {
             }
         }
         if (heap, held) != (self.heap, self.held) {
-            return Err(format!("arenas have {heap} and hold {held} bytes, counted {} and {}", self.heap, self.held));
+            return Err(format!(
+                "the arenas have {heap} bytes and hold {held}, but {} and {} were counted",
+                self.heap, self.held
+            ));
         }
         self.mapped.check()
     }

@@ -1,12 +1,12 @@
-//! Doubly linked lists of free blocks, and which of them have any.
+//! Doubly linked lists of free blocks, and a bitmap of the non-empty lists.
 
 use super::blocks::{Block, Blocks, NONE};
 
-/// Lists by number.
+/// Numbered lists.
 #[derive(Debug)]
 pub(super) struct Lists {
     ends: Vec<(u32, u32)>,
-    /// A bit for each list with a block.
+    /// One bit per list, set if the list is not empty.
     filled: Vec<u64>,
 }
 
@@ -27,7 +27,7 @@ impl Lists {
         self.ends.get(list).map_or(NONE, |(_, last)| *last)
     }
 
-    /// Returns the first list from `from` on, and below `end`, that has a block.
+    /// Returns the first non-empty list in `from..end`.
     #[inline]
     pub(super) fn next_filled(&self, from: usize, end: usize) -> Option<usize> {
         let mut word = from / 64;
@@ -40,7 +40,7 @@ impl Lists {
         (list < end).then_some(list)
     }
 
-    /// Puts a block before another of a list; before `NONE` is at the end.
+    /// Inserts a block into a list before block `next`, or at the end if `next` is `NONE`.
     pub(super) fn insert_before(&mut self, blocks: &mut Blocks, list: usize, id: u32, next: u32) {
         let previous = if next == NONE { self.last(list) } else { blocks.get(next).previous };
         blocks.edit(id, |block| {
@@ -67,7 +67,7 @@ impl Lists {
         self.insert_before(blocks, list, id, self.first(list));
     }
 
-    /// Takes a block out of its list.
+    /// Removes a block from its list.
     pub(super) fn remove(&mut self, blocks: &mut Blocks, id: u32) {
         let Block { next, previous, list, .. } = blocks.get(id);
         let list = usize::from(list);
@@ -87,7 +87,7 @@ impl Lists {
         }
     }
 
-    /// Checks that the lists hold just the blocks that are free.
+    /// Checks that the lists contain exactly the free blocks.
     pub(super) fn check(&self, blocks: &Blocks, free: usize) -> Result<(), String> {
         let mut count = 0;
         for (list, (first, last)) in self.ends.iter().enumerate() {
@@ -95,15 +95,15 @@ impl Lists {
             while at != NONE {
                 let block = blocks.get(at);
                 if !block.free || block.previous != before || usize::from(block.list) != list || count > free {
-                    return Err(format!("the block at {} is wrong in list {list}", block.address));
+                    return Err(format!("the block at {} is inconsistent with list {list}", block.address));
                 }
                 (before, at, count) = (at, block.next, count + 1);
             }
             let filled = self.filled.get(list / 64).is_some_and(|word| word >> (list % 64) & 1 == 1);
             if before != *last || filled != (*first != NONE) {
-                return Err(format!("list {list} has another end, or another bit"));
+                return Err(format!("list {list} has an inconsistent end or bit"));
             }
         }
-        if count == free { Ok(()) } else { Err(format!("{count} blocks are listed, {free} free")) }
+        if count == free { Ok(()) } else { Err(format!("the lists contain {count} blocks, but {free} are free")) }
     }
 }

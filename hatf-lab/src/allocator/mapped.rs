@@ -1,17 +1,17 @@
-//! Blocks that are mapped by themselves, and given back when they are freed.
+//! Blocks mapped individually and unmapped when they are freed.
 
 use super::best::Index;
 use super::tagged::{TagSettings, Tagged};
 use super::{ADDRESS_SPACE, Acts, PAGE, Place};
 
-/// The half of the address space that has such blocks.
+/// Start of the upper half of the address space, which contains the mapped blocks.
 pub(super) const MAPPED: u64 = ADDRESS_SPACE / 2;
 
-/// Mapped blocks. The system finds their addresses by best fit, with a page between neighbours.
+/// Mapped blocks. The simulated system places them by best fit, with a page between neighbours.
 #[derive(Debug)]
 pub(super) struct Mapped {
     space: Tagged<Index>,
-    /// The bytes of each block, by its number.
+    /// The size of each block in bytes, indexed by block number.
     sizes: Vec<u64>,
     bytes: u64,
     blocks: u64,
@@ -23,24 +23,24 @@ impl Mapped {
         Self { space: Tagged::new(settings, Index::default()), sizes: Vec::new(), bytes: 0, blocks: 0 }
     }
 
-    /// Returns whether a block is one of these.
+    /// Returns whether a block is mapped.
     #[inline]
     pub(super) fn has(place: Place) -> bool {
         place.address >= MAPPED
     }
 
-    /// Returns the bytes mapped.
+    /// Returns the number of mapped bytes.
     #[inline]
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Returns how many blocks are mapped.
+    /// Returns the number of mapped blocks.
     pub(super) fn blocks(&self) -> u64 {
         self.blocks
     }
 
-    /// Maps a block; `None`: its half of the address space is full.
+    /// Maps a block. Returns `None` if this half of the address space is full.
     pub(super) fn map(&mut self, bytes: u64) -> Option<Place> {
         let bytes = bytes.max(1).checked_next_multiple_of(PAGE).filter(|bytes| *bytes < MAPPED / 2)?;
         if self.space.heap().checked_add(bytes)? > MAPPED - 16 * PAGE {
@@ -59,12 +59,12 @@ impl Mapped {
         Some(Place { address: MAPPED + address, block })
     }
 
-    /// Returns the bytes of a mapped block.
+    /// Returns the size of a mapped block in bytes.
     pub(super) fn size(&self, place: Place) -> u64 {
         self.sizes.get(place.block as usize).copied().unwrap_or(0)
     }
 
-    /// Unmaps a block; returns the bytes that it had.
+    /// Unmaps a block and returns its former size in bytes.
     pub(super) fn unmap(&mut self, place: Place) -> u64 {
         let bytes = self.size(place);
         self.bytes -= bytes;
@@ -73,7 +73,7 @@ impl Mapped {
         bytes
     }
 
-    /// Gives a block another size, as `mremap` does: its pages stay, its address may change.
+    /// Resizes a block as `mremap` does: it keeps its pages, but its address may change.
     pub(super) fn remap(&mut self, place: Place, bytes: u64) -> Option<Place> {
         if bytes.max(1).checked_next_multiple_of(PAGE)? == self.size(place) {
             return Some(place);

@@ -1,12 +1,13 @@
-//! MIMALLOC: pages of blocks of one size, each with free lists of its own, as in mimalloc 2.0.
+//! MIMALLOC: pages of blocks of one size, each with its own free lists, as in mimalloc 2.0.
 //!
-//! Sources: Leijen, Zorn, de Moura, "Mimalloc: Free List Sharding in Action" (MSR-TR-2019-18); mimalloc 2.0.9's `types.h` for
-//! sizes, `page.c` for which page is used and how it is extended, `segment.c` for runs of slices. A thread has segments of 32 MiB
-//! cut into slices of 64 KiB; a page is one slice (blocks up to 16 KiB), eight (up to 128 KiB), or as many as a larger block needs.
-//! A page links its blocks a few at a time, so that those never used are not touched.
-//! The file is long because heaps, pages and blocks call each other; what has a meaning alone is in `runs.rs` and `classes.rs`.
+//! Sources: Leijen, Zorn, de Moura, "Mimalloc: Free List Sharding in Action" (MSR-TR-2019-18); mimalloc 2.0.9's
+//! `types.h` for sizes, `page.c` for choosing and extending pages, and `segment.c` for runs of slices. A thread has 32
+//! MiB segments cut into 64 KiB slices. A page is one slice (blocks up to 16 KiB), eight slices (up to 128 KiB), or as
+//! many as a larger block needs. A page links only a few blocks at a time, so blocks that are never used are not
+//! touched. The file is long because heaps, pages and blocks call each other; independent parts are in `runs.rs` and
+//! `classes.rs`.
 //!
-//! Left out: alignment, segments that other threads take over, and metadata beyond a segment's header.
+//! Not modelled: alignment, segments adopted by other threads, and metadata other than a segment's header.
 
 use std::collections::VecDeque;
 
@@ -15,17 +16,17 @@ use super::mapped::Mapped;
 use super::runs::{Fit, RunSettings, Runs};
 use super::{ADDRESS_SPACE, Act, Acts, Allocator, PAGE, Place};
 
-/// What the environment sets, and constants. Bytes, except counts.
+/// Settings of the environment, and constants, in bytes except for counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MimallocSettings {
-    /// Calls of a thread after which free slices are given back; 0: at once. `MIMALLOC_DECOMMIT_DELAY` (2.1:
-    /// `MIMALLOC_PURGE_DELAY`), which is 25 ms, in calls of 25 ns.
+    /// Calls of a thread after which free slices are returned; 0 means immediately. This is `MIMALLOC_DECOMMIT_DELAY`
+    /// (2.1: `MIMALLOC_PURGE_DELAY`), 25 ms by default, converted to calls of 25 ns each.
     pub purge: u64,
-    /// Bytes of a slice, which is a page of small blocks: a constant of mimalloc, 64 KiB.
+    /// Bytes per slice, which is also the page size of small blocks. In mimalloc this is the constant 64 KiB.
     pub page: u64,
-    /// Classes in each doubling of sizes: a constant of mimalloc, 4.
+    /// Classes per size doubling. In mimalloc this is the constant 4.
     pub steps: u64,
-    /// Bytes of blocks that a page links at once: a constant of mimalloc, 4096.
+    /// Bytes of blocks that a page links in one batch. In mimalloc this is the constant 4096.
     pub extend: u64,
 }
 
@@ -35,16 +36,17 @@ impl Default for MimallocSettings {
     }
 }
 
-/// Slices of a segment, and of a page of medium blocks.
+/// Slices per segment, and slices per page of medium blocks.
 const SEGMENT: u64 = 512;
 const MEDIUM: u64 = 8;
-/// Blocks up to a quarter of a page are in it.
+/// Divisor of the page size that gives the largest block stored in the page.
 const BLOCKS: u64 = 4;
-/// A page links at least this many blocks.
+/// The minimum number of blocks that a page links in one batch.
 const EXTEND: u64 = 4;
-/// An empty page that is the only one of its size stays for this many searches; one of large blocks a quarter of them.
+/// The number of searches for which an empty page survives if it is the only page of its size. Pages of large blocks
+/// survive for a quarter of them.
 const RETIRE: u32 = 8;
-/// Bytes of addresses that each thread has.
+/// Bytes of address space per thread.
 const THREAD: u64 = 1 << 38;
 
 /// A page of blocks of one size.
@@ -55,7 +57,7 @@ struct Page {
     class: usize,
     address: u64,
     block: u64,
-    /// Blocks by number: free, freed since by the owner, and freed by other threads.
+    /// Numbers of the free blocks, of those freed since by the owner, and of those freed by other threads.
     free: Vec<u32>,
     local: Vec<u32>,
     remote: Vec<u32>,
@@ -69,9 +71,9 @@ struct Page {
 #[derive(Debug)]
 struct Heap {
     runs: Runs,
-    /// Pages by class that are not full, in the order in which they are searched.
+    /// Pages of each class that are not full, in search order.
     queues: Vec<VecDeque<u32>>,
-    /// Classes with an empty page that is to go.
+    /// Classes with an empty page due to be freed.
     retired: Vec<usize>,
     clock: u64,
 }
@@ -92,10 +94,11 @@ pub struct Mimalloc {
 }
 
 impl Mimalloc {
-    /// Makes an empty heap.
+    /// Creates an empty heap.
     #[must_use]
     pub fn new(settings: MimallocSettings) -> Self {
-        // Words of 8 bytes one by one up to 8, but in pairs, so that blocks of 16 bytes and more are aligned.
+        // The first 8 word sizes are used one by one, except that blocks of 16 bytes or more are multiples of 16 for
+        // alignment.
         let mut sizes = Classes::geometric(8, 2 * settings.steps, 16 * settings.steps);
         sizes.retain(|size| *size == 8 || size.is_multiple_of(16));
         let mut base = 16 * settings.steps;
@@ -117,7 +120,7 @@ impl Mimalloc {
         }
     }
 
-    /// Counts what a thread's heap holds again, after a change.
+    /// Changes a thread's heap and updates the totals of held memory.
     fn recount<T>(&mut self, owner: usize, work: impl FnOnce(&mut Heap) -> Option<T>) -> Option<T> {
         let of = self.heaps.get_mut(owner)?;
         let (heap, held) = (of.runs.heap(), of.runs.pages.bytes());
@@ -127,7 +130,7 @@ impl Mimalloc {
         result
     }
 
-    /// Makes a page for blocks of a size. A class beyond all is that of a block with a page of its own.
+    /// Creates a page for blocks of a size. A class past the last one denotes a block with its own page.
     #[cold]
     fn new_page(&mut self, class: usize, block: u64, acts: &mut Acts) -> Option<u32> {
         let slice = self.settings.page;
@@ -186,7 +189,7 @@ impl Mimalloc {
         });
     }
 
-    /// Takes a page that is empty out of use.
+    /// Retires an empty page.
     fn free_page(&mut self, id: u32, acts: &mut Acts) {
         let Some(page) = self.pages.get_mut(id as usize) else { return };
         let (run, owner, class) = (page.run, page.owner, page.class);
@@ -203,7 +206,7 @@ impl Mimalloc {
         });
     }
 
-    /// Makes what was freed available; returns whether there is a free block.
+    /// Makes freed blocks available. Returns whether the page has a free block.
     fn collect(page: &mut Page) -> bool {
         if !page.remote.is_empty() {
             page.used -= page.remote.len() as u64;
@@ -215,7 +218,7 @@ impl Mimalloc {
         !page.free.is_empty()
     }
 
-    /// Finds a page with a free block, which is then the first of its queue that has one.
+    /// Finds a page with a free block and leaves it at the front of its queue.
     #[cold]
     fn find(&mut self, class: usize, acts: &mut Acts) -> Option<u32> {
         while let Some(&id) = self.heaps.get(self.thread)?.queues.get(class)?.front() {
@@ -229,7 +232,7 @@ impl Mimalloc {
                 self.extend(id, acts);
                 return Some(id);
             }
-            // Full pages are not searched again until a block is freed.
+            // Full pages are not searched again until one of their blocks is freed.
             page.full = true;
             acts.note(Act::Unlinked);
             self.heaps.get_mut(self.thread)?.queues.get_mut(class)?.pop_front();
@@ -240,7 +243,7 @@ impl Mimalloc {
         Some(id)
     }
 
-    /// Frees empty pages that were kept for long enough.
+    /// Frees empty pages whose retention has expired.
     fn collect_retired(&mut self, acts: &mut Acts) {
         let Some(heap) = self.heaps.get_mut(self.thread) else { return };
         let (mut gone, queues) = (Vec::new(), &heap.queues);
@@ -271,14 +274,14 @@ impl Mimalloc {
         self.held = self.held + heap.runs.pages.bytes() - held;
     }
 
-    /// After a block was freed: the page is used again, or goes if it is empty.
+    /// Updates the page of a freed block: a full page becomes usable again, and an empty page is freed or retained.
     fn after_free(&mut self, id: u32, acts: &mut Acts) {
         let large = self.settings.page / BLOCKS;
         let Some(page) = self.pages.get_mut(id as usize) else { return };
         let (class, owner, used, block) = (page.class, page.owner, page.used, page.block);
         let Some(heap) = self.heaps.get_mut(owner) else { return };
         let Some(queue) = heap.queues.get_mut(class) else {
-            // A block with a page of its own.
+            // The block has its own page.
             return self.free_page(id, acts);
         };
         if std::mem::take(&mut page.full) {
@@ -352,7 +355,8 @@ impl Allocator for Mimalloc {
         Some(place)
     }
 
-    /// In place if the size fits, and is at least half of the block; else the old block ends after the copy.
+    /// Resizes in place if the size fits and is at least half of the block. Otherwise frees the old block after the
+    /// copy.
     fn reallocate(&mut self, place: Place, old: u64, size: u64, acts: &mut Acts) -> Option<Place> {
         let block = match Mapped::has(place) {
             true => self.mapped.size(place),
@@ -389,7 +393,8 @@ impl Allocator for Mimalloc {
                 self.after_free(place.block, acts);
             }
         } else {
-            // The owner finds it when it searches; a full page, or one of a single block, is used again at once.
+            // The owner finds the block at its next search. A full page or the page of a single block becomes usable
+            // immediately.
             page.remote.push(number);
             if page.full || page.class >= self.classes.len() {
                 Self::collect(page);
@@ -440,7 +445,10 @@ impl Allocator for Mimalloc {
             }
         }
         if (heap, held) != (self.heap, self.held) {
-            return Err(format!("heaps have {heap} and hold {held} bytes, counted {} and {}", self.heap, self.held));
+            return Err(format!(
+                "the heaps have {heap} bytes and hold {held}, but {} and {} were counted",
+                self.heap, self.held
+            ));
         }
         self.mapped.check()
     }

@@ -1,9 +1,10 @@
-//! Simulated allocators: where blocks would lie, and what it would cost, without a byte of memory for the blocks themselves.
+//! Simulated allocators. They compute block addresses and costs without allocating memory for the blocks.
 //!
-//! BSD, FIRST, BEST and CACHE are those of Zorn and Grunwald, "Evaluating Models of Memory Allocation" (CU-CS-603-92), Table 6.
-//! GLIBC, JEMALLOC, MIMALLOC and TCMALLOC follow the published policies of the allocators of these names, as far as they decide
-//! where blocks lie and which pages are held. TLSF, BUDDY and BUMP are from the literature. What a source leaves open is a setting
-//! with a default. A new allocator implements [`Allocator`]; `bump.rs` and `examples/two_stacks.rs` are small ones.
+//! BSD, FIRST, BEST and CACHE are the allocators of Zorn and Grunwald, "Evaluating Models of Memory Allocation"
+//! (CU-CS-603-92), Table 6. GLIBC, JEMALLOC, MIMALLOC and TCMALLOC follow the published policies of the allocators of
+//! the same name, as far as these determine block addresses and held pages. TLSF, BUDDY and BUMP are from the
+//! literature. Parameters that a source leaves open are settings with defaults. A new allocator implements
+//! [`Allocator`]; `bump.rs` and `examples/two_stacks.rs` are small examples.
 
 mod acts;
 mod best;
@@ -44,49 +45,50 @@ pub use tlsf::{Tlsf, TlsfSettings};
 
 pub use crate::address::ADDRESS_SPACE;
 
-/// The most threads that are simulated one by one; those above share what these have.
+/// The maximum number of threads simulated individually. Threads above this limit share their resources.
 const THREADS: usize = 256;
 
-/// Bytes of a page of the system.
+/// Bytes per system page.
 pub const PAGE: u64 = 4096;
 
-/// A block that an allocator gave.
+/// A block returned by an allocator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Where the object's bytes would begin.
+    /// The simulated address of the object.
     pub address: u64,
-    /// The allocator's own name for the block; any number.
+    /// The allocator's own identifier of the block; any number.
     pub block: u32,
 }
 
 /// A simulated allocator.
 pub trait Allocator: Send {
-    /// Returns its name with all settings, in the form that [`by_name`] takes.
+    /// Returns the allocator's name and all of its settings in the syntax that [`by_name`] accepts.
     fn name(&self) -> String;
 
-    /// Places an object of `size` bytes; `None`: the address space is full.
+    /// Places an object of `size` bytes. Returns `None` if the address space is full.
     fn allocate(&mut self, size: u64, acts: &mut Acts) -> Option<Place>;
 
-    /// Ends an object that `allocate` placed, and whose size was `size`.
+    /// Frees an object of `size` bytes that `allocate` placed.
     fn free(&mut self, place: Place, size: u64, acts: &mut Acts);
 
-    /// Moves an object of `old` bytes to where `size` bytes have room, which may be where it is; `None`: it is ended, and the
-    /// address space full. By default it ends, and then another is placed.
+    /// Resizes an object from `old` to `size` bytes, in place if possible. If the address space is full, frees the
+    /// object and returns `None`. By default, frees the object and then allocates another one.
     fn reallocate(&mut self, place: Place, old: u64, size: u64, acts: &mut Acts) -> Option<Place> {
         self.free(place, old, acts);
         self.allocate(size, acts)
     }
 
-    /// Returns the bytes had from the system and not given back (`sbrk`, `mmap`).
+    /// Returns the bytes obtained from the system and not returned (`sbrk`, `mmap`).
     fn heap(&self) -> u64;
 
-    /// Returns the bytes of the pages that hold memory, or held memory and were not given back. What a program touches of
-    /// its blocks is taken to be all of it. By default that is the whole heap.
+    /// Returns the bytes of all pages that were touched and not returned to the system. A program is assumed to touch
+    /// all of its blocks. By default, this is the entire heap.
     fn held(&self) -> u64 {
         self.heap().next_multiple_of(PAGE)
     }
 
-    /// Returns whether [`Self::heap`] is address space that is reserved far ahead, so that only pages held are memory. By default it is not.
+    /// Returns whether [`Self::heap`] is address space reserved far ahead, so that only held pages count as memory. The
+    /// default is `false`.
     fn reserves(&self) -> bool {
         false
     }
@@ -96,19 +98,19 @@ pub trait Allocator: Send {
         self.heap()
     }
 
-    /// Notes that the calls that follow are those of another thread; the first is 0, the next new one 1. It is called before the
-    /// first allocation, too. By default threads share the heap.
+    /// Switches to the thread that makes the following calls. Threads are numbered from 0 in order of appearance. This
+    /// method is also called before the first allocation. By default, threads share the heap.
     fn switch_to(&mut self, _thread: usize) {}
 
-    /// Checks what the last call touched.
+    /// Checks the data touched by the last call.
     ///
     /// # Errors
-    /// The invariant that does not hold, in words.
+    /// Describes the violated invariant.
     fn check_touched(&self) -> Result<(), String>;
 
-    /// Checks the whole heap.
+    /// Checks the entire heap.
     ///
     /// # Errors
-    /// The invariant that does not hold, in words.
+    /// Describes the violated invariant.
     fn check(&self) -> Result<(), String>;
 }

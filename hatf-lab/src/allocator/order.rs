@@ -1,11 +1,11 @@
-//! A list whose first member of enough bytes is found, and its place counted, without a walk through those before it.
+//! A list that finds the first large enough member, and its position, without walking over the members before it.
 //!
-//! It is a treap in the order of the list: each node has the number of nodes on both sides below it and the most bytes of any of them.
-//! Priorities are a hash of the member's number, so that the same list has the same tree in every run.
+//! The list is a treap in list order: each node stores the size of both of its subtrees and the maximum bytes of any
+//! member in them. Priorities are hashes of member numbers, so the same list has the same tree in every run.
 
 use super::blocks::NONE;
 
-/// Members by number, in an order that is given when each is inserted.
+/// Numbered members, in an order determined by the insertions.
 #[derive(Debug)]
 pub(super) struct Order {
     nodes: Vec<Node>,
@@ -20,12 +20,12 @@ struct Node {
     size: u64,
 }
 
-/// What a node knows of a subtree, so that it need not be looked at.
+/// A summary of a subtree, which avoids visiting the subtree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Subtree {
     root: u32,
     count: u32,
-    /// The most bytes of a member.
+    /// The maximum bytes of a member.
     most: u64,
 }
 
@@ -33,14 +33,14 @@ const NOTHING: Subtree = Subtree { root: NONE, count: 0, most: 0 };
 const EMPTY: Node = Node { left: NOTHING, right: NOTHING, parent: NONE, size: 0 };
 
 impl Node {
-    /// Returns the subtree that this node is the root of.
+    /// Returns the subtree rooted at this node.
     #[inline]
     fn subtree(&self, id: u32) -> Subtree {
         let most = self.size.max(self.left.most).max(self.right.most);
         Subtree { root: id, count: 1 + self.left.count + self.right.count, most }
     }
 
-    /// Returns the side that a child is on.
+    /// Returns the side of a child.
     #[inline]
     fn side(&mut self, child: u32) -> &mut Subtree {
         if self.left.root == child { &mut self.left } else { &mut self.right }
@@ -52,7 +52,7 @@ impl Order {
         Self { nodes: Vec::new(), root: NONE }
     }
 
-    /// Inserts a member of at least one byte before another; before [`NONE`] is at the end.
+    /// Inserts a member of one byte or more before `next`, or at the end if `next` is [`NONE`].
     pub(super) fn insert_before(&mut self, next: u32, id: u32, size: u64) {
         if self.nodes.len() <= id as usize {
             self.nodes.resize(id as usize + 1, EMPTY);
@@ -91,14 +91,14 @@ impl Order {
         self.tell_above(parent);
     }
 
-    /// Gives a member another size.
+    /// Changes the size of a member.
     pub(super) fn resize(&mut self, id: u32, size: u64) {
         self.edit(id, |node| node.size = size);
         self.tell_above(id);
     }
 
-    /// Finds the first member of at least `need` bytes from one on, around the end; counts the members up to it, or all if
-    /// there is none.
+    /// Finds the first member of at least `need` bytes, starting at `from` and wrapping around. Counts the members
+    /// examined, which is all of them if there is no match.
     pub(super) fn find(&self, from: u32, need: u64) -> (Option<u32>, u64) {
         let (all, need) = (self.get(self.root).subtree(self.root), need.max(1));
         if self.root == NONE {
@@ -113,7 +113,7 @@ impl Order {
         (Some(found), count)
     }
 
-    /// Finds the first member of at least `need` bytes that is this one or stands behind it. Counts the members up to it.
+    /// Finds the first member of at least `need` bytes at or after `from`. Counts the members up to it.
     fn find_behind(&self, from: u32, need: u64, count: &mut u64) -> Option<u32> {
         let mut at = from;
         let mut is_behind = true;
@@ -135,7 +135,7 @@ impl Order {
         None
     }
 
-    /// Finds the first member of at least `need` bytes in a subtree that has one. Counts the members up to it.
+    /// Finds the first member of at least `need` bytes in a subtree that contains one. Counts the members up to it.
     fn find_below(&self, root: u32, need: u64, count: &mut u64) -> u32 {
         let mut at = root;
         loop {
@@ -160,7 +160,7 @@ impl Order {
         at
     }
 
-    /// Turns a node and its parent around. The order stays, and so do the counts of nodes above.
+    /// Rotates a node with its parent. The order and the counts of the nodes above are preserved.
     fn lift(&mut self, id: u32) {
         let (node, parent) = (self.get(id), self.get(id).parent);
         let Node { parent: above, left: parents_left, .. } = self.get(parent);
@@ -179,7 +179,7 @@ impl Order {
         self.replace(above, parent, self.get(id).subtree(id));
     }
 
-    /// Puts a subtree where another was.
+    /// Replaces one subtree by another.
     fn replace(&mut self, parent: u32, child: u32, by: Subtree) {
         if parent == NONE {
             self.root = by.root;
@@ -188,7 +188,7 @@ impl Order {
         }
     }
 
-    /// Tells the nodes above that a node has changed, as far as it makes a difference to them.
+    /// Updates the ancestors of a changed node, as far as the change affects them.
     fn tell_above(&mut self, id: u32) {
         let mut at = id;
         while at != NONE {
@@ -204,7 +204,7 @@ impl Order {
         }
     }
 
-    /// Returns a node; an empty one for [`NONE`].
+    /// Returns a node; for [`NONE`], returns an empty node.
     #[inline]
     fn get(&self, id: u32) -> Node {
         self.nodes.get(id as usize).copied().unwrap_or(EMPTY)
@@ -218,7 +218,7 @@ impl Order {
     }
 }
 
-/// The finalizer of MurmurHash3, which no two numbers share a result of.
+/// The MurmurHash3 finalizer, which is a bijection: distinct numbers have distinct results.
 fn priority(id: u32) -> u32 {
     let mut hash = id.wrapping_add(1);
     hash = (hash ^ hash >> 16).wrapping_mul(0x85eb_ca6b);
@@ -230,7 +230,7 @@ fn priority(id: u32) -> u32 {
 mod tests {
     use super::*;
 
-    /// Against a list that is walked.
+    /// Compares the treap with a list searched linearly.
     #[test]
     fn finds_what_a_walk_finds() {
         let (mut order, mut list, mut random) = (Order::new(), Vec::<(u32, u64)>::new(), 1_u64);

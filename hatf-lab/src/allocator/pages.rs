@@ -1,20 +1,21 @@
-//! The pages that a simulated heap holds: those that were touched and not given back.
+//! The pages held by a simulated heap: those touched and not returned.
 
 use std::collections::BTreeMap;
 
 use super::PAGE;
 
-/// Words of a leaf: one bit a page, so that a leaf stands for 128 MiB.
+/// Words per leaf. A leaf has one bit per page, so it covers 128 MiB.
 const WORDS: usize = 512;
-/// Pages of a leaf.
+/// Pages per leaf.
 const LEAF: u64 = 64 * WORDS as u64;
 
-/// A set of pages. Its size is bounded by the calls made, and by nothing that a call names: a range of more than a leaf is
-/// one entry of a map.
+/// A set of pages. Its size is bounded by the number of calls, whatever their arguments: a range larger than a leaf is
+/// a single map entry.
 #[derive(Debug, Default)]
 pub(super) struct Pages {
     leaves: Vec<Option<Box<[u64; WORDS]>>>,
-    /// Ranges of pages that are held as a whole: first page, and the one after the last. No bit is set in them.
+    /// Ranges of pages held entirely, from the first page to the page after the last one. None of these pages has its
+    /// bit set.
     ranges: BTreeMap<u64, u64>,
     count: u64,
 }
@@ -26,7 +27,7 @@ impl Pages {
         self.count * PAGE
     }
 
-    /// Adds the pages of `size` bytes from `address` on; at least one.
+    /// Adds the pages of `size` bytes at `address`; at least one page.
     #[inline]
     pub(super) fn touch(&mut self, address: u64, size: u64) {
         let (first, last) = (address / PAGE, (address + size.max(1) - 1) / PAGE);
@@ -75,7 +76,7 @@ impl Pages {
         }
     }
 
-    /// Takes the whole pages of a range out; returns how many were in.
+    /// Removes the pages that lie completely in a range. Returns how many of them were in the set.
     pub(super) fn release(&mut self, address: u64, size: u64) -> u64 {
         let (first, end) = (address.div_ceil(PAGE), (address + size) / PAGE);
         let before = self.count;
@@ -119,16 +120,16 @@ impl Pages {
         }
     }
 
-    /// Checks that the count is that of the bits and ranges.
+    /// Checks that the count matches the bits and ranges.
     pub(super) fn check(&self) -> Result<(), String> {
         let words = self.leaves.iter().flatten().flat_map(|leaf| leaf.iter());
         let sum = words.map(|word| u64::from(word.count_ones())).sum::<u64>();
         let sum = sum + self.ranges.iter().map(|(from, to)| to - from).sum::<u64>();
-        if sum == self.count { Ok(()) } else { Err(format!("{sum} pages are held, {} counted", self.count)) }
+        if sum == self.count { Ok(()) } else { Err(format!("{sum} pages are held, but {} were counted", self.count)) }
     }
 }
 
-/// The word of a page in its leaf.
+/// Returns the word of a page in its leaf.
 #[inline]
 fn place(page: u64) -> usize {
     (page / 64 % WORDS as u64) as usize
@@ -144,7 +145,7 @@ mod tests {
         pages.touch(100, 5000);
         pages.touch(4096, 0);
         assert_eq!(pages.bytes(), 2 * PAGE);
-        // Only whole pages are given back.
+        // Only complete pages are returned.
         assert_eq!((pages.release(1, 8191), pages.bytes()), (1, PAGE));
         pages.touch(0, 1 << 46);
         pages.touch(1 << 45, 1 << 20);

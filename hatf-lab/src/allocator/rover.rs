@@ -1,6 +1,6 @@
 //! FIRST: Knuth's first fit with a roving pointer, as written by Moraes.
 //!
-//! (Table 6 says "Algorithm C", which frees; allocation is Knuth's Algorithm A, and with the rover it is next fit.)
+//! (Table 6 says "Algorithm C", which frees blocks. Allocation is Knuth's Algorithm A; with the rover, it is next fit.)
 
 use super::blocks::{Block, Blocks, NONE};
 use super::order::Order;
@@ -8,23 +8,24 @@ use super::tagged::{FreeList, TagSettings, Tagged, tagged};
 use super::{Act, Acts, Allocator, Place};
 
 tagged! {
-    /// First fit, from where the last search ended.
+    /// First fit, starting where the last search ended.
     First(Rover) = "first"
 }
 
-/// Blocks that a search walks over before it asks the order.
+/// Blocks that a search visits before it consults the order.
 const NEAR: u64 = 12;
-/// Blocks walked over behind these, until an order is kept from there on. Most heaps never come to this many.
+/// Blocks visited past these in all searches before an order is maintained. Most heaps never reach this number.
 const FAR: u64 = 1 << 16;
 
-/// A circular, doubly linked list. A search begins at the rover and goes once around.
+/// A circular, doubly linked list. A search begins at the rover and goes around once.
 ///
-/// What it counts is a walk. Where walks are long the order finds the same block and the same count without one.
+/// The count is that of a linear walk. If walks are long, the order finds the same block and the same count without
+/// walking.
 #[derive(Debug)]
 pub(super) struct Rover {
     rover: u32,
     length: usize,
-    /// Blocks that are still walked over without an order.
+    /// Remaining blocks that may be visited without an order.
     left: u64,
     order: Option<Order>,
 }
@@ -36,7 +37,7 @@ impl Default for Rover {
 }
 
 impl Rover {
-    /// Puts all blocks of the list in order.
+    /// Builds the order from all blocks in the list.
     #[cold]
     fn put_in_order(&self, blocks: &Blocks) -> Order {
         let (mut order, mut at) = (Order::new(), self.rover);
@@ -67,7 +68,7 @@ impl FreeList for Rover {
             }
             if let Some(order) = &self.order {
                 let (found, count) = order.find(at, need);
-                // Without one the walk ends where it began.
+                // Without a match, the walk ends where it began.
                 examined = if found.is_some() { examined + count } else { count };
                 break found;
             }
@@ -80,7 +81,7 @@ impl FreeList for Rover {
         found
     }
 
-    /// Puts a block before the rover, which then is at it.
+    /// Inserts a block before the rover and moves the rover to it.
     fn insert(&mut self, blocks: &mut Blocks, id: u32) {
         let next = if self.rover == NONE { id } else { self.rover };
         let previous = if self.rover == NONE { id } else { blocks.get(next).previous };
@@ -95,7 +96,7 @@ impl FreeList for Rover {
         self.length += 1;
     }
 
-    /// Takes a block out; the rover goes to the next.
+    /// Removes a block; the rover advances to the next one.
     fn remove(&mut self, blocks: &mut Blocks, id: u32) {
         let Block { next, previous, .. } = blocks.get(id);
         blocks.edit(previous, |block| block.next = next);
@@ -107,7 +108,7 @@ impl FreeList for Rover {
         self.length -= 1;
     }
 
-    /// Moves the rover to what was cut or grew.
+    /// Moves the rover to a block that was cut or grew.
     fn changed(&mut self, blocks: &Blocks, id: u32, _: &Block) {
         if let Some(order) = &mut self.order {
             order.resize(id, blocks.get(id).size);
@@ -122,7 +123,7 @@ impl FreeList for Rover {
             at = blocks.get(at).next;
         }
         if at != self.rover || self.length != free.len() {
-            return Err(format!("the list has {} blocks, {} are free", self.length, free.len()));
+            return Err(format!("the list contains {} blocks, but {} are free", self.length, free.len()));
         }
         Ok(())
     }
@@ -132,7 +133,7 @@ impl FreeList for Rover {
         if free && blocks.get(next).previous == id && blocks.get(previous).next == id {
             return Ok(());
         }
-        Err(format!("the block at {address} is not linked both ways"))
+        Err(format!("the block at {address} is not linked in both directions"))
     }
 }
 
@@ -140,7 +141,7 @@ impl FreeList for Rover {
 mod tests {
     use super::*;
 
-    /// With an order, and without: the same places and the same counts, where walks are long.
+    /// Compares the results with and without an order on long walks: blocks and counts must be equal.
     #[test]
     fn an_order_changes_nothing() {
         let heap = |left| Tagged::new(TagSettings::default(), Rover { left, ..Rover::default() });

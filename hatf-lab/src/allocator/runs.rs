@@ -1,4 +1,4 @@
-//! Runs of pages: what size-class allocators take memory from, and give it back to.
+//! Runs of pages, from which size-class allocators obtain memory and to which they return it.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -6,37 +6,38 @@ use super::blocks::NONE;
 use super::pages::Pages;
 use super::{Act, Acts, PAGE};
 
-/// How a free run is chosen.
+/// The policy for choosing a free run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fit {
-    /// The least that is large enough; of equal ones a dirty one, then the lowest.
+    /// The smallest run that is large enough. Among equally small runs, a dirty run is preferred, then the lowest.
     Best,
-    /// Of the dirty ones the lowest that is large enough, and not more than 64 times as large; of the others if there is none.
+    /// The lowest dirty run that is large enough and at most 64 times as large as needed; otherwise the lowest suitable
+    /// clean run.
     First,
 }
 
-/// How runs are kept.
+/// Settings of the run manager.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RunSettings {
     pub(super) fit: Fit,
-    /// Pages taken from the system at once, at least.
+    /// The minimum number of pages requested from the system.
     pub(super) unit: u64,
-    /// Pages at the start of each unit that are the allocator's own.
+    /// Pages at the start of each unit reserved for the allocator itself.
     pub(super) header: u64,
-    /// Whether what is taken at once becomes larger each time (four steps to a doubling), and is never merged with another.
+    /// Whether units grow with each request (four steps per doubling) and are never merged with each other.
     pub(super) regions: bool,
-    /// Dirty runs of fewer pages are not merged until they are given back.
+    /// Dirty runs of fewer pages are not merged until they are returned.
     pub(super) merged: u64,
-    /// Calls after which a dirty run is given back to the system.
+    /// Calls after which a dirty run is returned to the system.
     pub(super) delay: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Used,
-    /// Free, and held.
+    /// Free and held.
     Dirty,
-    /// Free, and given back or never touched.
+    /// Free, and returned to the system or never touched.
     Clean,
 }
 
@@ -47,15 +48,15 @@ struct Run {
     below: u32,
     above: u32,
     state: State,
-    /// It begins a region.
+    /// Whether the run begins a region.
     head: bool,
-    /// Changes when the run does, so that an old entry of the queue is known.
+    /// A stamp that changes with the run, which invalidates old queue entries.
     stamp: u64,
 }
 
 const EMPTY: Run = Run { start: 0, pages: 0, below: NONE, above: NONE, state: State::Used, head: false, stamp: 0 };
 
-/// Runs that tile an address space, which begins at 0. Sizes are in pages.
+/// Runs that cover an address space from 0 without gaps. Sizes are in pages.
 #[derive(Debug)]
 pub(super) struct Runs {
     settings: RunSettings,
@@ -63,7 +64,7 @@ pub(super) struct Runs {
     spare: Vec<u32>,
     top: u32,
     end: u64,
-    /// The most pages.
+    /// The maximum number of pages.
     limit: u64,
     free: BTreeSet<(u64, u64, u64, u32)>,
     queue: VecDeque<(u64, u32, u64)>,
@@ -71,7 +72,7 @@ pub(super) struct Runs {
     pub(super) pages: Pages,
 }
 
-/// The number of a size class with four to a doubling, rounded down.
+/// Returns the number of the size class, with four classes per doubling, rounding down.
 fn class(pages: u64) -> u64 {
     if pages < 4 {
         return pages;
@@ -96,7 +97,7 @@ impl Runs {
         }
     }
 
-    /// Returns the bytes had from the system.
+    /// Returns the bytes obtained from the system.
     pub(super) fn heap(&self) -> u64 {
         self.end * PAGE
     }
@@ -135,7 +136,7 @@ impl Runs {
             acts.note(Act::Examined);
             return self.free.range((need, 0, 0, 0)..).next().map(|(.., id)| *id);
         }
-        // Rounded up: every run of that class is large enough.
+        // Rounded up, so every run in that class is large enough.
         let least = class(need) + u64::from(class(need.saturating_sub(1)) == class(need) && need > 1);
         let mut found = None;
         for clean in 0..2 {
@@ -168,7 +169,7 @@ impl Runs {
         Some(id)
     }
 
-    /// Puts a run at the end.
+    /// Appends a run at the end.
     fn push(&mut self, pages: u64, state: State) -> Option<u32> {
         let id = self.add(Run { start: self.end, pages, below: self.top, state, ..EMPTY })?;
         let top = self.top;
@@ -197,15 +198,15 @@ impl Runs {
         self.edit(id, |run| run.head = regions);
         self.settle(id);
         let id = self.top;
-        debug_assert!(self.get(id).pages >= need, "what was grown is large enough");
+        debug_assert!(self.get(id).pages >= need, "the new run is large enough");
         Some(id)
     }
 
-    /// Merges a free run with neighbours in the same state, and lists it. Returns it.
+    /// Merges a free run with neighbours in the same state and adds it to the free list. Returns the resulting run.
     fn settle(&mut self, id: u32) -> u32 {
         let Run { state, pages, .. } = self.get(id);
         let (mut id, merges) = (id, state == State::Clean || pages >= self.settings.merged);
-        // There may be several, of those that are not merged at once.
+        // Runs whose merge was deferred can have several such neighbours.
         loop {
             let Run { above, below, head, .. } = self.get(id);
             let next = self.get(above);
@@ -227,7 +228,7 @@ impl Runs {
         id
     }
 
-    /// Makes the run above part of the one below.
+    /// Merges the run above into the run below.
     fn absorb(&mut self, below: u32, above: u32) {
         let Run { pages, above: next, .. } = self.get(above);
         self.edit(below, |run| {
@@ -238,12 +239,12 @@ impl Runs {
         if self.top == above {
             self.top = below;
         }
-        // So that an old entry of the queue does not find it.
+        // Invalidate old queue entries of the run.
         self.edit(above, |run| *run = EMPTY);
         self.spare.push(above);
     }
 
-    /// Takes a run of this size; `None`: the address space is full.
+    /// Takes a run of this size. Returns `None` if the address space is full.
     pub(super) fn take(&mut self, need: u64, acts: &mut Acts) -> Option<u32> {
         let need = need.max(1);
         let id = match self.find(need, acts) {
@@ -270,7 +271,7 @@ impl Runs {
         Some(used)
     }
 
-    /// Frees a run, at this call. Returns the run that it is part of then.
+    /// Frees a run at call number `clock`. Returns the run that contains it after merging.
     pub(super) fn put(&mut self, id: u32, clock: u64, acts: &mut Acts) -> u32 {
         let listed = self.free.len();
         self.edit(id, |run| run.state = State::Dirty);
@@ -287,7 +288,7 @@ impl Runs {
         id
     }
 
-    /// Gives a used run another size, if it shrinks or the free run above is large enough.
+    /// Resizes a used run in place, if it shrinks or the free run above is large enough.
     pub(super) fn resize(&mut self, id: u32, pages: u64, clock: u64, acts: &mut Acts) -> Option<()> {
         let Run { start, pages: now, above, .. } = self.get(id);
         if pages > now {
@@ -321,7 +322,7 @@ impl Runs {
         Some(())
     }
 
-    /// Gives back the dirty runs that have not been used for long enough.
+    /// Returns dirty runs to the system after they have been unused for the delay.
     #[inline]
     pub(super) fn expire(&mut self, clock: u64, acts: &mut Acts) {
         while self.queue.front().is_some_and(|(since, ..)| since.saturating_add(self.settings.delay) <= clock) {
@@ -332,7 +333,7 @@ impl Runs {
         }
     }
 
-    /// Gives a dirty run back; returns its pages.
+    /// Returns a dirty run to the system and returns its number of pages.
     pub(super) fn give_back(&mut self, id: u32, acts: &mut Acts) -> u64 {
         let Run { start, pages, state, .. } = self.get(id);
         if state != State::Dirty {
@@ -346,7 +347,7 @@ impl Runs {
         pages
     }
 
-    /// Returns the dirty run that has been free for the longest time.
+    /// Returns the dirty run that has been free the longest.
     pub(super) fn oldest(&mut self) -> Option<u32> {
         while let Some((_, id, stamp)) = self.queue.pop_front() {
             let run = self.get(id);
@@ -357,7 +358,7 @@ impl Runs {
         None
     }
 
-    /// Checks that runs tile the space, that free ones are listed, and no two that should be one.
+    /// Checks that the runs cover the space, that free runs are listed, and that no two runs should have been merged.
     pub(super) fn check(&self) -> Result<(), String> {
         let (mut at, mut end, mut free, mut count) = (self.top, self.end, 0, 0);
         while at != NONE {
@@ -371,14 +372,17 @@ impl Runs {
                     return Err(format!("the free run at page {} is not listed", run.start));
                 }
                 if run.above != NONE && run.state == State::Clean && above.state == State::Clean && !above.head {
-                    return Err(format!("free runs side by side at page {end}"));
+                    return Err(format!("adjacent free runs at page {end}"));
                 }
                 free += 1;
             }
             (at, end, count) = (run.below, run.start, count + 1);
         }
         if end != 0 || free != self.free.len() || count + self.spare.len() != self.runs.len() {
-            return Err(format!("{count} runs down to page {end}; {free} free, {} listed", self.free.len()));
+            return Err(format!(
+                "{count} runs reach down to page {end}; {free} are free, but the free list has {}",
+                self.free.len()
+            ));
         }
         self.pages.check()
     }

@@ -1,4 +1,4 @@
-//! Allocators by name: `bsd`, `first:grow=4096`, `cache:entries=8:round=16`.
+//! Allocators specified by name and settings: `bsd`, `first:grow=4096`, `cache:entries=8:round=16`.
 
 use super::{
     Allocator, Best, Bsd, BsdSettings, Buddy, BuddySettings, Bump, BumpSettings, Cache, CacheSettings, First, Glibc,
@@ -11,13 +11,13 @@ use crate::{Error, Result};
 pub const NAMES: &[&str] =
     &["bsd", "first", "best", "cache", "glibc", "jemalloc", "mimalloc", "tcmalloc", "tlsf", "buddy", "bump"];
 
-/// The four of Zorn and Grunwald's paper.
+/// The four allocators of Zorn and Grunwald's paper.
 pub const PAPER: &[&str] = &["bsd", "first", "best", "cache"];
 
-/// Makes an allocator by its name and settings, such as `first:grow=4096`.
+/// Creates an allocator from its name and settings, such as `first:grow=4096`.
 ///
 /// # Errors
-/// The name or a setting is unknown, or a value is out of range.
+/// Fails if the name or a setting is unknown, or if a value is out of range.
 pub fn by_name(text: &str) -> Result<Box<dyn Allocator>> {
     let mut parts = text.split(':');
     let name = parts.next().unwrap_or_default();
@@ -112,7 +112,7 @@ pub fn by_name(text: &str) -> Result<Box<dyn Allocator>> {
         }
         _ => {
             let names = NAMES.join(", ");
-            return Err(Error::Usage(format!("allocator `{text}`: `{name}` is none of {names}")));
+            return Err(Error::Usage(format!("allocator `{text}`: `{name}` is not one of {names}")));
         }
     };
     match settings.given.first() {
@@ -125,7 +125,7 @@ fn power(value: u64) -> bool {
     value.is_power_of_two() && (8..=1 << 30).contains(&value)
 }
 
-/// The settings that were given and not used yet.
+/// The given settings that have not been consumed yet.
 struct Settings<'t> {
     text: &'t str,
     given: Vec<(&'t str, u64)>,
@@ -145,12 +145,12 @@ impl Settings<'_> {
     fn tags(&mut self) -> Result<TagSettings> {
         let default = TagSettings::default();
         let word = self.take("word", default.word, |word| word.is_power_of_two() && (1..=64).contains(&word))?;
-        // Two tags and two links.
+        // A block must hold two tags and two links.
         let room = |least: u64| least >= 4 * word && least.is_multiple_of(word) && least <= 1 << 20;
         let least = self.take("least", 4 * word, room)?;
         let grow = self.take("grow", default.grow, power)?;
         if !grow.is_multiple_of(word) {
-            return Err(self.wrong("grow is no multiple of word"));
+            return Err(self.wrong("grow is not a multiple of word"));
         }
         Ok(TagSettings { word, least, grow })
     }
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn mistakes_are_named() {
         for (text, message) in [
-            ("hoard", "`hoard` is none of bsd, first, best, cache, glibc"),
+            ("hoard", "`hoard` is not one of bsd, first, best, cache, glibc"),
             ("bsd:grow=1", "bsd has no setting `grow`"),
             ("bsd:least=17", "least cannot be 17"),
             ("first:grow", "`grow` is not of the form NAME=NUMBER"),

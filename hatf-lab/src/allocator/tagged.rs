@@ -1,19 +1,20 @@
-//! The allocators with boundary tags, FIRST and BEST: they differ in the free list.
+//! The allocators with boundary tags, FIRST and BEST, which differ only in the free list.
 //!
-//! Where the paper says nothing it is as in Moraes' published malloc (in the CSRI library): sizes of tags and of the least
-//! block, the unit of sbrk, which of two merged neighbours keeps its place in the list, and where the rover is after a free.
+//! Details that the paper leaves open follow Moraes' published malloc (in the CSRI library): tag sizes, the smallest
+//! block, the sbrk unit, which of two merged neighbours keeps its position in the list, and the position of the rover
+//! after a free.
 
 use super::blocks::{Block, Blocks};
 use super::{ADDRESS_SPACE, Act, Acts, Place};
 
-/// What the paper leaves open.
+/// Parameters that the paper leaves open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TagSettings {
-    /// Bytes of a word: of each of the two tags, and the unit of sizes. A power of two.
+    /// Bytes per word, which is the size of each of the two tags and the size granularity. A power of two.
     pub word: u64,
-    /// Bytes of the least block, in whole words.
+    /// Bytes of the smallest block, a multiple of the word size.
     pub least: u64,
-    /// Bytes asked of the system are a multiple of this.
+    /// Memory is requested from the system in multiples of this many bytes.
     pub grow: u64,
 }
 
@@ -24,27 +25,27 @@ impl Default for TagSettings {
 }
 
 impl TagSettings {
-    /// Returns the settings as they stand behind a name.
+    /// Returns the settings in the syntax that follows the allocator's name.
     pub(super) fn text(&self) -> String {
         format!("word={}:least={}:grow={}", self.word, self.least, self.grow)
     }
 }
 
-/// The free blocks.
+/// A list of free blocks.
 pub(super) trait FreeList: Send {
     /// Finds a block of at least `need` bytes, and counts the blocks examined.
     fn find(&mut self, blocks: &Blocks, need: u64, acts: &mut Acts) -> Option<u32>;
 
-    /// Puts a block in.
+    /// Inserts a block.
     fn insert(&mut self, blocks: &mut Blocks, id: u32);
 
-    /// Takes a block out, whose bounds are still those it had in the list.
+    /// Removes a block, whose bounds are still those it had in the list.
     fn remove(&mut self, blocks: &mut Blocks, id: u32);
 
-    /// Notes that a block in the list had these bounds and now has others. It keeps its place.
+    /// Updates a listed block that had the bounds `before` and now has others. It keeps its position.
     fn changed(&mut self, blocks: &Blocks, id: u32, before: &Block);
 
-    /// Checks that the list holds these blocks and no others.
+    /// Checks that the list contains exactly these blocks.
     fn check(&self, blocks: &Blocks, free: &[u32]) -> Result<(), String>;
 
     /// Checks one block's links.
@@ -58,7 +59,7 @@ pub(super) struct Tagged<L> {
     blocks: Blocks,
     list: L,
     touched: u32,
-    /// The end of the highest block that was ever in use.
+    /// The end of the highest block ever used.
     high: u64,
 }
 
@@ -76,12 +77,12 @@ impl<L: FreeList> Tagged<L> {
         self.blocks.heap()
     }
 
-    /// Returns the pages below the end of the highest block. What lies there was in use once.
+    /// Returns the bytes of all pages below the end of the highest block ever used.
     pub(super) fn held(&self) -> u64 {
         self.high.next_multiple_of(super::PAGE)
     }
 
-    /// Returns the bytes that a block's object may have; 0 for a free block.
+    /// Returns the number of usable bytes in a block, or 0 for a free block.
     pub(super) fn usable(&self, place: Place) -> u64 {
         let block = self.blocks.get(place.block);
         if block.free { 0 } else { block.size.saturating_sub(2 * self.settings.word) }
@@ -112,7 +113,8 @@ impl<L: FreeList> Tagged<L> {
         Some(Place { address: block.address + word, block: used })
     }
 
-    /// Takes memory from the system. As a freed block it goes before the rover, unless it is part of a free top.
+    /// Requests memory from the system. The new memory is inserted before the rover as a freed block, unless it extends
+    /// a free top block.
     #[cold]
     fn grow(&mut self, need: u64, acts: &mut Acts) -> Option<u32> {
         let bytes = need.checked_next_multiple_of(self.settings.grow)?;
@@ -172,7 +174,7 @@ impl<L: FreeList> Tagged<L> {
     }
 }
 
-/// Declares an allocator with tags as a type of its own.
+/// Declares an allocator with tags as a type.
 macro_rules! tagged {
     ($(#[$doc:meta])* $name:ident($list:ty) = $text:literal) => {
         $(#[$doc])*
@@ -180,7 +182,7 @@ macro_rules! tagged {
         pub struct $name(Tagged<$list>);
 
         impl $name {
-            /// Makes an empty heap.
+            /// Creates an empty heap.
             #[must_use]
             pub fn new(settings: TagSettings) -> Self {
                 Self(Tagged::new(settings, <$list>::default()))

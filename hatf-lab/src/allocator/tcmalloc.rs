@@ -1,30 +1,32 @@
-//! TCMALLOC: spans, central lists, and a cache for each thread, as in gperftools 2.10 (Google's later allocator, of the same
-//! name, has a cache for each processor).
+//! TCMALLOC: spans, central lists and per-thread caches, as in gperftools 2.10. (Google's later allocator of the same
+//! name has per-CPU caches.)
 //!
-//! Sources: Ghemawat, Menage, "TCMalloc: Thread-Caching Malloc" (gperftools' `docs/tcmalloc.html`); `common.cc` for size classes
-//! and batches, `thread_cache.cc` for how long lists may be, `central_freelist.cc`, and `page_heap.cc` for runs of pages.
-//! The file is long because caches, central lists and spans call each other; what has a meaning alone is in `runs.rs` and
-//! `classes.rs`.
+//! Sources: Ghemawat, Menage, "TCMalloc: Thread-Caching Malloc" (gperftools' `docs/tcmalloc.html`); `common.cc` for
+//! size classes and batches, `thread_cache.cc` for list lengths, `central_freelist.cc`, and `page_heap.cc` for runs of
+//! pages. The file is long because caches, central lists and spans call each other; independent parts are in `runs.rs`
+//! and `classes.rs`.
 //!
-//! Left out: alignment, stealing between caches, threads that
-//! end, and the allocator's own metadata. Of runs of pages of one length the lowest is taken, not the one freed last.
+//! Not modelled: alignment, stealing between caches, thread exit, and the allocator's own metadata. Among runs of equal
+//! length, the lowest is used instead of the most recently freed one.
 
 use super::classes::Classes;
 use super::runs::{Fit, RunSettings, Runs};
 use super::{ADDRESS_SPACE, Act, Acts, Allocator, PAGE, Place};
 
-/// What the environment sets, and two constants. Bytes, except counts.
+/// Settings of the environment and two constants, in bytes except for counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcmallocSettings {
-    /// Bytes of all caches (`TCMALLOC_MAX_TOTAL_THREAD_CACHE_BYTES`).
+    /// Total bytes of all caches (`TCMALLOC_MAX_TOTAL_THREAD_CACHE_BYTES`).
     pub caches: u64,
-    /// The most blocks moved between a cache and a central list at once (`TCMALLOC_TRANSFER_NUM_OBJ`).
+    /// The maximum number of blocks moved between a cache and a central list in one batch
+    /// (`TCMALLOC_TRANSFER_NUM_OBJ`).
     pub batch: u64,
-    /// How eagerly pages are given back (`TCMALLOC_RELEASE_RATE`): one run for each 1000 / `release` pages freed; 0: never.
+    /// The rate at which pages are returned (`TCMALLOC_RELEASE_RATE`): one run per 1000 / `release` pages freed, or
+    /// never if 0.
     pub release: u64,
-    /// 1: a free run is given back at once (`TCMALLOC_AGGRESSIVE_DECOMMIT`).
+    /// Whether a free run is returned immediately (`TCMALLOC_AGGRESSIVE_DECOMMIT`); 1 means yes.
     pub aggressive: u64,
-    /// Bytes of a page of the allocator, which is a constant: 8 KiB.
+    /// Bytes per allocator page, which is the constant 8 KiB in gperftools.
     pub page: u64,
 }
 
@@ -34,22 +36,22 @@ impl Default for TcmallocSettings {
     }
 }
 
-/// The largest class.
+/// The largest size class.
 const LARGEST: u64 = 256 << 10;
-/// What a cache may have at first, and what is added when it is full; and the least that it has.
+/// The initial capacity of a cache, which is also the step by which a full cache grows; and the minimum capacity.
 const STEP: u64 = 64 << 10;
 const LEAST_CACHE: u64 = 512 << 10;
-/// The longest list of a cache, and how often one may be too long.
+/// The maximum list length in a cache, and the number of times a list may exceed its length.
 const LONGEST: usize = 8192;
 const OVERAGES: u32 = 3;
-/// Batches that a central list keeps whole: at first, and at most; and the most bytes of them.
+/// Complete batches that a central list holds: the initial number, the maximum number, and the maximum number of bytes.
 const SLOTS: usize = 16;
 const MOST_SLOTS: u64 = 64;
 const SLOT_BYTES: u64 = 1 << 20;
-/// No span: the block is a run of its own.
+/// Flag of a block that is a run of its own and not part of a span.
 const RUN: u32 = 1 << 31;
 
-/// A class: pages of its spans, how many blocks move at once, and how many batches its central list keeps at most.
+/// A size class: the pages per span, the blocks per batch, and the maximum number of batches in the central list.
 #[derive(Clone, Copy, Debug)]
 struct Class {
     pages: u64,
@@ -65,24 +67,24 @@ struct Span {
     address: u64,
     free: Vec<u64>,
     used: u64,
-    /// Where it is in its class's list of spans with free blocks.
+    /// The index of the span in its class's list of spans with free blocks.
     at: usize,
 }
 
-/// What a class has in common: whole batches, and spans with free blocks, of which the last is used first.
+/// The central list of a class: complete batches, and spans with free blocks, of which the last is used first.
 #[derive(Debug, Default)]
 struct Central {
     slots: Vec<Vec<Place>>,
-    /// How many there may be now.
+    /// The current maximum number of batches.
     size: usize,
     spans: Vec<u32>,
 }
 
-/// A cache's blocks of a class.
+/// The blocks of a class in a cache.
 #[derive(Debug)]
 struct List {
     blocks: Vec<Place>,
-    /// The least since the last scavenge.
+    /// The minimum length since the last scavenge.
     low: usize,
     longest: usize,
     overages: u32,
@@ -102,21 +104,21 @@ pub struct Tcmalloc {
     classes: Classes,
     of: Vec<Class>,
     central: Vec<Central>,
-    /// The class from which a slot is taken next.
+    /// The class from which the next slot is taken.
     next: usize,
     spans: Vec<Span>,
     spare: Vec<u32>,
     caches: Vec<Cache>,
-    /// Bytes that caches may still have.
+    /// Bytes that caches may still claim.
     unclaimed: u64,
     runs: Runs,
     thread: usize,
     clock: u64,
-    /// Pages that may be freed before some are given back.
+    /// Pages to be freed before the next run is returned.
     wait: i64,
 }
 
-/// Size classes, and the bytes of their spans: at most an eighth of a class, and of a span, is wasted.
+/// Returns the size classes and the bytes of their spans. At most an eighth of a class and of a span is wasted.
 fn classes(settings: &TcmallocSettings) -> (Vec<u64>, Vec<Class>) {
     let (mut sizes, mut of): (Vec<u64>, Vec<Class>) = (Vec::new(), Vec::new());
     let mut size = 8;
@@ -135,7 +137,7 @@ fn classes(settings: &TcmallocSettings) -> (Vec<u64>, Vec<Class>) {
         let batch = usize::try_from(batch).unwrap_or(2);
         let class = Class { pages: bytes / PAGE, batch, slots: usize::try_from(slots).unwrap_or(1) };
         match (sizes.last_mut(), of.last_mut()) {
-            // As many blocks of the larger class fit into a span.
+            // A span holds as many blocks of the larger class.
             (Some(last), Some(before)) if before.pages == class.pages && bytes / *last == bytes / size => {
                 (*last, *before) = (size, class);
             }
@@ -150,7 +152,7 @@ fn classes(settings: &TcmallocSettings) -> (Vec<u64>, Vec<Class>) {
 }
 
 impl Tcmalloc {
-    /// Makes an empty heap.
+    /// Creates an empty heap.
     #[must_use]
     pub fn new(settings: TcmallocSettings) -> Self {
         let (sizes, of) = classes(&settings);
@@ -174,7 +176,7 @@ impl Tcmalloc {
         }
     }
 
-    /// Finds a block, and touches nothing.
+    /// Finds a block without touching its pages.
     #[inline]
     fn find(&mut self, size: u64, acts: &mut Acts) -> Option<Place> {
         self.clock += 1;
@@ -201,13 +203,13 @@ impl Tcmalloc {
         }
     }
 
-    /// The class of a block; `None`: it is a run of its own.
+    /// Returns the class of a block, or `None` if the block is a run of its own.
     #[inline]
     fn class(&self, place: Place) -> Option<usize> {
         if place.block & RUN != 0 { None } else { self.spans.get(place.block as usize).map(|span| span.class) }
     }
 
-    /// Frees a run; some are given back, by the pages freed.
+    /// Frees a run and returns some runs to the system, depending on the number of freed pages.
     fn put(&mut self, run: u32, acts: &mut Acts) {
         let pages = self.runs.bytes(run) / self.settings.page;
         self.runs.put(run, self.clock, acts);
@@ -223,7 +225,7 @@ impl Tcmalloc {
         }
     }
 
-    /// Makes a span of a class. All its blocks are linked, which touches them.
+    /// Creates a span for a class. All of its blocks are linked, which touches them.
     #[cold]
     fn populate(&mut self, class: usize, acts: &mut Acts) -> Option<u32> {
         let size = self.classes.size(class);
@@ -261,7 +263,7 @@ impl Tcmalloc {
             let last = self.central.get(class).and_then(|central| central.spans.last().copied());
             let id = match last {
                 Some(id) => id,
-                // A new span only for the first block.
+                // Create a new span only for the first block.
                 None if blocks.is_empty() => match self.populate(class, acts) {
                     Some(id) => id,
                     None => break,
@@ -281,7 +283,7 @@ impl Tcmalloc {
         blocks
     }
 
-    /// Takes a span out of its class's list.
+    /// Removes a span from its class's list.
     fn unlist(&mut self, id: u32) {
         let Some(span) = self.spans.get(id as usize) else { return };
         let Some(central) = self.central.get_mut(span.class) else { return };
@@ -296,7 +298,7 @@ impl Tcmalloc {
         }
     }
 
-    /// Returns blocks to their central list: a whole batch as it is, as long as there is a slot.
+    /// Returns blocks to their central list. A complete batch is stored unchanged if there is a slot for it.
     fn release(&mut self, class: usize, blocks: Vec<Place>, acts: &mut Acts) {
         let Some(of) = self.of.get(class).copied() else { return };
         acts.add(Act::Flushed, blocks.len() as u64);
@@ -310,7 +312,8 @@ impl Tcmalloc {
         self.give_spans(blocks, acts);
     }
 
-    /// Makes room for a batch, if need be by a slot of another class: one that is empty, or else any.
+    /// Makes room for a batch, if necessary by taking a slot from another class: an empty slot if possible, otherwise
+    /// any.
     fn make_room(&mut self, class: usize, most: usize, acts: &mut Acts) -> bool {
         let Some(central) = self.central.get(class) else { return false };
         if central.slots.len() < central.size {
@@ -325,7 +328,7 @@ impl Tcmalloc {
         true
     }
 
-    /// Takes a slot from the next class in turn; a full one only by force.
+    /// Takes a slot from the next class in turn. Takes a full slot only if `force` is set.
     fn evict(&mut self, class: usize, force: bool, acts: &mut Acts) -> bool {
         let from = self.next % self.central.len().max(1);
         self.next = from + 1;
@@ -366,7 +369,7 @@ impl Tcmalloc {
         }
     }
 
-    /// Takes some blocks out of the cache's list, those cached last first.
+    /// Removes blocks from a cache list, most recently cached first.
     fn shorten(&mut self, class: usize, count: usize, acts: &mut Acts) {
         let batch = self.of.get(class).map_or(1, |of| of.batch);
         let size = self.classes.size(class);
@@ -386,7 +389,7 @@ impl Tcmalloc {
         }
     }
 
-    /// Returns half of what each list did not use.
+    /// Returns half of the unused blocks of each list.
     #[cold]
     fn scavenge(&mut self, acts: &mut Acts) {
         for class in 0..self.of.len() {
@@ -413,7 +416,7 @@ impl Tcmalloc {
         }
     }
 
-    /// Fills an empty list of the cache; returns the first block.
+    /// Refills an empty cache list and returns the first block.
     #[cold]
     fn fill(&mut self, class: usize, acts: &mut Acts) -> Option<Place> {
         let batch = self.of.get(class)?.batch;
@@ -425,7 +428,7 @@ impl Tcmalloc {
         cache.bytes += size * blocks.len() as u64;
         let list = cache.lists.get_mut(class)?;
         list.blocks.extend(blocks.into_iter().rev());
-        // The list may be longer the next time: one by one up to a batch, then by batches.
+        // Allow a longer list next time: grow by one up to a batch, then by batches.
         list.longest = if longest < batch { longest + 1 } else { (longest + batch).min(LONGEST) / batch * batch };
         first
     }
@@ -469,8 +472,8 @@ impl Allocator for Tcmalloc {
         Some(place)
     }
 
-    /// In place if the size fits, and is at least half of the block. Else it grows by at least a quarter, and the old block ends
-    /// after the copy.
+    /// Resizes in place if the size fits and is at least half of the block. Otherwise grows by at least a quarter and
+    /// frees the old block after the copy.
     fn reallocate(&mut self, place: Place, old: u64, size: u64, acts: &mut Acts) -> Option<Place> {
         let block = match self.class(place) {
             Some(class) => self.classes.size(class),
@@ -522,7 +525,11 @@ impl Allocator for Tcmalloc {
         let Some(cache) = self.caches.get(self.thread) else { return Ok(()) };
         let bytes = |(list, size): (&List, &u64)| list.blocks.len() as u64 * size;
         let sum: u64 = cache.lists.iter().zip(self.classes.sizes()).map(bytes).sum();
-        if sum == cache.bytes { Ok(()) } else { Err(format!("a cache has {sum} bytes, counted {}", cache.bytes)) }
+        if sum == cache.bytes {
+            Ok(())
+        } else {
+            Err(format!("a cache contains {sum} bytes, but {} were counted", cache.bytes))
+        }
     }
 
     fn check(&self) -> Result<(), String> {

@@ -1,21 +1,22 @@
 //! TLSF: two-level segregated fit. Every call takes constant time.
 //!
-//! Source: Masmano, Ripoll, Crespo, Real, "TLSF: a New Dynamic Memory Allocator for Real-Time Systems" (ECRTS 2004). Lists by
-//! powers of two, each divided evenly; a request is rounded up so that the first block of any list from there on is large enough.
-//! Blocks merge with free neighbours at once. The paper has a pool of fixed size; here it grows.
+//! Source: Masmano, Ripoll, Crespo, Real, "TLSF: a New Dynamic Memory Allocator for Real-Time Systems" (ECRTS 2004).
+//! Each power of two is divided evenly into lists. A request is rounded up, so the first block of any list from there
+//! on is large enough. Blocks are merged with free neighbours immediately. The pool has a fixed size in the paper; here
+//! it grows.
 
 use super::blocks::{Block, Blocks, NONE};
 use super::lists::Lists;
 use super::{ADDRESS_SPACE, Act, Acts, Allocator, PAGE, Place};
 
-/// What the paper leaves open.
+/// Parameters that the paper leaves open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TlsfSettings {
-    /// Lists for each power of two, which is a power of two: the paper advises 16 or 32.
+    /// Lists per power of two, itself a power of two. The paper recommends 16 or 32.
     pub steps: u64,
     /// Bytes before each block.
     pub header: u64,
-    /// Bytes asked of the system are a multiple of this.
+    /// Memory is requested from the system in multiples of this many bytes.
     pub grow: u64,
 }
 
@@ -25,11 +26,11 @@ impl Default for TlsfSettings {
     }
 }
 
-/// Sizes are multiples of this; and the least block, with its header.
+/// The size granularity, and the smallest block including its header.
 const UNIT: u64 = 16;
 const LEAST: u64 = 32;
 
-/// A heap with segregated fit on two levels.
+/// A heap with two-level segregated fit.
 #[derive(Debug)]
 pub struct Tlsf {
     settings: TlsfSettings,
@@ -40,7 +41,7 @@ pub struct Tlsf {
 }
 
 impl Tlsf {
-    /// Makes an empty heap. `steps` should be a power of two.
+    /// Creates an empty heap. `steps` should be a power of two.
     #[must_use]
     pub fn new(settings: TlsfSettings) -> Self {
         let lists = Lists::new(usize::try_from(settings.steps * 64).unwrap_or(0));
@@ -51,7 +52,7 @@ impl Tlsf {
         usize::try_from(self.settings.steps * 64).unwrap_or(0)
     }
 
-    /// The list of a free block.
+    /// Returns the list for a free block of this size.
     fn list(&self, size: u64) -> usize {
         let (steps, power) = (self.settings.steps, u64::from(size.max(1).ilog2()));
         let step = if size < steps { 0 } else { (size - (1 << power)) >> (power - u64::from(steps.ilog2())) };
@@ -152,7 +153,7 @@ impl Allocator for Tlsf {
         if let Some(id) =
             free.iter().find(|id| usize::from(self.blocks.get(**id).list) != self.list(self.blocks.get(**id).size))
         {
-            return Err(format!("the block at {} is in the list of another size", self.blocks.get(*id).address));
+            return Err(format!("the block at {} is in the list for a different size", self.blocks.get(*id).address));
         }
         self.lists.check(&self.blocks, free.len())
     }

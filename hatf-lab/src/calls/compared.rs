@@ -1,4 +1,4 @@
-//! What functions allocated in two traces, side by side.
+//! Allocations by function, compared between two traces.
 
 use std::collections::HashMap;
 
@@ -8,17 +8,17 @@ use crate::sites::Counts;
 use super::groups::{Groups, title};
 use super::places::Places;
 
-/// Lines of a function that its name has.
+/// Maximum number of lines in the name of a function.
 const LINES: usize = 3;
 
-/// What a function is matched by in another build, which lies in another folder, and has it at other lines: its name, its module, and
-/// where it has no name but an offset, the module's build.
+/// The identity of a function across builds with different directories and line numbers: its name, its module, and, if
+/// it has an offset instead of a name, the module's build.
 pub type FunctionKey<'p> = (&'p str, &'p str, &'p str);
 
-/// What is of no known stack.
+/// The key of allocations without a known stack.
 const UNKNOWN: FunctionKey<'static> = ("", "", "");
 
-/// Returns what each group of functions is matched by, by its number.
+/// Returns the key of each group of functions, indexed by group number.
 #[must_use]
 pub fn function_keys<'p>(places: &'p Places<'_>) -> Vec<FunctionKey<'p>> {
     let builds = places.builds_of_nameless();
@@ -26,7 +26,8 @@ pub fn function_keys<'p>(places: &'p Places<'_>) -> Vec<FunctionKey<'p>> {
     places.keys().iter().enumerate().map(|(group, key)| (&*key.name, key.module_name(), build(group))).collect()
 }
 
-/// Pairs the own functions of two traces, and names each as the second trace does, if it has it.
+/// Pairs the application functions of two traces. A pair has its name in the second trace, if the function occurs
+/// there.
 #[must_use]
 pub fn function_pairs(before: (&Places<'_>, &Groups), after: (&Places<'_>, &Groups)) -> Vec<Pair<String>> {
     let mut names = HashMap::from([(UNKNOWN, "stack not known".to_owned())]);

@@ -1,4 +1,5 @@
-//! What functions, lines, files or modules allocated: by their own calls, and with those that they called.
+//! Allocations by function, line, file or module: those of their own calls, and those including the functions they
+//! called.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,37 +9,37 @@ use super::place::Place;
 use super::places::Places;
 use hatf_trace::short_name::short_name;
 
-/// A part of something, by the number of the group that has it.
+/// The counts of a group, identified by its number.
 pub type Share = (u32, Counts);
 
-/// What a group has.
+/// The counts of a group.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Group {
-    /// What stacks allocated whose innermost own place is in it.
+    /// Allocations of stacks whose innermost application frame is in the group.
     pub own: Counts,
-    /// What stacks allocated that lead through it.
+    /// Allocations of all stacks that contain the group.
     pub inclusive: Counts,
-    /// The lines of its own calls; 0: not known.
+    /// Counts by line of the group's own calls. Line 0 means unknown.
     pub lines: BTreeMap<u64, Counts>,
-    /// Who called it where it allocated itself, by number.
+    /// Counts by number of the caller, for the group's own allocations.
     pub callers: BTreeMap<u32, Counts>,
 }
 
-/// What each group has, by number.
+/// The counts of all groups.
 #[derive(Clone, Debug, Default)]
 pub struct Groups {
-    /// The groups, by the numbers of [`Places::keys`].
+    /// The groups, indexed by their numbers in [`Places::keys`].
     pub groups: Vec<Group>,
-    /// What is of no known stack.
+    /// Allocations without a known stack.
     pub unknown: Counts,
 }
 
 impl Groups {
-    /// Sums what stacks have, by the numbers of the stacks.
+    /// Sums the counts of stacks, which are indexed by stack number.
     #[must_use]
     pub fn new(places: &Places<'_>, sites: &[Counts]) -> Self {
         let mut this = Self { groups: vec![Group::default(); places.keys().len()], ..Self::default() };
-        // The last stack that each group was met in: a function that calls itself counts once.
+        // The last stack in which each group occurred, so that a recursive function counts once.
         let mut met = vec![u64::MAX; this.groups.len()];
         for (site, counts) in (0..).zip(sites).filter(|(_, counts)| counts.allocated.blocks > 0) {
             let mut own = places.own(site).peekable();
@@ -69,8 +70,8 @@ impl Groups {
         this
     }
 
-    /// Returns the groups that have something of a measure, by their numbers: those with the most first, by what they have themselves
-    /// or, `inclusive`, with those that they called. `None` is what has no stack.
+    /// Returns the numbers of the groups with a nonzero measure in descending order, by own counts or, if `inclusive`
+    /// is set, with those of the functions they called. `None` denotes allocations without a stack.
     #[must_use]
     pub fn ranked(&self, measure: Measure, inclusive: bool, by_blocks: bool) -> Vec<(Option<u32>, Amount)> {
         let rank = |amount: Amount| if by_blocks { amount.blocks } else { amount.bytes };
@@ -83,21 +84,21 @@ impl Groups {
     }
 }
 
-/// Who calls a function, and what it calls.
+/// The callers and callees of a function.
 #[derive(Clone, Debug, Default)]
 pub struct Around {
-    /// The groups that it is.
+    /// The groups that match the function.
     pub groups: Vec<u32>,
-    /// What it allocated itself, and with those that it called.
+    /// The allocations of the function itself and those including its callees.
     pub total: Group,
-    /// Who called it, with what stacks have that lead there; `None`: nobody did.
+    /// Allocations by caller, for the stacks through it. `None` means that the function has no caller.
     pub callers: HashMap<Option<u32>, Counts>,
-    /// What it called; `None`: it allocated itself.
+    /// Allocations by callee. `None` denotes the function's own allocations.
     pub callees: HashMap<Option<u32>, Counts>,
 }
 
 impl Around {
-    /// Finds what stacks have that lead through a group whose function, file or module has a text in its name.
+    /// Collects the stacks through the groups whose function, file or module name contains `pattern`.
     #[must_use]
     pub fn new(places: &Places<'_>, sites: &[Counts], pattern: &str) -> Self {
         let is: Vec<bool> = places.keys().iter().map(|key| key.is(pattern)).collect();
@@ -125,7 +126,7 @@ impl Around {
     }
 }
 
-/// Names a group in one line: its function and file, its file, or its module.
+/// Formats a group as one line: its function and file, its file, or its module.
 #[must_use]
 pub fn title(key: &Place, lines: &[u64]) -> String {
     let known: Vec<String> = lines.iter().filter(|line| **line > 0).map(u64::to_string).collect();
@@ -139,7 +140,7 @@ pub fn title(key: &Place, lines: &[u64]) -> String {
         ("", "") if key.module.is_empty() => "in no module".to_owned(),
         ("", "") => key.module.clone(),
         ("", place) => place.to_owned(),
-        // A name that is made of the module says it already.
+        // The name already includes the module.
         (name, "") if key.module.is_empty() || name.starts_with(key.module_name()) => name.to_owned(),
         (name, "") => format!("{name} in {}", key.module_name()),
         (name, place) => format!("{name} at {place}"),

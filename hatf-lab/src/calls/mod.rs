@@ -1,8 +1,8 @@
-//! Which function of the program has memory: stacks, folded to the functions that are the user's own.
+//! Attribution of memory to application functions, by folding stacks.
 //!
-//! Most stacks begin with functions that only pass a request on: the allocator, `operator new`, containers, the loop of an interpreter.
-//! [`Folding`] says which. The innermost function that is left is a stack's *own function*; [`Groups`] has what each allocated itself,
-//! and with those that it called.
+//! Most stacks begin with functions that only pass a request on: the allocator, `operator new`, containers, or an
+//! interpreter loop. [`Folding`] defines these wrappers. The innermost remaining function is the stack's *own
+//! function*. [`Groups`] contains the allocations of each function, by itself and including its callees.
 
 mod compared;
 mod groups;

@@ -1,22 +1,22 @@
-//! Functions that only pass a request for memory on.
+//! Allocation wrappers: functions that only pass a memory request on.
 
 use super::place::Place;
 use super::qualified::leading;
 
-/// Which frames are folded into their callers.
+/// Rules for folding frames into their callers.
 ///
-/// A pattern is a text that the function's name, its source file or its module contains.
+/// A pattern matches a frame if the name of its function, source file or module contains the pattern.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Folding {
-    /// Patterns of frames that are folded beside those of the list.
+    /// Patterns of frames to fold in addition to the built-in list.
     pub skip: Vec<String>,
-    /// Patterns of frames that are the user's own; where there are some, all others are folded.
+    /// Patterns of application frames. If there are any, all other frames are folded.
     pub project: Vec<String>,
-    /// Nothing is folded.
+    /// Disables folding.
     pub whole: bool,
 }
 
-/// Namespaces of standard libraries, and functions that allocate, by how their names begin.
+/// Name prefixes of standard library namespaces and allocation functions.
 const NAMES: [&str; 32] = [
     "std::",
     "__gnu_cxx::",
@@ -44,7 +44,7 @@ const NAMES: [&str; 32] = [
     "tc_",
     "tcmalloc::",
     "do_malloc",
-    // Interpreters: they run a function that is the user's.
+    // Interpreters, which run application functions.
     "_PyEval_",
     "PyEval_",
     "_PyFunction_Vectorcall",
@@ -53,9 +53,9 @@ const NAMES: [&str; 32] = [
     "rb_vm_exec",
 ];
 
-/// Functions that allocate or run others, by their whole names.
+/// Full names of functions that allocate or run other functions.
 const WHOLE_NAMES: [&str; 43] = [
-    // What runs before main, and before a thread's function.
+    // Code that runs before main or before a thread's function.
     "_start",
     "clone",
     "clone3",
@@ -101,7 +101,7 @@ const WHOLE_NAMES: [&str; 43] = [
     "luaD_callnoyield",
 ];
 
-/// Modules of which all functions pass on, by how their files' names begin: C and C++ libraries, and allocators.
+/// File name prefixes of modules whose functions are all wrappers: C and C++ libraries, and allocators.
 const MODULES: [&str; 16] = [
     "libc.so",
     "libc-",
@@ -121,19 +121,19 @@ const MODULES: [&str; 16] = [
     "linux-vdso",
 ];
 
-/// Folders of source files of standard libraries: inlined functions have names without a namespace.
+/// Source directories of standard libraries, because the names of inlined functions lack a namespace.
 const FILES: [&str; 6] = [
     "/library/alloc/src/",
     "/library/core/src/",
     "/library/std/src/",
     "/include/c++/",
     "/hashbrown-",
-    // Python leaves it out of its tracebacks, too.
+    // Python omits this module from its tracebacks, too.
     "<frozen importlib._bootstrap",
 ];
 
 impl Folding {
-    /// Returns whether a function is folded into those that call it.
+    /// Returns whether a function is folded into its callers.
     pub(super) fn passes(&self, place: &Place) -> bool {
         let any = |patterns: &[String]| patterns.iter().any(|pattern| place.is(pattern));
         if self.whole {
@@ -145,13 +145,14 @@ impl Folding {
         any(&self.skip) || is_known(place)
     }
 
-    /// Returns whether it goes by the list, and by what stacks show: functions that only allocate for others, and code beside Python's.
+    /// Returns whether wrappers are also detected from the stacks: functions that only allocate for others, and native
+    /// frames around Python code.
     pub(super) fn is_by_default(&self) -> bool {
         !self.whole && self.project.is_empty()
     }
 }
 
-/// Returns whether it is on the lists.
+/// Returns whether a frame matches the built-in lists.
 fn is_known(place: &Place) -> bool {
     let of_library = FILES.iter().any(|folder| place.file.contains(folder));
     if of_library || MODULES.iter().any(|module| place.module_name().starts_with(module)) {
@@ -162,9 +163,9 @@ fn is_known(place: &Place) -> bool {
     NAMES.iter().any(|start| name.starts_with(start)) || WHOLE_NAMES.contains(&word)
 }
 
-/// Returns whether a function by its name allocates for others.
+/// Returns whether the name of a function suggests that it allocates for others.
 ///
-/// It is folded if it also is never called but to allocate, by several.
+/// Such a function is folded if it has several callers and never calls anything but allocation functions.
 pub(super) fn may_wrap(place: &Place) -> bool {
     let name = leading(&place.name).split('(').next().unwrap_or_default().to_ascii_lowercase();
     ["alloc", "strdup", "strndup", "memdup", "xnew", "obstack"].iter().any(|part| name.contains(part))

@@ -1,47 +1,47 @@
-//! A line of a function, and the groups that it may belong to.
+//! Source lines of functions, and the groups they can belong to.
 
 use hatf_trace::stacks::Location;
 
-/// What stacks are grouped by.
+/// Criteria for grouping stacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GroupBy {
     /// The function.
     Function,
-    /// The line from which the function calls.
+    /// The line that contains the call.
     Line,
-    /// The source file; the module where it is not known.
+    /// The source file, or the module if the file is unknown.
     File,
     /// The program or shared object.
     Module,
 }
 
-/// A line of a function, or what is known of it.
+/// A line in a function, as far as it is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Place {
-    /// The function, or the module and the offset in it.
+    /// The function name, or the module and the offset in it.
     pub name: String,
-    /// Its source file; empty: not known.
+    /// The source file; empty if unknown.
     pub file: String,
-    /// Its line; 0: not known.
+    /// The line number; 0 if unknown.
     pub line: u64,
-    /// The path of its module; empty: it is in none.
+    /// The path of the module; empty if the code is in no module.
     pub module: String,
 }
 
 impl Place {
-    /// Returns the name of its module's file.
+    /// Returns the file name of the module.
     #[must_use]
     pub fn module_name(&self) -> &str {
         self.module.rsplit('/').next().unwrap_or_default()
     }
 
-    /// Returns whether its function, its file or its module has a text in its name.
+    /// Returns whether the name of the function, file or module contains `pattern`.
     #[must_use]
     pub fn is(&self, pattern: &str) -> bool {
         self.name.contains(pattern) || self.file.contains(pattern) || self.module.contains(pattern)
     }
 
-    /// Returns what its group is named by.
+    /// Returns the fields that identify the group.
     pub(super) fn key(&self, by: GroupBy) -> Self {
         let nothing = Self::default;
         match by {
@@ -52,7 +52,7 @@ impl Place {
         }
     }
 
-    /// Returns the places of a location, innermost first: its functions, or one that stands for them.
+    /// Returns the frames of a location, innermost first: its functions, or a placeholder if they are unknown.
     pub(super) fn of(location: &Location) -> impl Iterator<Item = Self> {
         location.names().enumerate().map(|(number, name)| {
             let function = location.functions.get(number);

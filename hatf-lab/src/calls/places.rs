@@ -1,4 +1,4 @@
-//! The places in a program that stacks lead through: functions with their lines, each once.
+//! The distinct frames of all stacks: functions with their lines.
 
 use hashbrown::HashMap;
 
@@ -6,34 +6,35 @@ use super::passing::{Folding, may_wrap};
 use super::place::{GroupBy, Place};
 use hatf_trace::stacks::{Location, Stacks, is_python};
 
-/// The places of a trace, by number; and the groups that they belong to, by number.
+/// The numbered frames of a trace, and the numbered groups they belong to.
 #[derive(Debug)]
 pub struct Places<'s> {
     stacks: &'s Stacks,
     places: Vec<Place>,
-    /// The places of each location of the stacks, innermost first.
+    /// The frames at each location of the stacks, innermost first.
     of_location: Vec<Vec<u32>>,
-    /// Whether each location is in Python's code, beside which others pass on; none: no location is.
+    /// Whether each location is in Python code; empty if no location is. Native frames around Python code are treated
+    /// as wrappers.
     is_python: Vec<bool>,
-    /// Whether a place passes on.
+    /// Whether each frame is a wrapper.
     passes: Vec<bool>,
-    /// The own places of all stacks, and where those of each stack end.
+    /// The application frames of all stacks, and the end index of each stack's frames.
     own: Vec<u32>,
     ends: Vec<usize>,
-    /// The group of each place.
+    /// The group of each frame.
     group: Vec<u32>,
-    /// What groups are named by.
+    /// The fields that identify each group.
     keys: Vec<Place>,
 }
 
 impl<'s> Places<'s> {
-    /// Finds the places of stacks.
+    /// Collects the frames of stacks.
     #[must_use]
     pub fn new(stacks: &'s Stacks, folding: &Folding, by: GroupBy) -> Self {
         let mut places = Numbers::default();
         let of = |location: &Location| -> Vec<u32> { Place::of(location).map(|place| places.number(place)).collect() };
         let of_location: Vec<_> = stacks.locations().iter().map(of).collect();
-        // Lines of a function pass on alike.
+        // All lines of a function are treated alike.
         let (functions, function_of) = groups(&places.list, GroupBy::Function);
         let (keys, group) = match by {
             GroupBy::Function => (functions.clone(), function_of.clone()),
@@ -69,25 +70,26 @@ impl<'s> Places<'s> {
         self.stacks
     }
 
-    /// Returns a place by its number.
+    /// Returns a frame by its number.
     #[must_use]
     pub fn place(&self, number: u32) -> Option<&Place> {
         self.places.get(number as usize)
     }
 
-    /// Returns the number of the group that a place belongs to.
+    /// Returns the number of the group that a frame belongs to.
     #[must_use]
     pub fn group(&self, place: u32) -> u32 {
         self.group.get(place as usize).copied().unwrap_or(u32::MAX)
     }
 
-    /// Returns what the groups are named by, by number.
+    /// Returns the identifying fields of the groups, indexed by group number.
     #[must_use]
     pub fn keys(&self) -> &[Place] {
         &self.keys
     }
 
-    /// Returns the build id of the module of each group whose name is only an offset, by number; empty for others.
+    /// Returns the module's build ID for each group whose name is only an offset, indexed by group number. The other
+    /// entries are empty.
     pub(super) fn builds_of_nameless(&self) -> Vec<&str> {
         let mut builds = vec![""; self.keys.len()];
         let locations = self.stacks.locations().iter().zip(&self.of_location);
@@ -99,7 +101,8 @@ impl<'s> Places<'s> {
         builds
     }
 
-    /// Returns the places of a stack that do not pass on, innermost first: of a stack of which all do, the innermost.
+    /// Returns the application frames of a stack, innermost first. If all frames are wrappers, returns only the
+    /// innermost one.
     pub fn own(&self, stack: u64) -> impl DoubleEndedIterator<Item = u32> {
         self.own_places(stack).iter().copied()
     }
@@ -110,7 +113,8 @@ impl<'s> Places<'s> {
         range.and_then(|range| self.own.get(range)).unwrap_or_default()
     }
 
-    /// Returns the own function of each stack, by its number: the innermost of [`own`](Self::own). Empty: not known.
+    /// Returns the own function of each stack, indexed by stack number: the innermost of [`own`](Self::own), or an
+    /// empty string if it is unknown.
     #[must_use]
     pub fn own_functions(stacks: &Stacks, folding: &Folding) -> Vec<String> {
         let places = Places::new(stacks, folding, GroupBy::Function);
@@ -119,7 +123,8 @@ impl<'s> Places<'s> {
         (0..stacks.count()).map(|stack| name(stack).unwrap_or_default()).collect()
     }
 
-    /// Returns all places of a stack that may be own, innermost first: those in Python's code, if there are some.
+    /// Returns the candidates for application frames of a stack, innermost first. If the stack contains Python code,
+    /// only Python frames are candidates.
     fn all(&self, stack: u64) -> impl Iterator<Item = u32> {
         let is_python = |location: &u32| self.is_python.get(*location as usize) == Some(&true);
         let locations = self.stacks.frames(stack);
@@ -128,7 +133,7 @@ impl<'s> Places<'s> {
         locations.filter_map(|location| self.of_location.get(*location as usize)).flatten().copied()
     }
 
-    /// Returns those of the places of stacks that do not pass on, and where those of each stack end.
+    /// Returns the frames of stacks that are not wrappers, and the end index of each stack's frames.
     fn not_passing<I: Iterator<Item = u32>>(&self, of: impl Fn(u64) -> I) -> (Vec<u32>, Vec<usize>) {
         let (mut own, mut ends) = (Vec::new(), vec![0]);
         for stack in 1..self.stacks.count() {
@@ -146,13 +151,13 @@ impl<'s> Places<'s> {
         self.passes.get(place as usize).copied().unwrap_or(false)
     }
 
-    /// Folds functions that only allocate for several others, such as `xmalloc`, and those that call them to do the same. Returns whether
-    /// there are some.
+    /// Folds functions that only allocate for several callers, such as `xmalloc`, and functions that wrap these in
+    /// turn. Returns whether any function was folded.
     fn fold_wrappers(&mut self, functions: &[Place], function_of: &[u32]) -> bool {
         let mut folded = false;
         let may: Vec<bool> = functions.iter().map(may_wrap).collect();
         let function = |place: u32| function_of.get(place as usize).copied().unwrap_or(0) as usize;
-        // A wrapper of a wrapper of a wrapper is the deepest that was met.
+        // The deepest nesting found in practice is a wrapper of a wrapper of a wrapper.
         for _ in 0..3 {
             let mut seen = vec![Seen::default(); functions.len()];
             for stack in 1..self.stacks.count() {
@@ -190,18 +195,18 @@ impl<'s> Places<'s> {
     }
 }
 
-/// Returns what groups of places are named by, and the group of each place.
+/// Returns the keys of the groups, and the group of each frame.
 fn groups(places: &[Place], by: GroupBy) -> (Vec<Place>, Vec<u32>) {
     let mut keys = Numbers::default();
     let group = places.iter().map(|place| keys.number(place.key(by))).collect();
     (keys.list, group)
 }
 
-/// What stacks have shown of a function.
+/// The observed callers and callees of a function.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     callers: Callers,
-    /// It calls another function than an allocator, which allocates.
+    /// Whether the function calls an allocating function other than an allocator.
     does_more: bool,
 }
 
@@ -224,7 +229,7 @@ impl Seen {
     }
 }
 
-/// Numbers what differs.
+/// A numbering of distinct frames.
 #[derive(Debug, Default)]
 struct Numbers {
     known: HashMap<Place, u32>,

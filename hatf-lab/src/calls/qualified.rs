@@ -1,6 +1,6 @@
-//! Where the qualified name of a function begins in its demangled text.
+//! Qualified function names within demangled names.
 
-/// Returns the text of a function from its qualified name on: without the return type that C++ puts before templates.
+/// Returns a demangled name without the return type that C++ puts before templates.
 ///
 /// `void std::vector<int>::push_back(int const&)` gives `std::vector<int>::push_back(int const&)`.
 pub(super) fn qualified(text: &str) -> &str {
@@ -8,13 +8,13 @@ pub(super) fn qualified(text: &str) -> &str {
     for (at, byte) in text.bytes().enumerate() {
         let rest = text.get(at..).unwrap_or_default();
         match byte {
-            // Its name may be a symbol, or have a space.
+            // The operator's name may be a symbol or contain a space.
             _ if depth == 0 && at == start && rest.starts_with("operator") => break,
             b'(' if depth == 0 && rest.starts_with("(anonymous namespace)") => depth += 1,
-            // Arguments begin.
+            // The arguments begin here.
             b'(' if depth == 0 && at > start => break,
             b'<' | b'(' | b'[' | b'{' => depth += 1,
-            // An arrow, as of a Rust function's type, closes nothing.
+            // The arrow in the type of a Rust function closes nothing.
             b'>' if text.get(..at).is_some_and(|before| before.ends_with('-')) => {}
             b'>' | b')' | b']' | b'}' => depth = depth.saturating_sub(1),
             b' ' if depth == 0 => start = at + 1,
@@ -24,8 +24,8 @@ pub(super) fn qualified(text: &str) -> &str {
     text.get(start..).unwrap_or(text)
 }
 
-/// Returns what a qualified name begins with: of Rust's `<alloc::vec::Vec<T> as ..>::extend` the type, and where that has no path the
-/// trait, as of `<T as alloc::slice::Join>::join`.
+/// Returns the leading part of a qualified name. For Rust's `<alloc::vec::Vec<T> as ..>::extend` this is the type. If
+/// the type has no path, as in `<T as alloc::slice::Join>::join`, it is the trait.
 pub(super) fn leading(text: &str) -> &str {
     let name = qualified(text);
     let Some(inner) = name.strip_prefix('<') else { return name };

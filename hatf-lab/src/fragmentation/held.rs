@@ -11,9 +11,9 @@ use crate::curve::{Curve, Curves};
 use crate::objects::{Change, Object, ObjectEvent};
 use crate::observer::Observer;
 
-/// Counts the pages held after every event, for each size of pages.
+/// An observer that counts the held pages after every event, for each page size.
 ///
-/// Memory is bounded by the live blocks: pages that lie whole in a block are counted, not listed.
+/// Memory is bounded by the live blocks: pages covered completely by a block are counted, not listed.
 #[derive(Debug)]
 pub struct Held {
     sizes: [Counts; PAGES.len()],
@@ -25,30 +25,31 @@ pub struct Held {
     sparsest: [Peak; PAGES.len()],
 }
 
-/// When something was, in events and nanoseconds.
+/// A point in a trace, in events and nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 struct Moments {
     tick: u64,
     time: u64,
 }
 
-/// The first event after which the most pages were held, or the most bytes of them wasted, or the most for each live byte.
+/// The first event at which a measure reached its maximum: the held pages, their wasted bytes, or the held pages per
+/// live byte.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Peak {
-    /// Bytes in a page.
+    /// Bytes per page.
     pub page: u64,
-    /// The event; 0: there was none.
+    /// The number of the event, or 0 if there was none.
     pub tick: u64,
-    /// Nanoseconds since the start.
+    /// The time in nanoseconds since the start.
     pub time: u64,
-    /// Pages held.
+    /// The number of held pages.
     pub pages: u64,
-    /// Bytes live then.
+    /// The number of bytes live at that point.
     pub live: u64,
 }
 
 impl Peak {
-    /// Returns the bytes of the pages that no live block asked for.
+    /// Returns the bytes of held pages that no live block requested.
     #[must_use]
     pub fn wasted(&self) -> u64 {
         self.pages.saturating_mul(self.page).saturating_sub(self.live)
@@ -56,7 +57,8 @@ impl Peak {
 }
 
 impl Peak {
-    /// Returns whether more pages were held for each live byte than at another moment at which many were. What is many grows with the most.
+    /// Returns whether more pages were held per live byte than at `than`. Only points with many held pages count; the
+    /// threshold grows with the maximum.
     #[inline]
     fn is_sparser(&self, than: &Self) -> bool {
         let many = |pages: u64| pages.checked_ilog2();
@@ -69,31 +71,31 @@ impl Peak {
     }
 }
 
-/// Pages held over time.
+/// Held pages over time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct HeldReport {
-    /// The last event.
+    /// The number of the last event.
     pub tick: u64,
-    /// Its time, in nanoseconds.
+    /// The time of the last event in nanoseconds.
     pub time: u64,
-    /// The peak for each size of pages.
+    /// The peak for each page size.
     pub peaks: Vec<Peak>,
-    /// For each size of pages when most bytes of them were wasted.
+    /// The point of most wasted bytes for each page size.
     pub worst: Vec<Peak>,
-    /// For each size of pages when the most of them were held for each live byte, while many were: at least the greatest power of two
-    /// that is not above the most that were ever held.
+    /// The point of most held pages per live byte for each page size, among points with many held pages: at least the
+    /// largest power of two that does not exceed the maximum number of held pages.
     pub sparsest: Vec<Peak>,
-    /// Live bytes, and bytes of pages held, over events.
+    /// Live bytes and bytes in held pages over events.
     pub curves: Curves,
 }
 
-/// Pages of one size.
+/// The held pages of one size.
 #[derive(Debug)]
 struct Counts {
     shift: u32,
-    /// By page: the blocks that begin or end on it.
+    /// The number of blocks that begin or end on each page.
     blocks: AddressMap<u32>,
-    /// Pages between the first and the last one of a block. No other block is on them.
+    /// The number of pages strictly inside blocks. No other block is on these pages.
     inner: u64,
 }
 
@@ -148,13 +150,13 @@ impl Default for Held {
 }
 
 impl Held {
-    /// Starts with nothing held.
+    /// Creates an observer without held pages.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Returns what was held.
+    /// Returns the held pages over time.
     #[must_use]
     pub fn report(&self) -> HeldReport {
         let Moments { tick, time } = self.last;

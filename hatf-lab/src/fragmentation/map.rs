@@ -1,17 +1,18 @@
-//! The address space at one moment, as a picture: a cell for each few pages, the darker the more of it is live.
+//! A picture of the address space at one point in time. Each cell covers a few pages and is the darker the more of it
+//! is live.
 
 use metatf_page::{AddressMap, Region as Drawn};
 
 use super::moment::{Moment, Run};
 
-/// Cells in the whole picture.
+/// The number of cells in the picture.
 const CELLS: u64 = 8192;
-/// Regions drawn: those with the most pages held.
+/// The maximum number of regions drawn, which are those with the most held pages.
 const REGIONS: usize = 24;
-/// A gap of this many pages ends a region.
+/// A gap of this many pages or more ends a region.
 const GAP: u64 = 256;
 
-/// A stretch of the address space, in pages.
+/// A contiguous part of the address space, in pages.
 struct Region<'r> {
     start: u64,
     end: u64,
@@ -19,7 +20,7 @@ struct Region<'r> {
     runs: &'r [Run],
 }
 
-/// Makes a map of the pages whose waste a moment attributes.
+/// Draws a map of the pages whose waste a snapshot attributes.
 #[must_use]
 pub fn map(title: String, moment: &Moment) -> AddressMap {
     let page = moment.pages.first().map_or(1, |pages| pages.page);
@@ -34,18 +35,19 @@ pub fn map(title: String, moment: &Moment) -> AddressMap {
     AddressMap { title, cell, regions: drawn.collect(), left_out }
 }
 
-/// How much of a cell is live.
-#[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "a shade in a picture")]
+/// Returns the live fraction of a cell.
+#[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "the value is a shade in an image")]
 fn part(live: u64, cell: u64) -> f32 {
     (live as f64 / cell as f64) as f32
 }
 
-/// Cuts the address space at its gaps; the regions with the most pages, by address, and how many others there are.
+/// Splits the address space at its gaps. Returns the regions with the most pages in address order, and the number of
+/// omitted regions.
 fn regions(runs: &[Run]) -> (Vec<Region<'_>>, u64) {
     let near = |one: &Run, next: &Run| next.page.saturating_sub(one.page.saturating_add(one.pages)) < GAP;
     let found = runs.chunk_by(near).filter_map(|runs| {
         let start = runs.first()?.page;
-        // Where blocks overlap, which is wrong, another run than the last may end last.
+        // In an invalid trace with overlapping blocks, the last run is not necessarily the one that ends last.
         let end = runs.iter().map(|run| run.page.saturating_add(run.pages)).max()?;
         let held = runs.iter().fold(0_u64, |sum, run| sum.saturating_add(run.pages));
         Some(Region { start, end, held, runs })
@@ -58,7 +60,7 @@ fn regions(runs: &[Run]) -> (Vec<Region<'_>>, u64) {
     (found, left_out)
 }
 
-/// Live bytes in each cell; `None`: no page of it is held.
+/// Returns the live bytes in each cell, or `None` for a cell without held pages.
 fn cells(region: &Region<'_>, scale: u64) -> Vec<Option<u64>> {
     let count = (region.end - region.start).div_ceil(scale);
     let mut cells = vec![None; usize::try_from(count).unwrap_or(0)];

@@ -1,4 +1,4 @@
-//! The heap at one moment: pages, and whose fault it is that they are not free.
+//! A snapshot of the heap: pages, and the blocks that keep them from being free.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -11,12 +11,12 @@ use crate::classes::{class_of, range};
 use crate::objects::Object;
 use metatf_page::units::count;
 
-/// What to look at.
+/// Settings of the analysis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Bytes in a page: a power of two. Waste is attributed for pages of this size.
+    /// Bytes per page, a power of two. Waste is attributed for pages of this size.
     pub page: u64,
-    /// A page with at most this many live bytes is *pinned*; `None`: a sixteenth of a page.
+    /// The maximum number of live bytes on a *pinned* page. `None` means a sixteenth of the page size.
     pub pin: Option<u64>,
 }
 
@@ -26,12 +26,12 @@ impl Default for Settings {
     }
 }
 
-/// What sites are called, by their numbers.
+/// Functions that return the names of sites, given by number.
 #[derive(Clone, Copy)]
 pub struct Names<'n> {
-    /// A stack.
+    /// Returns the name of a stack.
     pub site: &'n dyn Fn(u64) -> String,
-    /// The function of the program that allocated.
+    /// Returns the name of the application function that allocated.
     pub function: &'n dyn Fn(u64) -> String,
 }
 
@@ -41,87 +41,88 @@ impl fmt::Debug for Names<'_> {
     }
 }
 
-/// The heap at one moment.
+/// A snapshot of the heap.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Moment {
-    /// Events up to then.
+    /// The number of events before the snapshot.
     pub tick: u64,
-    /// Nanoseconds since the start; 0 where the trace has no times.
+    /// Nanoseconds since the start; 0 if the trace has no timestamps.
     pub time: u64,
-    /// Live blocks.
+    /// The number of live blocks.
     pub blocks: u64,
-    /// Bytes that they asked for.
+    /// The bytes requested by the live blocks.
     pub live: u64,
-    /// Pages of each size; those whose waste is attributed first.
+    /// The pages of each size. The size whose waste is attributed comes first.
     pub pages: Vec<Pages>,
-    /// Waste by the stack that allocated; empty where the trace has no stacks.
+    /// Waste by allocating stack; empty if the trace has no stacks.
     pub sites: Vec<Share>,
-    /// Waste by the stack that allocated and the size asked for; empty where the trace has no stacks.
+    /// Waste by allocating stack and requested size; empty if the trace has no stacks.
     pub sizes_of_sites: Vec<Share>,
-    /// Waste by the function that allocated and the class of the size asked for; empty where the trace has no stacks.
+    /// Waste by allocating function and size class; empty if the trace has no stacks.
     pub sizes_of_functions: Vec<Share>,
-    /// Waste by the thread that allocated.
+    /// Waste by allocating thread.
     pub threads: Vec<Share>,
-    /// Waste by the size asked for.
+    /// Waste by requested size.
     pub sizes: Vec<Share>,
-    /// What the map is drawn from.
+    /// The runs of pages from which the map is drawn.
     #[serde(skip)]
     pub(super) runs: Vec<Run>,
-    /// Blocks on pages that are not theirs alone, and what is wasted there by each, in no order.
+    /// Blocks on shared pages and the waste attributed to each of them, in arbitrary order.
     #[serde(skip)]
     pub on_pages: Vec<OnPage>,
 }
 
-/// A block on a page on which it begins or ends. A block on two pages is there twice.
+/// A block on a page on which it begins or ends. A block that spans two pages occurs twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OnPage {
-    /// Which stack allocated it.
+    /// The stack that allocated the block.
     pub site: u64,
-    /// How full the page is: 0 is a pinned one, others have tenths, from 1 to 10.
+    /// The fill level of the page: 0 for a pinned page, otherwise the tenth from 1 to 10.
     pub full: u8,
-    /// The page's oldest block is younger than `10^age` nanoseconds (events where the trace has no times), and not younger than a tenth.
+    /// The age class of the page's oldest block: younger than `10^age` nanoseconds (events if the trace has no
+    /// timestamps), but not younger than a tenth of that.
     pub age: u8,
-    /// Its share of the page's waste, in bytes.
+    /// The block's share of the page's waste in bytes.
     pub wasted: u64,
 }
 
-/// Equal pages, one behind the other.
+/// Adjacent pages with equal contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Run {
-    /// The number of the first.
+    /// The number of the first page.
     pub(super) page: u64,
     pub(super) pages: u64,
-    /// Live bytes on each.
+    /// The number of live bytes on each page.
     pub(super) live: u64,
 }
 
-/// Pages of one size that hold live blocks.
+/// Held pages of one size.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Pages {
-    /// Bytes in a page.
+    /// Bytes per page.
     pub page: u64,
-    /// Pages held.
+    /// The number of held pages.
     pub held: u64,
-    /// Bytes of them that no live block asked for.
+    /// The bytes of held pages that no live block requested.
     pub wasted: u64,
-    /// Pages held by the live bytes on them: none to a tenth of the page, up to two tenths, and so on.
+    /// Held pages by live bytes: up to a tenth of the page, up to two tenths, and so on.
     pub by_live_bytes: [u64; 10],
-    /// Those of them that are pinned.
+    /// The pinned pages among them.
     pub pinned_by_live_bytes: [u64; 10],
-    /// A page is pinned with at most this many live bytes.
+    /// The maximum number of live bytes on a pinned page.
     pub pin: u64,
-    /// Pinned pages.
+    /// The number of pinned pages.
     pub pinned: u64,
-    /// Live bytes on them.
+    /// The live bytes on pinned pages.
     pub live_on_pinned: u64,
-    /// Bytes wasted on them.
+    /// The wasted bytes on pinned pages.
     pub wasted_on_pinned: u64,
-    /// Pages on which a block begins in another: the trace is wrong, or misses frees.
+    /// Pages on which a block begins inside another block. The trace is invalid or lacks frees.
     pub overlapping: u64,
 }
 
 impl Moment {
-    /// Looks at the blocks that are live after an event, which is given by its number and time.
+    /// Analyses the blocks live after an event, which is given by its number and time.
     #[must_use]
     pub fn new(live: Vec<Object>, (tick, time): (u64, u64), settings: Settings, names: Names<'_>) -> Self {
         let Names { site, function } = names;
@@ -174,7 +175,7 @@ impl Moment {
     }
 }
 
-/// Shares the waste by function and class of size.
+/// Divides the waste by function and size class.
 fn of_functions(live: &[Object], parts: &[Part], function: &dyn Fn(u64) -> String) -> Vec<Share> {
     let (mut numbers, mut names) = (HashMap::<String, u64>::new(), Vec::new());
     let mut of_site = HashMap::<u64, u64>::new();
@@ -195,19 +196,20 @@ fn of_functions(live: &[Object], parts: &[Part], function: &dyn Fn(u64) -> Strin
     })
 }
 
-/// A block on a page on which it begins or ends. Where it begins *and* ends elsewhere it has the page for itself.
+/// A block on a page on which it begins or ends. The pages in between belong to the block alone.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Touch {
     page: u64,
-    /// In the order of addresses.
+    /// The index of the block in address order.
     block: usize,
     bytes: u64,
 }
 
-/// Learns of a page: its blocks by their numbers, each with its share of the waste; how full it is; and what is known of all blocks.
+/// A callback for each page. It receives the block numbers with their shares of the waste, the fill level, and the data
+/// of all blocks.
 type PageNote<'n> = dyn FnMut(&[(usize, u64)], u8, &[Part]) + 'n;
 
-/// Goes through the pages in order, and gives each block its part of their waste.
+/// Visits the pages in order and attributes their waste to the blocks.
 fn sweep(
     live: &[Object],
     page: u64,
@@ -228,7 +230,7 @@ fn sweep(
             pages.overlapping += 1;
         }
         end = end.max(Some(last));
-        // Of a block of no bytes `last` is its address, which holds the page with no byte.
+        // For an empty block, `last` is its address; it holds the page without occupying any byte.
         let size = if object.size == 0 { 0 } else { last - start + 1 };
         let on_first = size.min(page - (start & (page - 1)));
         touches.push(Touch { page: first_page, block, bytes: on_first });
@@ -268,7 +270,7 @@ fn sweep(
 }
 
 impl Pages {
-    /// Counts one page; returns its tenth, from 1, or 0 if it is pinned.
+    /// Counts one page. Returns its tenth from 1 to 10, or 0 if the page is pinned.
     fn count(&mut self, live: u64) -> u8 {
         let wasted = self.page - live;
         self.held += 1;

@@ -1,4 +1,4 @@
-//! The heap at one moment, as blocks of a page.
+//! Report-page elements for a snapshot of the heap.
 
 use std::cmp::Reverse;
 
@@ -6,11 +6,11 @@ use metatf_page::{Column, Note, Page, Table, Value};
 
 use super::{Moment, Pages, Share};
 
-/// Rows of a table of shares.
+/// The maximum number of rows in a table of shares.
 const ROWS: usize = 10;
 
 impl Moment {
-    /// Adds pages of each size, then who wastes them.
+    /// Adds the pages of each size, followed by the sources of waste.
     pub fn describe(&self, title: &str, page: &mut Page) {
         let (blocks, live) = (Value::Count(self.blocks), Value::Bytes(self.live));
         let place = [Value::text(title.to_owned()), Value::Count(self.tick)];
@@ -38,7 +38,7 @@ impl Moment {
         }
         page.push(table);
         for pages in self.pages.iter().filter(|pages| pages.overlapping > 0) {
-            let text = "on {} pages of {} a block begins in another: the trace is wrong, or records are missing";
+            let text = "on {} pages of {}, a block starts inside another: the trace is invalid, or records are missing";
             page.push(Note::new(text).with([Value::Count(pages.overlapping), Value::Bytes(pages.page)]));
         }
         let Some(pages) = self.pages.first().filter(|pages| pages.held > 0) else { return };
@@ -53,7 +53,7 @@ impl Moment {
     }
 }
 
-/// Adds how many pages are how full: pinned ones in a row of their own, as the table before counts them.
+/// Adds the fill levels of pages. Pinned pages have their own row, as in the preceding table.
 fn histogram(pages: &Pages, page: &mut Page) {
     let title = Note::new("pages of {} by live bytes").with([Value::Bytes(pages.page)]);
     let tenths = pages.by_live_bytes.iter().zip(pages.pinned_by_live_bytes).map(|(all, pinned)| all - pinned);
@@ -68,7 +68,7 @@ fn histogram(pages: &Pages, page: &mut Page) {
     page.push(table);
 }
 
-/// Adds the functions that keep pinned pages from being free, each class of sizes by itself, those with most waste there first.
+/// Adds the functions that keep pinned pages from being free, by size class and in descending order of waste.
 fn pinning(functions: &[Share], total: u64, has_times: bool, page: &mut Page) {
     let mut ranked: Vec<&Share> = functions.iter().filter(|of| of.wasted_on_pinned > 0).collect();
     ranked.sort_by_key(|of| Reverse(of.wasted_on_pinned));
@@ -93,7 +93,7 @@ fn pinning(functions: &[Share], total: u64, has_times: bool, page: &mut Page) {
     page.push(table);
 }
 
-/// Adds the largest shares, and the rest as one: the rows sum to the total exactly.
+/// Adds the largest shares and combines the rest in one row, so the rows add up to the total exactly.
 fn table_of(by: &'static str, shares: &[Share], total: u64, has_times: bool, page: &mut Page) {
     if shares.is_empty() {
         return;
@@ -124,7 +124,7 @@ fn table_of(by: &'static str, shares: &[Share], total: u64, has_times: bool, pag
     page.push(table);
 }
 
-/// Ages are times, or else counted in events.
+/// Returns the column title for ages, which are times or else counted in events.
 fn mean_title(has_times: bool) -> &'static str {
     if has_times { "mean age" } else { "mean (ev.)" }
 }
@@ -134,7 +134,7 @@ fn oldest_title(has_times: bool) -> &'static str {
 }
 
 impl Share {
-    /// The mean age and that of the oldest block.
+    /// Returns the mean age and the age of the oldest block.
     fn age(&self, has_times: bool) -> [Value; 2] {
         if !has_times {
             return [Value::Count(self.ages / self.blocks.max(1)), Value::Count(self.oldest)];
@@ -143,7 +143,7 @@ impl Share {
         [Value::Time(u64::try_from(mean).unwrap_or(u64::MAX)), Value::Time(self.oldest_nanoseconds)]
     }
 
-    /// Adds another, and keeps its own name.
+    /// Adds another share but keeps this share's name.
     fn with(self, other: &Self) -> Self {
         Self {
             name: self.name,
@@ -154,7 +154,7 @@ impl Share {
             oldest: self.oldest.max(other.oldest),
             ages: self.ages.saturating_add(other.ages),
             oldest_nanoseconds: self.oldest_nanoseconds.max(other.oldest_nanoseconds),
-            // Of a row that stands for many the sum says it.
+            // For a combined row, the sum is sufficient.
             mean_nanoseconds: 0,
             nanoseconds: self.nanoseconds + other.nanoseconds,
         }

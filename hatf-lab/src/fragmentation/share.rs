@@ -1,36 +1,36 @@
-//! Wasted bytes by what blocks have in common: a site, a thread, a size.
+//! Wasted bytes by a common property of blocks: site, thread or size.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-/// The blocks with one site, thread or size (or site and size), and what is wasted by them.
+/// The blocks with the same site, thread or size (or site and size), and the waste attributed to them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Share {
-    /// What they have in common.
+    /// The name of the common property.
     pub name: String,
-    /// Wasted bytes that are theirs. Over all shares this sums to the total exactly.
+    /// The wasted bytes attributed to the blocks. All shares add up to the total exactly.
     pub wasted: u64,
-    /// Those of them on pinned pages.
+    /// The part of them on pinned pages.
     pub wasted_on_pinned: u64,
-    /// Blocks.
+    /// The number of blocks.
     pub blocks: u64,
-    /// Bytes asked for.
+    /// The requested bytes.
     pub bytes: u64,
-    /// Events since the allocation of the oldest.
+    /// Events since the oldest allocation.
     pub oldest: u64,
-    /// Events since their allocation, summed.
+    /// Events since each allocation, summed.
     pub ages: u64,
-    /// Nanoseconds since the allocation of the oldest; 0 where the trace has no times.
+    /// Nanoseconds since the oldest allocation; 0 if the trace has no timestamps.
     pub oldest_nanoseconds: u64,
-    /// Nanoseconds since their allocation, on average.
+    /// Mean number of nanoseconds since the allocations.
     pub mean_nanoseconds: u64,
-    /// The same, summed.
+    /// Nanoseconds since each allocation, summed.
     #[serde(skip)]
     pub(super) nanoseconds: u128,
 }
 
-/// What one block adds to its share.
+/// The contribution of one block to its share.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Part {
     pub(super) wasted: u64,
@@ -40,7 +40,7 @@ pub(super) struct Part {
     pub(super) nanoseconds: u64,
 }
 
-/// Sums parts by a key; the largest share of the waste first.
+/// Sums the contributions by key. The share with the most waste comes first.
 pub(super) fn shares(parts: impl Iterator<Item = ((u64, u64), Part)>, name: impl Fn(u64, u64) -> String) -> Vec<Share> {
     let mut by_key = BTreeMap::<(u64, u64), Share>::new();
     for (key, part) in parts {

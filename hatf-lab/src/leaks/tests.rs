@@ -1,7 +1,7 @@
 use super::*;
 use hatf_trace::Event;
 
-/// Allocates at an address from a site.
+/// Allocates at given addresses from given sites.
 struct Run {
     heap: Heap,
     leaks: Leaks,
@@ -26,7 +26,7 @@ impl Run {
     }
 }
 
-/// Site 1 has what was allocated first, site 2 leaks, site 3 is a cache that fills and is emptied.
+/// Site 1 owns the first allocations, site 2 leaks, and site 3 is a cache that fills and is emptied.
 fn program(step: u64) -> Run {
     let mut run = Run::new(step);
     (0..10).for_each(|n| run.malloc(0x1000 + n * 64, 50, 1));
@@ -63,25 +63,25 @@ fn groups_are_told_apart() {
     let ways: Vec<_> = [1, 2, 3].map(of).iter().map(|group| group.growth.map(|growth| growth.direction)).collect();
     assert_eq!(ways, [Some(Direction::Steady), Some(Direction::Growing), Some(Direction::Steady)]);
     assert_eq!([1, 2, 3].map(|site| of(site).startup), [amount(10, 500), amount(0, 0), amount(0, 0)]);
-    // 16 bytes each 41 events of a microsecond.
+    // 16 bytes per 41 events of one microsecond each.
     let growth = of(2).growth.unwrap();
     let rate = 16.0 / 41e-6;
     assert!(growth.low <= rate && rate <= growth.high && (growth.rate / rate - 1.0).abs() < 0.1, "{growth:?}");
     assert_eq!(growth.intervals, INTERVALS);
-    // The last event is at its own time: ages are exact.
+    // The last event occurs at its own time, so ages are exact.
     let events = run.heap.totals().events;
     assert_eq!(
         of(1).ages,
         Ages { youngest: (events - 10) * 1000, median: (events - 6) * 1000, oldest: (events - 1) * 1000 }
     );
     assert_eq!(of(3).ages, Ages { youngest: 0, median: 9000, oldest: 19_000 });
-    // One group of all, and none.
+    // All sites in one group, and no groups.
     let all = leaked.groups(10, |_| Some(0));
     assert_eq!((all[&0].live, all[&0].growth.unwrap().direction), (amount(230, 4340), Direction::Growing));
     assert!(leaked.groups(10, |_| None).is_empty());
 }
 
-/// Without times, ages are bytes and rates are of a thousand events.
+/// Without timestamps, ages are in bytes and rates are per thousand events.
 #[test]
 fn without_times() {
     let run = program(0);
@@ -95,7 +95,7 @@ fn without_times() {
     assert_eq!(groups[&1].ages.youngest, run.heap.totals().bytes - 500);
 }
 
-/// Too few moments say nothing, and no blocks make no group.
+/// Too few snapshots yield no growth, and no blocks yield no group.
 #[test]
 fn few_events() {
     let mut run = Run::new(1000);
@@ -106,7 +106,7 @@ fn few_events() {
     assert_eq!(groups[&1].live, Amount { blocks: 40, bytes: 2000 });
 }
 
-/// What was live when a heap was destroyed was never freed; its age is that at its end.
+/// Blocks that were live when a heap was destroyed were never freed. Their age is the age at that point.
 #[test]
 fn heaps_that_ended() {
     let mut run = Run::new(1000);

@@ -1,26 +1,28 @@
-//! The live objects of one size by age, and how many are younger and older than one of them.
+//! The live objects of one size ordered by age, with the number of younger and older ones for each of them.
 
 use super::outline::{ENDS, Rank};
 
-/// The furthest that a rank is counted from either end.
+/// The maximum rank that is counted from either end.
 const FURTHEST: u32 = (1 << ENDS) - 1;
 /// The slot of an object that has ended.
 const ENDED: u32 = u32::MAX;
-/// Places that are kept beside those of live objects, before all are numbered again.
+/// The number of positions kept in addition to those of live objects before all are renumbered.
 const SPARE: usize = 64;
 
-/// Places in the order of age, oldest first, some of which are free. Each step takes time of the logarithm of their number.
+/// Positions in order of age, oldest first, some of which are free. Each operation takes time logarithmic in their
+/// number.
 #[derive(Debug, Default)]
 pub(super) struct Ages {
-    /// The object at each place, by its slot.
+    /// The slot of the object at each position.
     slots: Vec<u32>,
-    /// Fenwick's tree of how many are live: node `n`, from 1, has those of the `n & -n` places up to it.
+    /// A Fenwick tree of live counts: node `n`, numbered from 1, counts the live objects in the `n & -n` positions up
+    /// to it.
     counts: Vec<u32>,
     live: u32,
 }
 
 impl Ages {
-    /// Adds the youngest object. `places` has the place of each slot.
+    /// Adds the youngest object. `places` contains the position of each slot.
     pub(super) fn add(&mut self, slot: u32, places: &mut Vec<u32>) {
         if self.slots.len() >= 2 * self.live as usize + SPARE {
             self.renumber(places);
@@ -33,7 +35,7 @@ impl Ages {
         self.push(slot);
     }
 
-    /// Takes an object out, and returns its rank.
+    /// Removes an object and returns its rank.
     pub(super) fn take(&mut self, slot: u32, places: &[u32]) -> Rank {
         let Some(&place) = places.get(slot as usize) else { return Rank::Between };
         let older = self.before(place as usize);
@@ -62,7 +64,7 @@ impl Ages {
         self.counts.push(self.live - self.before(below));
     }
 
-    /// Counts the live objects at the places before one.
+    /// Counts the live objects before a position.
     fn before(&self, place: usize) -> u32 {
         let (mut sum, mut node) = (0, place);
         while let Some(count) = node.checked_sub(1).and_then(|index| self.counts.get(index)) {
@@ -72,7 +74,7 @@ impl Ages {
         sum
     }
 
-    /// Leaves no place free.
+    /// Renumbers the live objects without gaps.
     #[cold]
     fn renumber(&mut self, places: &mut [u32]) {
         let slots = std::mem::take(&mut self.slots);
@@ -91,7 +93,7 @@ impl Ages {
 mod tests {
     use super::*;
 
-    /// Objects that begin and end as they come are ranked as those of a list are.
+    /// Compares the ranks of objects that begin and end at random with those in a list.
     #[test]
     fn ranks_are_those_of_a_list() {
         let (mut ages, mut places, mut list) = (Ages::default(), Vec::new(), Vec::<u32>::new());

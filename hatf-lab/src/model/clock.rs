@@ -1,4 +1,4 @@
-//! The clocks that times are measured by.
+//! The clocks used to measure times.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,31 +6,31 @@ use crate::objects::{Change, ObjectEvent};
 use crate::observer::Observer;
 use crate::{Error, Result};
 
-/// What time is counted in.
+/// The unit of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Clock {
-    /// Each allocation and each free is one tick, from 1 on (the paper's 5.4.3).
+    /// Each allocation and each free is one tick, starting at 1 (section 5.4.3 of the paper).
     #[default]
     Events,
-    /// Nanoseconds since the start of the recording. Where threads' times cross, the clock stands still.
+    /// Nanoseconds since the start of the recording. If the timestamps of threads overlap, the clock stands still.
     Time,
-    /// Bytes asked for so far, those of the event included.
+    /// Bytes requested so far, including those of the event.
     Bytes,
 }
 
-/// What the holding time of an object is that was never freed.
+/// The holding time of an object that is never freed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Unfreed {
-    /// Up to the last event.
+    /// The time up to the last event.
     #[default]
     End,
-    /// None: it is left out of holding times.
+    /// No holding time: the object is excluded from the holding times.
     Drop,
 }
 
-/// A clock that runs.
+/// A running clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Running {
     clock: Clock,
@@ -38,13 +38,13 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts a clock at 0.
+    /// Creates a clock that starts at 0.
     #[must_use]
     pub fn new(clock: Clock) -> Self {
         Self { clock, now: 0 }
     }
 
-    /// Returns the time at an event.
+    /// Returns the time of an event.
     #[inline]
     pub fn at(&mut self, event: &ObjectEvent) -> u64 {
         self.now = match (self.clock, event.change) {
@@ -56,15 +56,17 @@ impl Running {
         self.now
     }
 
-    /// Returns the time of the last event: the paper's T.
+    /// Returns the time of the last event, which is the paper's T.
     ///
     /// # Errors
-    /// There were no times, or no bytes.
+    /// Fails if the trace has no timestamps or allocates no bytes, as needed by the clock.
     pub fn end(&self) -> Result<u64> {
         match (self.now, self.clock) {
             (0, Clock::Events) => Err(Error::Trace("the trace has no events".to_owned())),
-            (0, Clock::Time) => Err(Error::Trace("the trace has no times: --clock events or bytes".to_owned())),
-            (0, Clock::Bytes) => Err(Error::Trace("the trace allocates no bytes: --clock events".to_owned())),
+            (0, Clock::Time) => {
+                Err(Error::Trace("the trace has no timestamps: use --clock events or --clock bytes".to_owned()))
+            }
+            (0, Clock::Bytes) => Err(Error::Trace("the trace allocates no bytes: use --clock events".to_owned())),
             (end, _) => Ok(end),
         }
     }

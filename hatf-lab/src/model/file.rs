@@ -1,4 +1,4 @@
-//! A model as it is stored: JSON, versioned, and checked when it is read.
+//! The stored form of a model: versioned JSON that is validated when it is read.
 
 use std::io::{Read, Write};
 
@@ -12,16 +12,17 @@ use super::outline::Outline;
 use super::row::Row;
 use crate::{Error, Result};
 
-/// The most buckets that a model may have.
+/// The maximum number of buckets in a model.
 pub const MOST_BUCKETS: u64 = 1 << 20;
 
 const FORMAT: &str = "hatf model";
-/// Raised when a reader of before would misread a model of today.
+/// The format version, raised whenever an older reader would misread a newer model.
 const VERSION: u32 = 1;
-/// A larger file is refused: its numbers would need several times as much memory.
+/// The maximum file size in bytes. Larger files are rejected because their numbers would need several times as much
+/// memory.
 const MOST_BYTES: u64 = 1 << 30;
 
-/// A model that was fitted to a trace.
+/// A model fitted to a trace.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Model {
@@ -30,13 +31,13 @@ pub struct Model {
     model: Kind,
     clock: Clock,
     unfreed: Unfreed,
-    /// T.
+    /// The end of the clock, T.
     end: u64,
     trace: Row,
     parts: Parts,
 }
 
-/// What a model holds of the trace. The moments stand in where another part has nothing to draw from.
+/// The data of a model. The moments are a fallback if another part has no data to draw from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Parts {
@@ -55,7 +56,7 @@ pub(super) struct Parts {
     pub(super) outline: Option<Outline>,
 }
 
-/// One each for sizes, interarrival times and holding times.
+/// Three values of a kind: for sizes, for interarrival times and for holding times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Three<T> {
@@ -65,7 +66,7 @@ pub(super) struct Three<T> {
 }
 
 pub(super) type Histograms = Three<Option<Histogram>>;
-/// Quantiles at equal distances.
+/// Equidistant quantiles.
 pub(super) type Markers = Three<Option<Vec<f64>>>;
 
 /// A size class.
@@ -77,7 +78,7 @@ pub(super) struct Class {
     pub(super) ht: Moments,
 }
 
-/// A bucket of time: objects, and what they were like.
+/// A time bucket: the number of objects and their statistics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(from = "(u64, Moments, Moments, Moments)", into = "(u64, Moments, Moments, Moments)")]
 pub(super) struct Bucket {
@@ -87,7 +88,7 @@ pub(super) struct Bucket {
     pub(super) ht: Moments,
 }
 
-/// A pair of sizes, of which one was allocated after the other.
+/// A pair of sizes that were allocated consecutively.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(from = "(u64, u64, u64, Moments, Moments)", into = "(u64, u64, u64, Moments, Moments)")]
 pub(super) struct Cell {
@@ -98,11 +99,11 @@ pub(super) struct Cell {
     pub(super) ht: Moments,
 }
 
-/// The matrix of transitions: its cells that are not empty, by rows.
+/// The transition matrix, stored as its non-empty cells by rows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Transitions {
-    /// The trace's first size.
+    /// The first size in the trace.
     pub(super) first: u64,
     pub(super) cells: Vec<Cell>,
 }
@@ -122,7 +123,7 @@ impl<T: Clone> Three<Option<T>> {
         self.each().iter().all(|(_, value)| value.is_none())
     }
 
-    /// Keeps those of quantities whose choice needs the part.
+    /// Keeps only the quantities whose choice needs the part.
     fn needed(&self, kind: Kind, part: Part) -> Self {
         let keep = |needed: bool, value: &Option<T>| value.clone().filter(|_| needed);
         let [size, iat, ht] = kind.choices().map(|choice| choice.part() == part);
@@ -142,7 +143,7 @@ impl Cell {
     }
 }
 
-/// Stores a struct as an array of its fields.
+/// Serializes a struct as an array of its fields.
 macro_rules! array {
     ($name:ident { $($field:ident: $type:ty),+ }) => {
         impl From<($($type,)+)> for $name {
@@ -164,7 +165,7 @@ array!(Bucket { count: u64, size: Moments, iat: Moments, ht: Moments });
 array!(Cell { before: u64, size: u64, count: u64, iat: Moments, ht: Moments });
 
 impl Parts {
-    /// Copies what a model needs.
+    /// Copies the parts that a model needs.
     pub(super) fn of(&self, kind: Kind) -> Self {
         Self {
             moments: self.moments,
@@ -177,10 +178,10 @@ impl Parts {
         }
     }
 
-    /// Checks that all that a model needs is there, and can be drawn from.
+    /// Checks that all parts required by a model exist and can be drawn from.
     fn check(&self, kind: Kind) -> Result<()> {
         for (name, moments) in self.moments.each() {
-            ensure(moments.is_sound(), || format!("moments of {name} have a sum but no count"))?;
+            ensure(moments.is_sound(), || format!("the moments of {name} have a sum but no count"))?;
         }
         ensure(self.moments.size.count() > 0, || "there are no objects".to_owned())?;
         let each = self.histograms.each().into_iter().zip(self.markers.each());
@@ -189,20 +190,20 @@ impl Parts {
                 Some(histogram) => histogram.is_sound(),
                 None => choice.part() != Part::Histogram,
             };
-            ensure(histogram_fits, || format!("the histogram of {name} is missing or not in order"))?;
+            ensure(histogram_fits, || format!("the histogram of {name} is missing or not sorted"))?;
             let markers_fit = match markers {
                 Some(markers) => {
                     markers.is_sorted() && markers.iter().all(|marker| marker.is_finite() && *marker >= 0.0)
                 }
                 None => choice.part() != Part::Markers,
             };
-            ensure(markers_fit, || format!("the markers of {name} are missing or not in order"))?;
+            ensure(markers_fit, || format!("the markers of {name} are missing or not sorted"))?;
         }
         if kind.needs(Part::Classes) {
             let classes = self.classes.as_deref().unwrap_or_default();
             let ascend = classes.is_sorted_by(|a, b| a.size < b.size);
             let sound = classes.iter().all(|class| class.count > 0 && class.ht.is_sound());
-            ensure(!classes.is_empty() && ascend && sound, || "size classes are missing or not in order".to_owned())?;
+            ensure(!classes.is_empty() && ascend && sound, || "size classes are missing or not sorted".to_owned())?;
         }
         if kind.needs(Part::Buckets) {
             let buckets = self.buckets.as_deref().unwrap_or_default();
@@ -212,7 +213,7 @@ impl Parts {
                     && bucket.size.count() == bucket.count
                     && bucket.count < 1 << 48
             });
-            ensure(some && sound, || "buckets of time are missing, or contradict themselves".to_owned())?;
+            ensure(some && sound, || "time buckets are missing or inconsistent".to_owned())?;
         }
         if kind.needs(Part::Transitions) {
             let sound = self.transitions.as_ref().is_some_and(|transitions| {
@@ -223,11 +224,11 @@ impl Parts {
                     && total.is_some()
                     && cells.len() < u32::MAX as usize
             });
-            ensure(sound, || "transitions of sizes are missing or not in order".to_owned())?;
+            ensure(sound, || "size transitions are missing or not sorted".to_owned())?;
         }
         if kind.needs(Part::Outline) {
             let sound = self.outline.as_ref().is_some_and(|outline| outline.unpack().is_some());
-            ensure(sound, || "the outline is missing, or contradicts itself".to_owned())?;
+            ensure(sound, || "the outline is missing or inconsistent".to_owned())?;
         }
         Ok(())
     }
@@ -242,13 +243,13 @@ impl Model {
         Self { format: FORMAT.to_owned(), version: VERSION, model: kind, clock, unfreed, end, trace, parts }
     }
 
-    /// Returns which model it is.
+    /// Returns the kind of model.
     #[must_use]
     pub fn kind(&self) -> Kind {
         self.model
     }
 
-    /// Returns the clock that its times are measured by.
+    /// Returns the clock used for the model's times.
     #[must_use]
     pub fn clock(&self) -> Clock {
         self.clock
@@ -260,7 +261,7 @@ impl Model {
         self.end
     }
 
-    /// Returns the row of Table 4 of the trace that it was fitted to.
+    /// Returns the row of Table 4 for the trace to which the model was fitted.
     #[must_use]
     pub fn row(&self) -> &Row {
         &self.trace
@@ -282,10 +283,10 @@ impl Model {
         self.parts.outline.as_ref().map_or(0, Outline::words)
     }
 
-    /// Writes it as JSON, on one line; returns the bytes.
+    /// Writes the model as one line of JSON. Returns the number of bytes written.
     ///
     /// # Errors
-    /// The output's.
+    /// Fails if the output cannot be written.
     pub fn write(&self, out: &mut dyn Write) -> Result<u64> {
         let failed = |error: std::io::Error| Error::System("writing a model", error);
         let mut text = serde_json::to_vec(self).map_err(|error| failed(error.into()))?;
@@ -294,12 +295,13 @@ impl Model {
         Ok(text.len() as u64)
     }
 
-    /// Reads a model. It may come from anybody: whatever it holds, generating from it ends or can be bounded, and never panics.
+    /// Reads a model from an untrusted source. For any accepted model, generation terminates or can be bounded, and
+    /// never panics.
     ///
     /// # Errors
-    /// The input's; it is not a model, of another version, or contradicts itself.
+    /// Fails if the input cannot be read, is not a model, has a different version, or is inconsistent.
     pub fn read(input: impl Read) -> Result<Self> {
-        /// What is read first, so that a model of another version is called so.
+        /// The fields read first, so that a model of a different version is reported as such.
         #[derive(Deserialize)]
         struct Head {
             format: String,
@@ -313,7 +315,7 @@ impl Model {
         let head: Head = serde_json::from_slice(&text).map_err(wrong)?;
         ensure(head.format == FORMAT, || format!("not a model: its format is `{}`", short(&head.format)))?;
         ensure(head.version == VERSION, || {
-            format!("a model of version {}; this program reads version {VERSION}", head.version)
+            format!("unsupported model version {}; this program reads version {VERSION}", head.version)
         })?;
         let model: Self = serde_json::from_slice(&text).map_err(wrong)?;
         ensure(model.end > 0, || "its clock ends at 0".to_owned())?;

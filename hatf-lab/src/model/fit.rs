@@ -1,4 +1,4 @@
-//! Fits models to the events of a trace, in one pass.
+//! Fits models to the events of a trace in one pass.
 
 use std::collections::HashMap;
 
@@ -15,30 +15,30 @@ use crate::objects::{Change, ObjectEvent};
 use crate::observer::Observer;
 use crate::{Error, Result, Totals};
 
-/// What to fit, and how times are measured.
+/// The models to fit, and the measurement of times.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The models. What several need is collected once.
+    /// The models to fit. Data shared by several models is collected once.
     pub kinds: Vec<Kind>,
     /// The clock.
     pub clock: Clock,
-    /// What becomes of objects never freed.
+    /// The treatment of objects that are never freed.
     pub unfreed: Unfreed,
-    /// Buckets of time, the paper's M.
+    /// The number of time buckets, which is the paper's M.
     pub buckets: u64,
 }
 
-/// The paper's M.
+/// The number of time buckets in the paper, M.
 pub const BUCKETS: u64 = 10_000;
 
 impl Settings {
-    /// Makes the default settings for these models.
+    /// Returns the default settings for these models.
     #[must_use]
     pub fn new(kinds: Vec<Kind>) -> Self {
         Self { kinds, clock: Clock::default(), unfreed: Unfreed::default(), buckets: BUCKETS }
     }
 
-    /// Returns whether the trace's end has to be known before fitting begins: a pass with [`Running`] finds it.
+    /// Returns whether the end of the trace must be known before fitting begins. A pass with [`Running`] determines it.
     #[must_use]
     pub fn needs_end(&self) -> bool {
         self.needs(Part::Buckets) || self.needs(Part::Outline)
@@ -49,7 +49,7 @@ impl Settings {
     }
 }
 
-/// What is seen of one quantity.
+/// The observations of one quantity.
 #[derive(Debug, Default)]
 struct Observed {
     counts: AddressMap<u64>,
@@ -72,7 +72,7 @@ impl Observed {
     }
 }
 
-/// What is remembered of a live object.
+/// The stored data of a live object.
 #[derive(Clone, Copy, Debug)]
 struct Birth {
     number: u64,
@@ -81,7 +81,7 @@ struct Birth {
     cell: Option<u32>,
 }
 
-/// Buckets of time that are being filled.
+/// Time buckets being filled.
 #[derive(Debug)]
 struct Buckets {
     end: u64,
@@ -89,7 +89,7 @@ struct Buckets {
 }
 
 impl Buckets {
-    /// Returns the bucket of a time: `b T/M < time <= (b + 1) T/M`.
+    /// Returns the bucket that contains a time: `b T/M < time <= (b + 1) T/M`.
     fn of(&mut self, time: u64) -> Option<&mut Bucket> {
         let scaled = u128::from(time) * self.buckets.len() as u128;
         let bucket = scaled.div_ceil(u128::from(self.end.max(1))).saturating_sub(1);
@@ -98,14 +98,15 @@ impl Buckets {
     }
 }
 
-/// Collects what models need. Memory is bounded by the live objects and by what is distinct: sizes, times, pairs of sizes.
+/// A collector of the data for models. Memory is bounded by the live objects and the distinct sizes, times and size
+/// pairs.
 #[derive(Debug)]
 pub struct Fitter {
     settings: Settings,
     clock: Running,
-    /// Live objects, by slot.
+    /// Live objects by slot.
     births: Vec<Option<Birth>>,
-    /// Time and size of the last allocation.
+    /// The time and size of the last allocation.
     last: Option<(u64, u64)>,
     first_size: u64,
     sizes: Observed,
@@ -113,13 +114,13 @@ pub struct Fitter {
     hts: Observed,
     classes: Option<AddressMap<Class>>,
     buckets: Option<Buckets>,
-    /// Places of pairs of sizes in `cells`.
+    /// Indices of size pairs in `cells`.
     pairs: Option<HashMap<(u64, u64), u32>>,
     cells: Vec<Cell>,
     outline: Option<Collector>,
 }
 
-/// What was fitted: all models of the settings.
+/// The fitted data for all models in the settings.
 #[derive(Debug)]
 pub struct Fitted {
     settings: Settings,
@@ -129,25 +130,25 @@ pub struct Fitted {
 }
 
 impl Fitter {
-    /// Starts. `end` is the trace's last time, if [`Settings::needs_end`].
+    /// Creates a collector. `end` is the last time in the trace, required if [`Settings::needs_end`] returns `true`.
     ///
     /// # Errors
-    /// It is missing, or the number of buckets is out of range.
+    /// Fails if `end` is missing or the number of buckets is out of range.
     pub fn new(settings: Settings, end: Option<u64>) -> Result<Self> {
         let markers = settings.needs(Part::Markers);
         let buckets = match (settings.needs_end(), end) {
             (false, _) => None,
-            (true, None) => return Err(Error::Usage("the model needs the end of the trace".to_owned())),
+            (true, None) => return Err(Error::Usage("the model requires the end of the trace".to_owned())),
             (true, Some(_)) if !settings.needs(Part::Buckets) => None,
             (true, Some(end)) => {
                 let count = usize::try_from(settings.buckets).ok().filter(|_| settings.buckets <= MOST_BUCKETS);
-                let wrong = || Error::Usage(format!("there can be 1 to {MOST_BUCKETS} buckets"));
+                let wrong = || Error::Usage(format!("the number of buckets must be from 1 to {MOST_BUCKETS}"));
                 let count = count.filter(|count| *count > 0).ok_or_else(wrong)?;
                 Some(Buckets { end, buckets: vec![Bucket::default(); count] })
             }
         };
         if settings.needs(Part::Outline) && settings.clock != Clock::Events {
-            return Err(Error::Usage("the model outline has the clock events".to_owned()));
+            return Err(Error::Usage("the model outline requires --clock events".to_owned()));
         }
         let outline = settings.needs(Part::Outline).then(|| Collector::new(end.unwrap_or(0)));
         Ok(Self {
@@ -202,7 +203,7 @@ impl Fitter {
         let birth = Some(Birth { number: event.object.number, time, size, cell });
         match self.births.get_mut(event.object.slot as usize) {
             Some(place) => *place = birth,
-            // Slots come one after the other.
+            // New slots are consecutive.
             None => self.births.push(birth),
         }
         Ok(())
@@ -222,10 +223,11 @@ impl Fitter {
         }
     }
 
-    /// Returns what was fitted. `totals` are those of the same events; `trace_bytes` is the size of the trace's file, if known.
+    /// Returns the fitted data. `totals` must cover the same events; `trace_bytes` is the size of the trace file, if
+    /// known.
     ///
     /// # Errors
-    /// The trace has no objects, or nothing that the clock counts.
+    /// Fails if the trace has no objects, or nothing that the clock counts.
     pub fn finish(mut self, totals: &Totals, trace_bytes: Option<u64>) -> Result<Fitted> {
         let end = self.clock.end()?;
         if totals.objects == 0 {
@@ -287,7 +289,7 @@ impl Observer for Fitter {
 }
 
 impl Fitted {
-    /// Returns the trace's row of the paper's Table 4.
+    /// Returns the row of the paper's Table 4 for the trace.
     #[must_use]
     pub fn row(&self) -> &Row {
         &self.row
@@ -300,7 +302,7 @@ impl Fitted {
         Model::new(kind, clock, unfreed, self.end, self.row, self.parts.of(kind))
     }
 
-    /// Returns all models, in the order of the settings.
+    /// Returns all models in the order of the settings.
     #[must_use]
     pub fn models(&self) -> Vec<Model> {
         self.settings.kinds.iter().map(|kind| self.model(*kind)).collect()

@@ -1,4 +1,4 @@
-//! Makes the events of a synthetic trace.
+//! Generates the events of a synthetic trace.
 
 use super::clock::Clock;
 use super::file::Model;
@@ -11,40 +11,43 @@ use crate::objects::{Cause, Change, Object, ObjectEvent};
 use crate::observer::Observer;
 use crate::{Error, Result, Totals};
 
-/// After this many allocations while the clock stands still, it is taken for one that never moves.
+/// The number of allocations without progress after which the clock is considered stuck.
 const STANDING: u64 = 1 << 20;
 
-/// The maximum number of events of a trace that ends by its model. A model that asks for more could fill any disk.
+/// The maximum number of events in a trace whose length is set by its model. Without this limit, a model could fill any
+/// disk.
 const MOST: u64 = 1_000_000_000;
 
-/// Allocations after which the length of the trace is estimated, so that a model without an end is refused within a second.
+/// The number of allocations after which the trace length is estimated, so that a model without an end is rejected
+/// within a second.
 const ENOUGH: u64 = 1 << 20;
 
-/// When a synthetic trace ends.
+/// The limits of a synthetic trace.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Limits {
-    /// After this many events; `None`: when its clock passes T. Frees later than that do not happen.
+    /// The number of events, or `None` to stop when the clock passes T. Frees that would occur later are omitted.
     pub events: Option<u64>,
-    /// With an error, when this many objects are live.
+    /// The number of live objects at which generation fails.
     pub live: Option<u64>,
 }
 
 /// A synthetic trace. Memory is bounded by the live objects and the size of the model.
 ///
-/// Objects lie at no address: their addresses are 0. Their times are those of the clock if that is [`Clock::Time`], else 0.
+/// Objects have no addresses: all addresses are 0. Times are those of the clock if it is [`Clock::Time`], and 0
+/// otherwise.
 #[derive(Debug)]
 pub struct Generator {
     source: Source,
-    /// Of an outline: its events, in place of those of the source.
+    /// The player of an outline model, whose events replace those of the source.
     player: Option<Player>,
     random: Random,
     end: f64,
     limits: Limits,
-    /// Events at most, where a number is not asked for.
+    /// The maximum number of events if no number is requested.
     pub(super) most: u64,
     timed: bool,
     queue: Queue,
-    /// Slots that were used, and those of them that are free.
+    /// The number of slots ever used, and the free ones among them.
     slots: u32,
     spare: Vec<u32>,
     live_bytes: u64,
@@ -52,7 +55,7 @@ pub struct Generator {
 }
 
 impl Generator {
-    /// Starts the trace of a seed. Streams of one seed are traces independent of each other.
+    /// Creates a trace from a seed. Different streams of the same seed are independent traces.
     #[must_use]
     pub fn new(model: &Model, seed: u64, stream: u64, limits: Limits) -> Self {
         let mut random = Random::new(seed, stream);
@@ -72,10 +75,10 @@ impl Generator {
         }
     }
 
-    /// Gives all events to an observer; returns their totals.
+    /// Passes all events to an observer and returns their totals.
     ///
     /// # Errors
-    /// The observer's; too many objects are live; the model's clock stands still.
+    /// Fails if the observer fails, if too many objects are live, or if the model's clock is stuck.
     pub fn run(mut self, observer: &mut dyn Observer) -> Result<Totals> {
         if let Some(player) = self.player.take() {
             return self.play(player, observer);
@@ -87,9 +90,9 @@ impl Generator {
             standing = if birth.time > now { 0 } else { standing + 1 };
             now = birth.time;
             if standing >= STANDING {
-                return Err(Error::Model(format!("its clock stands still at {now}: {STANDING} allocations at once")));
+                return Err(Error::Model(format!("its clock does not advance: {STANDING} allocations at {now}")));
             }
-            // Frees come before an allocation of the same time.
+            // Frees precede an allocation at the same time.
             while self.totals.events < events
                 && let Some(free) = self.queue.until(now)
             {
@@ -110,10 +113,10 @@ impl Generator {
         Ok(self.totals)
     }
 
-    /// Plays an outline, whose clock is its events.
+    /// Plays an outline, whose clock counts events.
     fn play(mut self, mut player: Player, observer: &mut dyn Observer) -> Result<Totals> {
         let events = self.limits.events.map_or(self.end, wide);
-        // By slot.
+        // Live objects by slot.
         let mut objects: Vec<Live> = Vec::new();
         while wide(self.totals.events) < events
             && let Some(act) = player.next(&mut self.random)
@@ -139,7 +142,7 @@ impl Generator {
         Ok(self.totals)
     }
 
-    /// Refuses a model whose trace, at the rate until now, would have more than ten times the maximum number of events.
+    /// Rejects a model whose trace, at the current rate, would have more than ten times the maximum number of events.
     fn check_length(&self, now: f64) -> Result<()> {
         if self.limits.events.is_some() || self.totals.objects != ENOUGH {
             return Ok(());
@@ -149,7 +152,7 @@ impl Generator {
             return Ok(());
         }
         Err(Error::Model(format!(
-            "its trace would have about {expected:.0e} events, more than {}: --events N makes a trace of N",
+            "its trace would have about {expected:.0e} events, more than {}: use --events N for a trace of N events",
             self.most
         )))
     }
@@ -167,7 +170,7 @@ impl Generator {
         if self.totals.events >= self.most {
             let most = self.most;
             return Err(Error::Model(format!(
-                "its trace has no end within {most} events: --events N makes a trace of N"
+                "its trace does not end within {most} events: use --events N for a trace of N events"
             )));
         }
         let slot = match self.spare.pop() {
@@ -198,7 +201,7 @@ impl Generator {
         observer.event(&event(Change::Freed, tick, time, object))
     }
 
-    /// Nanoseconds, if the clock counts them.
+    /// Returns the time in nanoseconds, or 0 if the clock does not measure time.
     #[inline]
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "such casts saturate")]
     fn time(&self, time: f64) -> u64 {
@@ -206,7 +209,7 @@ impl Generator {
     }
 }
 
-/// Makes an event of an object that lies nowhere, of the one thread there is.
+/// Creates an event for an object without an address, on the only thread.
 fn event(change: Change, tick: u64, time: u64, object: &Live) -> ObjectEvent {
     let Live { number, size, tick: born, time: born_at, slot } = *object;
     let object =

@@ -1,11 +1,11 @@
-//! How often each value came, and drawing by it.
+//! Histograms of values, and sampling from them.
 
 use serde::{Deserialize, Serialize};
 
 use super::random::{Random, scaled};
 use crate::address::AddressMap;
 
-/// How often each value came, in the order of values. Stored as pairs of value and count.
+/// The frequency of each value in ascending order, stored as pairs of value and count.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Histogram(Vec<(u64, u64)>);
@@ -17,13 +17,14 @@ impl Histogram {
         Self(pairs)
     }
 
-    /// Returns pairs of value and count.
+    /// Returns the pairs of value and count.
     #[must_use]
     pub fn pairs(&self) -> &[(u64, u64)] {
         &self.0
     }
 
-    /// Returns whether it can be drawn from: values ascend, none came 0 times, and the sum of counts is below 2^64.
+    /// Returns whether the histogram can be sampled: values ascend, all counts are positive, and their sum is below
+    /// 2^64.
     pub(super) fn is_sound(&self) -> bool {
         let sum = self.0.iter().try_fold(0_u64, |sum, (_, count)| sum.checked_add(*count));
         self.0.is_sorted_by(|a, b| a.0 < b.0) && self.0.iter().all(|(_, count)| *count > 0) && sum.is_some()
@@ -35,7 +36,7 @@ impl Histogram {
     }
 }
 
-/// A histogram made ready for drawing.
+/// A histogram prepared for sampling.
 #[derive(Debug)]
 pub(super) struct Table {
     values: Vec<u64>,
@@ -49,25 +50,25 @@ impl Table {
     }
 }
 
-/// Draws an index in proportion to counts, in about two steps however many there are.
+/// A sampler that draws an index in proportion to its count, in about two steps regardless of the number of counts.
 #[derive(Debug)]
 pub(super) struct Ends {
-    /// The sums of the counts up to each index and with it.
+    /// The cumulative counts, each including its own index.
     ends: Vec<u64>,
-    /// By the first bits of a random number: an index that is not above the one drawn.
+    /// For each prefix of a random number, an index that does not exceed the drawn one.
     guide: Vec<u32>,
     total: u64,
 }
 
 impl Ends {
-    /// Of at most 2^32 counts; a model has fewer.
+    /// Builds a sampler for up to 2^32 counts. A model has fewer.
     pub(super) fn new(counts: impl Iterator<Item = u64>) -> Self {
         let mut total = 0_u64;
         let ends: Vec<u64> = counts.map(|count| (total = total.saturating_add(count), total).1).collect();
         let cells = ends.len() as u64;
         let mut at = 0_usize;
         let guide = (0..cells).map(|cell| {
-            // The least random number of this cell.
+            // The smallest random number in this cell.
             let bits = (u128::from(cell) << 64).div_ceil(u128::from(cells));
             let least = scaled(u64::try_from(bits).unwrap_or(u64::MAX), total);
             while ends.get(at).is_some_and(|end| *end <= least) {

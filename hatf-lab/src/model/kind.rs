@@ -1,4 +1,4 @@
-//! Which model: a choice each for sizes, interarrival times and holding times (the paper's section 3.6).
+//! Kinds of models: a choice each for sizes, interarrival times and holding times (section 3.6 of the paper).
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,20 +7,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
 
-/// Declares the choices, with their names.
+/// Declares the choices and their names.
 macro_rules! choices {
     ($($(#[$doc:meta])* $variant:ident = $name:literal,)+) => {
-        /// How one quantity is modelled.
+        /// A model of a single quantity.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Choice {
             $($(#[$doc])* $variant,)+
         }
 
         impl Choice {
-            /// All choices: the paper's five, then its variants.
+            /// All choices: the five of the paper, followed by its variants.
             pub const ALL: &[Self] = &[$(Self::$variant,)+];
 
-            /// Returns its name.
+            /// Returns the name of the choice.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)+ }
@@ -32,46 +32,46 @@ macro_rules! choices {
 choices! {
     /// Uniform from 0 to twice the mean (3.1).
     Mean = "mean",
-    /// The histogram (3.2).
+    /// The full histogram (3.2).
     Cdf = "cdf",
-    /// By size class, exponential (3.3, as measured in 5.1).
+    /// Exponential for each size class (3.3, as measured in 5.1).
     Size = "size",
-    /// The mean of a bucket of time (3.4).
+    /// The mean of a time bucket (3.4).
     Time = "time",
-    /// By the size before and this one, normal (3.5, as measured in 5.1).
+    /// Normal for each pair of previous and current size (3.5, as measured in 5.1).
     Trans = "trans",
-    /// Normal about the mean (5.4.1).
+    /// Normal around the mean (5.4.1).
     MeanNormal = "mean-normal",
-    /// Pareto, by the method of moments (5.4.1).
+    /// Pareto, fitted by the method of moments (5.4.1).
     MeanPareto = "mean-pareto",
-    /// Markers of the histogram by the P² algorithm (5.4.2).
+    /// Markers of the histogram from the P² algorithm (5.4.2).
     CdfP2 = "cdf-p2",
-    /// By size class, uniform from 0 to twice the mean (3.3 read literally).
+    /// Uniform from 0 to twice the mean for each size class (a literal reading of 3.3).
     SizeUniform = "size-uniform",
-    /// By size class, holding times normal (5.4.1).
+    /// Normally distributed holding times for each size class (5.4.1).
     SizeNormal = "size-normal",
-    /// By bucket of time, normal (3.4, 5.4.1).
+    /// Normal for each time bucket (3.4, 5.4.1).
     TimeNormal = "time-normal",
-    /// By the size before and this one, the mean itself.
+    /// The mean for each pair of previous and current size.
     TransMean = "trans-mean",
-    /// The live heap over time, in 64 KiB: this project's own, and no part of a mixture.
+    /// The live heap over time in 64 KiB. This choice is specific to this project and cannot be part of a mixture.
     Outline = "outline",
 }
 
-/// What a choice needs of a trace.
+/// The trace data that a choice needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     /// Count, sum and sum of squares.
     Moments,
-    /// How often each value came.
+    /// The frequency of each value.
     Histogram,
-    /// Quantiles by the P² algorithm.
+    /// Quantiles from the P² algorithm.
     Markers,
     /// Size classes.
     Classes,
-    /// Buckets of time.
+    /// Time buckets.
     Buckets,
-    /// Pairs of sizes.
+    /// Size pairs.
     Transitions,
     /// Frames of events.
     Outline,
@@ -93,19 +93,19 @@ impl Choice {
     fn of(name: &str) -> Result<Self> {
         let found = Self::ALL.iter().find(|choice| choice.name() == name);
         let names = || Self::ALL.iter().map(|choice| choice.name()).collect::<Vec<_>>().join(", ");
-        found.copied().ok_or_else(|| Error::Usage(format!("model `{name}` is none of {}", names())))
+        found.copied().ok_or_else(|| Error::Usage(format!("model `{name}` is not one of {}", names())))
     }
 }
 
-/// A model: one choice for each quantity. In the paper's models and their variants all three are the same.
+/// A model, with one choice per quantity. In the paper's models and their variants, all three choices are equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct Kind {
-    /// How sizes are modelled.
+    /// The model of sizes.
     pub size: Choice,
-    /// How interarrival times are.
+    /// The model of interarrival times.
     pub iat: Choice,
-    /// How holding times are.
+    /// The model of holding times.
     pub ht: Choice,
 }
 
@@ -119,7 +119,7 @@ impl Kind {
         Self::same(Choice::Trans),
     ];
 
-    /// Makes a model of one choice.
+    /// Creates a model that uses one choice for all quantities.
     #[must_use]
     pub const fn same(choice: Choice) -> Self {
         Self { size: choice, iat: choice, ht: choice }
@@ -129,28 +129,28 @@ impl Kind {
         [self.size, self.iat, self.ht]
     }
 
-    /// Returns whether a choice needs this part.
+    /// Returns whether any of the choices needs this part.
     pub(super) fn needs(self, part: Part) -> bool {
         self.choices().iter().any(|choice| choice.part() == part)
     }
 
-    /// Returns whether a trial needs no random number, so that all trials are one.
+    /// Returns whether trials use no random numbers, so that all of them are equal.
     #[must_use]
     pub fn is_certain(self) -> bool {
         self == Self::same(Choice::Time)
     }
 
-    /// Checks that the three can be drawn in some order.
+    /// Checks that the three quantities can be drawn in some order.
     fn checked(self) -> Result<Self> {
         let wrong = |why: &str| Err(Error::Usage(format!("model `{self}`: {why}")));
         if self.needs(Part::Outline) && self != Self::same(Choice::Outline) {
-            return wrong("outline is no part of a mixture");
+            return wrong("outline cannot be part of a mixture");
         }
         match (self.size.part(), self.iat.part()) {
             (size, Part::Classes) if size != Part::Classes => {
-                wrong("iat is of one process for each size class, which needs size=size")
+                wrong("iat has one process for each size class, which needs size=size")
             }
-            (Part::Buckets, Part::Transitions) => wrong("iat needs the size first, and size the time"),
+            (Part::Buckets, Part::Transitions) => wrong("iat needs the size first, but size needs the time"),
             _ => Ok(self),
         }
     }
@@ -220,12 +220,12 @@ mod tests {
     #[test]
     fn mistakes_are_named() {
         for (text, message) in [
-            ("median", "`median` is none of mean, cdf, size, time, trans, mean-normal"),
+            ("median", "`median` is not one of mean, cdf, size, time, trans, mean-normal"),
             ("mix:size=cdf", "expected a mixture such as"),
             ("mix:size=cdf,size=cdf,ht=cdf", "expected a mixture such as"),
-            ("mix:size=cdf,iat=x,ht=cdf", "`x` is none of"),
+            ("mix:size=cdf,iat=x,ht=cdf", "`x` is not one of"),
             ("mix:size=cdf,iat=size,ht=cdf", "which needs size=size"),
-            ("mix:size=outline,iat=cdf,ht=cdf", "outline is no part of a mixture"),
+            ("mix:size=outline,iat=cdf,ht=cdf", "outline cannot be part of a mixture"),
             ("mix:size=time,iat=trans,ht=cdf", "iat needs the size first"),
         ] {
             let error = text.parse::<Kind>().unwrap_err().to_string();

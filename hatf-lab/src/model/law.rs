@@ -1,10 +1,10 @@
-//! Distributions that numbers are drawn from.
+//! Probability distributions for sampling numbers.
 
 use super::histogram::Table;
 use super::moments::Moments;
 use super::random::{Random, scaled};
 
-/// The form of a distribution about a mean.
+/// The shape of a distribution with a given mean.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Shape {
     Constant,
@@ -14,11 +14,11 @@ pub(super) enum Shape {
     Pareto,
 }
 
-/// A distribution of numbers that are not negative.
+/// A distribution of non-negative numbers.
 #[derive(Debug)]
 pub(super) enum Law {
     Constant(f64),
-    /// From 0 to less than this.
+    /// Uniform from 0 (inclusive) to this value (exclusive).
     Uniform(f64),
     Normal {
         mean: f64,
@@ -27,17 +27,18 @@ pub(super) enum Law {
     Exponential(f64),
     Pareto {
         least: f64,
-        /// One divided by its other parameter.
+        /// The inverse of the shape parameter.
         exponent: f64,
     },
-    /// Boxed, as models hold many small laws.
+    /// A table, boxed because models contain many small laws.
     Table(Box<Table>),
-    /// Quantiles at equal distances, joined by straight lines.
+    /// Equidistant quantiles with linear interpolation.
     Markers(Vec<f64>),
 }
 
 impl Law {
-    /// Makes a distribution with this mean and, where the shape leaves it open, variance; `None` without an observation.
+    /// Creates a distribution with the mean of the observations and, if the shape has a free variance, their variance.
+    /// Returns `None` if there are no observations.
     pub(super) fn new(shape: Shape, moments: &Moments) -> Option<Self> {
         let mean = moments.mean()?;
         let deviation = moments.deviation();
@@ -45,7 +46,7 @@ impl Law {
             Shape::Uniform => Self::Uniform(2.0 * mean),
             Shape::Exponential => Self::Exponential(mean),
             Shape::Normal if deviation > 0.0 => Self::Normal { mean, deviation },
-            // The method of moments: a = 1 + sqrt(1 + m²/v), least = m (a - 1) / a.
+            // By the method of moments: a = 1 + sqrt(1 + m²/v), least = m (a - 1) / a.
             Shape::Pareto if deviation > 0.0 => {
                 let ratio = mean / deviation;
                 let a = 1.0 + (1.0 + ratio * ratio).sqrt();
@@ -62,7 +63,7 @@ impl Law {
             Self::Constant(value) => *value,
             Self::Uniform(end) => end * random.unit(),
             Self::Exponential(mean) => mean * random.exponential(),
-            // Negative samples are drawn again (footnote 4).
+            // Negative samples are redrawn (footnote 4).
             Self::Normal { mean, deviation } => loop {
                 let value = mean + deviation * random.normal();
                 if value >= 0.0 {
@@ -77,14 +78,14 @@ impl Law {
                 let cell = usize::try_from(scaled(bits, cells)).unwrap_or(0);
                 let low = markers.get(cell).copied().unwrap_or(0.0);
                 let high = markers.get(cell + 1).copied().unwrap_or(low);
-                // What `scaled` left of the bits.
+                // The bits not consumed by `scaled`.
                 let rest = bits.wrapping_mul(cells);
                 low + (high - low) * (wide(rest >> 11) / wide(1 << 53))
             }
         }
     }
 
-    /// Draws a size: an observed one as it is, any other rounded half up and at least 1.
+    /// Draws a size. Observed sizes are returned unchanged; all others are rounded half up to at least 1.
     #[inline]
     pub(super) fn draw_size(&self, random: &mut Random) -> u64 {
         match self {
@@ -94,13 +95,13 @@ impl Law {
     }
 }
 
-/// Rounds a size half up, to at least 1.
+/// Rounds a size half up to at least 1.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "such casts saturate")]
 pub(super) fn rounded(size: f64) -> u64 {
     ((size + 0.5).floor() as u64).max(1)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "rounded to the nearest, the same on every machine")]
+#[expect(clippy::cast_precision_loss, reason = "rounding to nearest is the same on every machine")]
 pub(super) fn wide(value: u64) -> f64 {
     value as f64
 }
@@ -109,7 +110,7 @@ pub(super) fn wide(value: u64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Each has the mean and, where it is given one, the variance that it was made from.
+    /// Each distribution has the mean and, if applicable, the variance it was created from.
     #[test]
     fn moments_are_kept() {
         let mut moments = Moments::default();

@@ -1,8 +1,9 @@
-//! Models of allocation: what a trace comes down to, and traces made from it.
+//! Models of allocation that summarize a trace, and synthetic traces generated from them.
 //!
-//! The models are those of Zorn and Grunwald, "Evaluating Models of Memory Allocation" (CU-CS-603-92), with the variants and the
-//! mixtures that the paper mentions. [`Fitter`] makes a [`Model`] of a trace's events, [`Generator`] events of a model.
-//! What the paper leaves open, and where it contradicts itself, is said in the book's page about models.
+//! The models are those of Zorn and Grunwald, "Evaluating Models of Memory Allocation" (CU-CS-603-92), with the
+//! variants and mixtures mentioned in the paper. [`Fitter`] builds a [`Model`] from the events of a trace, and
+//! [`Generator`] produces events from a model. The book's page about models describes what the paper leaves open and
+//! where it contradicts itself.
 
 mod ages;
 mod clock;

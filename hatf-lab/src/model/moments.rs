@@ -1,9 +1,9 @@
-//! Means and variances, from integers.
+//! Means and variances computed from integers.
 
 use serde::{Deserialize, Serialize};
 
-/// The count, sum and sum of squares of a quantity. Integers, so that the order of observations is of no account, and a mean
-/// is an exact fraction. Stored as an array of the three.
+/// The count, sum and sum of squares of a quantity. They are integers, so the order of observations does not matter and
+/// the mean is an exact fraction. The three are stored as an array.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "(u64, u128, u128)", into = "(u64, u128, u128)")]
 pub struct Moments {
@@ -13,34 +13,35 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// Notes an observation.
+    /// Adds an observation.
     pub fn note(&mut self, value: u64) {
         let value = u128::from(value);
         self.count += 1;
         self.sum += value;
-        // Reached by a few observations near 2^64 only.
+        // Saturation requires observations near 2^64.
         self.squares = self.squares.saturating_add(value * value);
     }
 
-    /// Returns how many observations there were.
+    /// Returns the number of observations.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Returns the mean as a reduced fraction; `None` without an observation.
+    /// Returns the mean as a reduced fraction, or `None` without observations.
     #[must_use]
     pub fn fraction(&self) -> Option<(u128, u128)> {
         reduced(self.sum, self.count.into())
     }
 
-    /// Returns the mean; `None` without an observation.
+    /// Returns the mean, or `None` without observations.
     #[must_use]
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| float(self.sum) / float(self.count.into()))
     }
 
-    /// Returns the standard deviation, the root of the variance with divisor n; 0 without an observation.
+    /// Returns the standard deviation, which is the square root of the variance with divisor n, or 0 without
+    /// observations.
     #[must_use]
     pub fn deviation(&self) -> f64 {
         let count = u128::from(self.count);
@@ -58,7 +59,7 @@ impl Moments {
         variance.max(0.0).sqrt()
     }
 
-    /// Returns whether some trace could have these.
+    /// Returns whether the values are consistent.
     pub(super) fn is_sound(&self) -> bool {
         self.count > 0 || (self.sum, self.squares) == (0, 0)
     }
@@ -76,7 +77,7 @@ impl From<Moments> for (u64, u128, u128) {
     }
 }
 
-/// Reduces a fraction; `None` if it has no value.
+/// Reduces a fraction. Returns `None` if the denominator is 0.
 #[must_use]
 pub fn reduced(of: u128, by: u128) -> Option<(u128, u128)> {
     let (mut a, mut b) = (of, by);
@@ -86,7 +87,7 @@ pub fn reduced(of: u128, by: u128) -> Option<(u128, u128)> {
     (by > 0).then(|| (of / a, by / a))
 }
 
-#[expect(clippy::cast_precision_loss, reason = "rounded to the nearest, the same on every machine")]
+#[expect(clippy::cast_precision_loss, reason = "rounding to nearest is the same on every machine")]
 pub(super) fn float(value: u128) -> f64 {
     value as f64
 }

@@ -1,50 +1,53 @@
-//! The outline: a model that is small enough to share, and follows the live heap over time. This project's own.
+//! The outline: a model that is small enough to share and follows the live heap over time. It is specific to this
+//! project.
 //!
-//! A trace is cut into a hundred windows of equal numbers of events, each window into three frames where its live bytes and
-//! its live objects are greatest, and sizes into groups. For each frame and group the model holds how many objects were
-//! allocated and how many freed, so that live objects and bytes are right at the end of each frame: at every window's peaks.
-//! Which object of a group is freed is drawn by its rank: how many younger, or older, ones are live. The largest objects are
-//! held one by one. No order of events within a frame is kept, nor which sizes follow each other.
+//! A trace is divided into a hundred windows with equal numbers of events. Each window is cut into three frames at the
+//! maxima of its live bytes and its live objects, and sizes are divided into groups. For each frame and group, the
+//! model stores the numbers of allocated and freed objects, so live objects and bytes are correct at the end of each
+//! frame and thus at the peaks of every window. The object to free within a group is chosen by rank, which is the
+//! number of younger or older live objects. The largest objects are stored individually. The model preserves neither
+//! the order of events within a frame nor the sequence of sizes.
 
 use serde::{Deserialize, Serialize};
 
 use super::packed::Packed;
 
-/// The most bytes of the file of an outline.
+/// The maximum size of an outline file in bytes.
 pub(super) const MOST_BYTES: usize = 64 << 10;
-/// What the rest of the file may need: the row of Table 4, and the moments.
+/// Bytes reserved for the rest of the file: the row of Table 4, and the moments.
 pub(super) const HEAD_BYTES: usize = 2 << 10;
-/// Windows of equal numbers of events.
+/// The number of windows, which have equal numbers of events.
 pub(super) const WINDOWS: usize = 100;
-/// Frames that a window is cut into.
+/// The number of frames per window.
 pub(super) const CUTS: usize = 3;
-/// Objects that are held one by one, at most.
+/// The maximum number of objects stored individually.
 pub(super) const LARGE: usize = 2000;
-/// An object is large from this part of the most live bytes on.
+/// An object is large if it has at least this fraction (one divided by this number) of the maximum of live bytes.
 pub(super) const LARGE_PART: u64 = 400;
-/// The most groups, and the most sizes of one, that a model may have.
+/// The maximum numbers of groups, of frames, and of sizes in a group that a model may have.
 const MOST_GROUPS: usize = 1 << 10;
 const MOST_FRAMES: usize = 1 << 9;
 const MOST_SIZES: usize = 1 << 10;
 
-/// Ranks are counted by the power of two that they are below: from the young end, from the old end, and neither.
+/// The number of rank classes. Ranks are counted by the next power of two, from the young end, from the old end, or in
+/// between.
 pub(super) const RANKS: usize = 2 * ENDS + 1;
-/// Powers of two at each end: ranks up to 511.
+/// Powers of two counted at each end: ranks up to 511.
 pub(super) const ENDS: usize = 10;
 
-/// Where a freed object was among the live ones of its size.
+/// The rank of a freed object among the live objects of its size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rank {
-    /// This many were younger.
+    /// The number of younger objects.
     Young(u32),
-    /// This many were older.
+    /// The number of older objects.
     Old(u32),
-    /// More at either end.
+    /// A rank too far from both ends.
     Between,
 }
 
 impl Rank {
-    /// Returns the index of its count.
+    /// Returns the index of the rank's count.
     pub(super) fn bin(self) -> usize {
         let power = |rank: u32| ((rank + 1).ilog2() as usize).min(ENDS - 1);
         match self {
@@ -55,23 +58,24 @@ impl Rank {
     }
 }
 
-/// An outline as it is stored.
+/// The stored form of an outline.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Outline {
-    /// Events of the trace.
+    /// The number of events in the trace.
     pub(super) events: u64,
-    /// Events of each frame.
+    /// The number of events in each frame.
     frames: Packed,
-    /// Sizes of each group, each as frequent as the others; and how often each rank was freed.
+    /// For each group, its sizes, which are equally frequent, and the number of frees of each rank.
     groups: Vec<(Packed, Packed)>,
-    /// By group and frame: objects allocated, and objects freed.
+    /// For each group and frame, the number of objects allocated and the number freed.
     counts: Packed,
-    /// Large objects, in the order of their ticks: ticks since the one before, ticks that it is live (0: to the end), size.
+    /// Large objects in order of their ticks: ticks since the previous object, ticks of its life (0 if it lives to the
+    /// end), and size.
     large: Packed,
 }
 
-/// What is in an outline.
+/// The contents of an outline.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Unpacked {
     /// The last tick of each frame.
@@ -85,22 +89,22 @@ pub(super) struct Unpacked {
 pub(super) struct Group {
     pub(super) sizes: Vec<u64>,
     pub(super) ranks: Vec<u64>,
-    /// Allocated and freed, by frame.
+    /// Objects allocated and freed in each frame.
     pub(super) counts: Vec<[u64; 2]>,
 }
 
-/// An object that is held by itself.
+/// An individually stored object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Large {
-    /// When it is allocated.
+    /// The tick of the allocation.
     pub(super) tick: u64,
-    /// When it is freed; 0: never.
+    /// The tick of the free, or 0 if the object is never freed.
     pub(super) freed: u64,
     pub(super) size: u64,
 }
 
 impl Outline {
-    /// Packs what was collected; `ends` are the last ticks of frames.
+    /// Packs the collected data. `ends` contains the last ticks of the frames.
     pub(super) fn pack(events: u64, ends: &[u64], groups: &[Group], large: &[Large]) -> Self {
         let lengths = ends.iter().zip([&0].into_iter().chain(ends)).map(|(end, before)| end - before);
         let frames = Packed::new(lengths);
@@ -111,7 +115,7 @@ impl Outline {
             let since = object.tick - std::mem::replace(&mut before, object.tick);
             [since, object.freed.saturating_sub(object.tick), object.size]
         });
-        // Frees as their distance from allocations: a heap that neither grows nor shrinks has zeros.
+        // Store frees as differences from allocations, which are zero while the heap neither grows nor shrinks.
         let counts = groups.iter().flat_map(|group| &group.counts);
         let counts = counts.flat_map(|[allocated, freed]| [*allocated, zigzag(*freed, *allocated)]);
         Self {
@@ -123,13 +127,13 @@ impl Outline {
         }
     }
 
-    /// Returns the bytes of its text, about.
+    /// Returns the approximate size of the serialized outline in bytes.
     pub(super) fn bytes(&self) -> usize {
         let groups: usize = self.groups.iter().map(|(sizes, ranks)| sizes.len() + ranks.len() + 8).sum();
         groups + self.frames.len() + self.counts.len() + self.large.len() + 100
     }
 
-    /// Returns how many numbers it holds.
+    /// Returns the number of stored integers.
     pub(super) fn words(&self) -> usize {
         self.unpack().map_or(0, |Unpacked { ends, groups, large }| {
             let of_group = |group: &Group| group.sizes.len() + group.ranks.len() + 2 * ends.len();
@@ -137,7 +141,7 @@ impl Outline {
         })
     }
 
-    /// Returns what was packed; `None` if the model contradicts itself.
+    /// Unpacks the data. Returns `None` if the model is inconsistent.
     pub(super) fn unpack(&self) -> Option<Unpacked> {
         let mut end = 0_u64;
         let lengths = self.frames.numbers(MOST_FRAMES)?;
@@ -179,7 +183,7 @@ impl Outline {
     }
 }
 
-/// The distance of a number from another, as one that is not negative.
+/// Encodes the signed difference between two numbers as a non-negative number.
 fn zigzag(number: u64, from: u64) -> u64 {
     if number >= from { (number - from) << 1 } else { ((from - number) << 1) - 1 }
 }

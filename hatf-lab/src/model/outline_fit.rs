@@ -1,4 +1,4 @@
-//! Collects the outline of a trace, and makes it fit into its bytes.
+//! Collects the outline of a trace and fits it into its size limit.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -8,10 +8,10 @@ use super::outline::{CUTS, Group, HEAD_BYTES, LARGE, LARGE_PART, Large, MOST_BYT
 use crate::address::AddressMap;
 use crate::objects::{Change, ObjectEvent};
 
-/// The most sizes that stand for a group of several.
+/// The maximum number of sizes that represent a group of several sizes.
 const SIZES: usize = 16;
-/// How many sizes get a group of their own, and how far apart others may be that share one: what is tried, the best first. The last has one
-/// group, which fits whatever the sizes are.
+/// Groupings to try, best first: the number of sizes with their own group, and the maximum distance between other sizes
+/// that share a group. The last one has a single group, which fits for any sizes.
 const GROUPINGS: [(usize, Near); 17] = [
     (400, Near::Bits(2)),
     (200, Near::Bits(2)),
@@ -32,17 +32,17 @@ const GROUPINGS: [(usize, Near); 17] = [
     (0, Near::Powers(64)),
 ];
 
-/// Which sizes share a group.
+/// A criterion for sizes that share a group.
 #[derive(Clone, Copy, Debug)]
 enum Near {
-    /// Those of one power of two, and of this many bits behind the first.
+    /// Sizes that agree in their power of two and in this many bits after the leading one.
     Bits(u32),
-    /// Those of this many powers of two.
+    /// Sizes within this many powers of two.
     Powers(u32),
 }
 
 impl Near {
-    /// Returns the least size that shares a group with one.
+    /// Returns the smallest size that shares a group with `size`.
     fn least(self, size: u64) -> u64 {
         let power = size.max(1).ilog2();
         match self {
@@ -52,28 +52,28 @@ impl Near {
     }
 }
 
-/// What is seen of one size.
+/// The observations of one size.
 #[derive(Debug, Default)]
 struct OfSize {
     objects: u64,
     ranks: [u64; RANKS],
-    /// Frames in which anything happened: the frame, objects allocated and freed.
+    /// Frames with activity: the frame number, and the objects allocated and freed.
     frames: Vec<(usize, [u64; 2])>,
-    /// Its live objects, by age.
+    /// The live objects of the size, by age.
     ages: Ages,
 }
 
 /// Objects allocated and freed, by size.
 type Counts = AddressMap<[u64; 2]>;
 
-/// The window that is under way, cut at the first of its most live bytes and at the first of its most live objects.
+/// The current window, cut at the first maximum of its live bytes and at the first maximum of its live objects.
 #[derive(Debug, Default)]
 struct Window {
-    /// Up to the first cut, from there to the second, and from there on.
+    /// Counts up to the first cut, between the cuts, and after the second cut.
     counts: [Counts; CUTS],
-    /// The last ticks before the cuts: of bytes, and of objects.
+    /// The last ticks before the cuts for bytes and for objects.
     cuts: [u64; 2],
-    /// The most live bytes and objects.
+    /// The maximum of live bytes and of live objects.
     most: [u64; 2],
 }
 
@@ -82,7 +82,7 @@ impl Window {
         Self { counts: Default::default(), cuts: [tick; 2], most: live }
     }
 
-    /// Moves a cut to the present, if its quantity is greater than before.
+    /// Moves a cut to the current tick if its quantity exceeds the maximum so far.
     fn cut(&mut self, which: usize, live: u64, tick: u64) {
         if live <= self.most[which] {
             return;
@@ -98,7 +98,7 @@ impl Window {
     }
 }
 
-/// Moves counts.
+/// Moves the counts in `from` to `to`.
 fn add(to: &mut Counts, from: &mut Counts) {
     for (size, [allocated, freed]) in from.drain() {
         let counts = to.entry(size).or_default();
@@ -106,27 +106,27 @@ fn add(to: &mut Counts, from: &mut Counts) {
     }
 }
 
-/// Collects. Memory is bounded by the live objects, and by the sizes that each frame has.
+/// A collector of outlines. Memory is bounded by the live objects and the distinct sizes in each frame.
 #[derive(Debug)]
 pub(super) struct Collector {
     events: u64,
     sizes: AddressMap<OfSize>,
     /// The tick of the last event.
     tick: u64,
-    /// Live bytes and objects.
+    /// Live bytes and live objects.
     now: [u64; 2],
     window: Window,
     windows: u64,
-    /// The last ticks of frames.
+    /// The last tick of each frame.
     ends: Vec<u64>,
-    /// The places of live objects among those of their size, by slot.
+    /// The positions of live objects among those of their size, by slot.
     places: Vec<u32>,
-    /// The largest objects that have ended, the smallest of them on top.
+    /// The largest ended objects, with the smallest of them on top.
     large: BinaryHeap<Reverse<(u64, u64, u64)>>,
 }
 
 impl Collector {
-    /// Starts, knowing the number of events.
+    /// Creates a collector for a trace with this number of events.
     pub(super) fn new(events: u64) -> Self {
         Self {
             events: events.max(1),
@@ -141,13 +141,13 @@ impl Collector {
         }
     }
 
-    /// Returns the last tick of the window that is under way.
+    /// Returns the last tick of the current window.
     fn window_end(&self) -> u64 {
         let end = u128::from(self.events) * u128::from(self.windows + 1) / WINDOWS as u128;
         if self.windows + 1 >= WINDOWS as u64 { u64::MAX } else { u64::try_from(end).unwrap_or(u64::MAX) }
     }
 
-    /// Ends a window: its frames are those of the sizes that it had.
+    /// Ends a window and stores its frames with the sizes that occurred.
     fn end_window(&mut self, tick: u64) {
         let window = std::mem::replace(&mut self.window, Window::new(tick, self.now));
         let [bytes, objects] = window.cuts;
@@ -187,7 +187,7 @@ impl Collector {
         }
     }
 
-    /// Notes the end of an object, if it is one of the largest.
+    /// Records the end of an object if it is one of the largest.
     fn keep_large(&mut self, size: u64, tick: u64, freed: u64) {
         if self.large.len() < LARGE {
             self.large.push(Reverse((size, tick, freed)));
@@ -197,7 +197,7 @@ impl Collector {
         }
     }
 
-    /// Makes the outline. `live` are the size and tick of each object never freed.
+    /// Builds the outline. `live` contains the size and tick of each object that was never freed.
     pub(super) fn finish(mut self, live: impl Iterator<Item = (u64, u64)>, max_bytes: u64) -> Outline {
         self.end_window(self.tick);
         live.for_each(|(size, tick)| self.keep_large(size, tick, 0));
@@ -227,7 +227,7 @@ impl Collector {
     }
 }
 
-/// Makes groups: of the most frequent sizes one each, of others by what is near them.
+/// Builds groups: one for each of the most frequent sizes, and shared ones for sizes that are close to each other.
 fn groups(sizes: &[(u64, OfSize)], frames: usize, own: usize, near: Near) -> Vec<Group> {
     let mut shared: std::collections::BTreeMap<u64, Vec<&(u64, OfSize)>> = std::collections::BTreeMap::new();
     let (own, others) = sizes.split_at(own.min(sizes.len()));
@@ -250,7 +250,7 @@ fn group(members: &[&(u64, OfSize)], frames: usize) -> Group {
             }
         }
     }
-    // Sizes at equal distances among the objects, each standing for as many.
+    // Choose equidistant sizes among the objects, each representing equally many.
     let objects: u64 = members.iter().map(|(_, of_size)| of_size.objects).sum();
     let wanted = if members.len() == 1 { 1 } else { SIZES as u64 };
     for n in 0..wanted {
@@ -262,7 +262,7 @@ fn group(members: &[&(u64, OfSize)], frames: usize) -> Group {
         });
         group.sizes.extend(found.map(|(size, _)| *size));
     }
-    // All of them, where they are few.
+    // Keep all sizes if there are only a few.
     group.sizes.dedup_by(|a, b| a == b && wanted == 1);
     group
 }

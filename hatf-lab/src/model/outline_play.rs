@@ -1,4 +1,4 @@
-//! Makes the events of an outline.
+//! Generates events from an outline.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,7 +12,7 @@ use super::random::{Random, scaled};
 /// The next event of a synthetic trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Act {
-    /// An object of this size is allocated; its slot has to be given to [`Player::placed`].
+    /// An object of this size is allocated. The caller must pass its slot to [`Player::placed`].
     Allocate(u64),
     /// The object in this slot is freed.
     Free(u32),
@@ -20,64 +20,64 @@ pub(super) enum Act {
 
 const DEAD: u32 = u32::MAX;
 
-/// The live objects of a group, the oldest first, with gaps.
+/// The live objects of a group, oldest first, with gaps.
 #[derive(Debug, Default)]
 struct Members {
     slots: Vec<u32>,
-    /// Before this are gaps only.
+    /// The index before which there are only gaps.
     begin: usize,
     live: usize,
 }
 
-/// What a group does.
+/// The kind of a planned event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     Frees,
     Allocates,
-    /// Allocates an object and frees it at once: what was freed when it was the youngest.
+    /// Allocates an object and frees it immediately. This represents objects freed while they were the youngest.
     Pulses,
 }
 
-/// What is planned in a frame.
+/// A planned series of events in a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Planned {
-    /// The bits of its place in the frame, from 0 to 1.
+    /// The position in the frame, as the bits of a number from 0 to 1.
     place: u64,
     group: usize,
     kind: Kind,
-    /// How many of its kind were before, and are there in all.
+    /// The number of past events of this kind, and the total number.
     done: u64,
     count: u64,
 }
 
-/// An outline that is played.
+/// A player of an outline.
 #[derive(Debug)]
 pub(super) struct Player {
     /// The last tick of each frame.
     ends: Vec<u64>,
     groups: Vec<Group>,
-    /// Draws ranks, by group.
+    /// Samplers of ranks, by group.
     ranks: Vec<Ends>,
     members: Vec<Members>,
-    /// Frees that found no live object: the next allocation of the group is freed at once.
+    /// Frees that found no live object. The group's next allocation is freed immediately.
     owed: Vec<u64>,
     large: Vec<Large>,
-    /// Tick, whether it is a free, and which large object.
+    /// Events of large objects: the tick, whether it is a free, and the index of the object.
     large_events: Vec<(u64, bool, usize)>,
     large_slots: Vec<u32>,
     next_large: usize,
     frame: usize,
     planned: BinaryHeap<Reverse<Planned>>,
-    /// What the last allocation was of: a group, or a large object.
+    /// The target of the last allocation: a group, or a large object.
     placing: std::result::Result<usize, usize>,
-    /// A group whose youngest object is freed next.
+    /// A group whose youngest object must be freed next.
     urgent: Option<usize>,
-    /// Events since the first frame.
+    /// The number of events since the first frame.
     played: u64,
 }
 
 impl Player {
-    /// Prepares an outline; one that contradicts itself has no events.
+    /// Prepares an outline for playing. An inconsistent outline yields no events.
     pub(super) fn new(outline: &Outline, random: &mut Random) -> Self {
         let Unpacked { ends, groups, large } = outline.unpack().unwrap_or_default();
         let count = groups.len();
@@ -89,7 +89,7 @@ impl Player {
         large_events.sort_unstable();
         let mut player = Self {
             ends,
-            // Without those of the youngest, which are pulses.
+            // Exclude the ranks of the youngest objects, which are pulses.
             ranks: groups
                 .iter()
                 .map(|group| Ends::new([0].into_iter().chain(group.ranks.iter().skip(1).copied())))
@@ -111,8 +111,9 @@ impl Player {
         player
     }
 
-    /// Plans a frame: the events of each group at equal distances, each somewhere in its own. Frees come in the first half of
-    /// theirs and allocations in the second, so that no group has more live objects than at either end of the frame.
+    /// Plans a frame. The events of each group are spread over equal intervals, with a random position in each. Frees
+    /// occur in the first half of an interval and allocations in the second, so no group has more live objects than at
+    /// either end of the frame.
     fn plan(&mut self, random: &mut Random) {
         for (group, of) in self.groups.iter().enumerate() {
             let [allocated, freed] = of.counts.get(self.frame).copied().unwrap_or_default();
@@ -133,7 +134,7 @@ impl Player {
         }
     }
 
-    /// Returns the next event; `None`: there is none in all frames.
+    /// Returns the next event, or `None` if no frame contains any events.
     pub(super) fn next(&mut self, random: &mut Random) -> Option<Act> {
         if let Some(slot) = self.urgent.take().and_then(|group| self.free(group, 0)) {
             return Some(self.act(Act::Free(slot)));
@@ -155,7 +156,7 @@ impl Player {
             let Some(planned) = planned else {
                 self.frame += 1;
                 if self.frame >= self.ends.len() {
-                    // From the first frame again, unless nothing happens in any.
+                    // Restart with the first frame, unless no frame contains any events.
                     if std::mem::take(&mut self.played) == 0 {
                         return None;
                     }
@@ -187,7 +188,7 @@ impl Player {
         act
     }
 
-    /// Returns the next event of a large object, if it is in this frame and before what is planned.
+    /// Returns the next event of a large object if it is in this frame and precedes the planned event.
     fn large_before(&self, planned: Option<Planned>) -> Option<(bool, usize)> {
         let (tick, is_free, object) = *self.large_events.get(self.next_large)?;
         let end = *self.ends.get(self.frame)?;
@@ -197,7 +198,7 @@ impl Player {
         (before && tick <= end).then_some((is_free, object))
     }
 
-    /// Replaces what comes next by what its group does after it.
+    /// Replaces the next planned event by the one that follows it in the same series.
     fn advance(&mut self, planned: Planned, random: &mut Random) {
         let Planned { kind, done, count, .. } = planned;
         if let Some(mut top) = self.planned.peek_mut() {
@@ -210,7 +211,7 @@ impl Player {
         }
     }
 
-    /// Takes note of where the object of the last [`Act::Allocate`] is.
+    /// Records the slot of the object from the last [`Act::Allocate`].
     pub(super) fn placed(&mut self, slot: u32) {
         let group = match self.placing {
             Ok(group) => group,
@@ -230,7 +231,7 @@ impl Player {
         }
     }
 
-    /// Draws how many members of a group are younger than the one to free.
+    /// Draws the number of members of a group that are younger than the one to free.
     fn younger(&self, group: usize, random: &mut Random) -> usize {
         let live = self.members.get(group).map_or(0, |members| members.live);
         let bin = self.ranks.get(group).map_or(0, |ranks| ranks.draw(random));
@@ -240,14 +241,14 @@ impl Player {
         let last = live.saturating_sub(1);
         match bin {
             0..ENDS => rank(bin, random).min(last),
-            // None but the youngest were freed.
+            // Only youngest objects were freed.
             RANKS => 0,
             _ if bin < 2 * ENDS => last.saturating_sub(rank(bin - ENDS, random)),
             _ => below(live, random),
         }
     }
 
-    /// Takes a member out that has this many younger ones; `None`: the group has no live object.
+    /// Removes the member with this many younger members. Returns `None` if the group has no live object.
     fn free(&mut self, group: usize, younger: usize) -> Option<u32> {
         let members = self.members.get_mut(group)?;
         if members.live == 0 {
@@ -259,7 +260,7 @@ impl Player {
         } else if older <= 1 << ENDS {
             nth(members.slots.iter().enumerate().skip(members.begin), older)
         } else {
-            // Somewhere between: gaps are at most half of all.
+            // The rank is in the middle: at most half of the entries are gaps.
             let at = members.slots.len() * older / members.live;
             let at = at.min(members.slots.len() - 1);
             nth(members.slots.iter().enumerate().take(at + 1).rev(), 0)
@@ -282,7 +283,7 @@ impl Player {
     }
 }
 
-/// Draws the bits of the place in a frame of one of several events.
+/// Draws the position of an event in its frame, as the bits of the number.
 fn place(kind: Kind, done: u64, count: u64, random: &mut Random) -> u64 {
     let within = match kind {
         Kind::Frees => random.unit() / 2.0,
@@ -292,7 +293,7 @@ fn place(kind: Kind, done: u64, count: u64, random: &mut Random) -> u64 {
     ((wide(done) + within) / wide(count)).to_bits()
 }
 
-/// Returns the place of a live slot that this many live ones come before.
+/// Returns the index of the live slot that follows `before` other live slots.
 fn nth<'s>(slots: impl Iterator<Item = (usize, &'s u32)>, before: usize) -> Option<usize> {
     slots.filter(|(_, slot)| **slot != DEAD).nth(before).map(|(place, _)| place)
 }

@@ -3,14 +3,14 @@
 //! Jain and Chlamtac, "The P² Algorithm for Dynamic Calculation of Quantiles and Histograms Without Storing Observations",
 //! CACM 28(10), 1985: the histogram of equiprobable cells.
 
-/// Cells of the histogram: one marker more.
+/// The number of cells in the histogram, which has one marker more.
 pub(super) const CELLS: usize = 100;
 
-/// Markers that move as observations come.
+/// Markers that adapt to the observations.
 #[derive(Clone, Debug, Default)]
 pub(super) struct P2 {
     heights: Vec<f64>,
-    /// How many observations are at most as high as each marker.
+    /// For each marker, the number of observations that do not exceed it.
     positions: Vec<f64>,
     count: f64,
 }
@@ -19,7 +19,7 @@ impl P2 {
     pub(super) fn note(&mut self, value: f64) {
         self.count += 1.0;
         if self.heights.len() <= CELLS {
-            // The first observations are the first markers.
+            // The first observations become the first markers.
             let at = self.heights.partition_point(|height| *height <= value);
             self.heights.insert(at, value);
             self.positions.push(self.count);
@@ -36,7 +36,7 @@ impl P2 {
         (1..CELLS).for_each(|at| self.adjust(at));
     }
 
-    /// Moves a marker by one if it is off its place by at least that, and if there is room.
+    /// Moves a marker by one if it deviates from its desired position by one or more and has room to move.
     fn adjust(&mut self, at: usize) {
         let cells = super::law::wide(CELLS as u64);
         let desired = 1.0 + super::law::wide(at as u64) * (self.count - 1.0) / cells;
@@ -62,7 +62,8 @@ impl P2 {
         }
     }
 
-    /// Returns the markers: the minimum, quantiles at equal distances, the maximum. Of few observations they are all of them.
+    /// Returns the markers: the minimum, equidistant quantiles and the maximum. If there are few observations, returns
+    /// all of them.
     pub(super) fn markers(&self) -> &[f64] {
         &self.heights
     }
@@ -87,7 +88,7 @@ mod tests {
         }
     }
 
-    /// Markers ascend and stay within the observations, whatever they are: ties and jumps.
+    /// For any ties and jumps, markers ascend and stay within the range of observations.
     #[test]
     fn markers_ascend() {
         let (mut p2, mut random) = (P2::default(), Random::new(2, 1));

@@ -1,8 +1,8 @@
-//! Numbers as short text: LEB128, with runs of zeros counted, in base 64.
+//! Numbers as compact strings: LEB128 with run lengths for zeros, in base 64.
 
 use serde::{Deserialize, Serialize};
 
-/// Numbers, most of them small, as text that JSON need not escape.
+/// Mostly small numbers, encoded as a string that needs no escaping in JSON.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(super) struct Packed(String);
@@ -30,7 +30,7 @@ impl Packed {
         Self(text)
     }
 
-    /// Returns the numbers; `None`: the text holds none, or more than `most`.
+    /// Decodes the numbers. Returns `None` if the string is invalid or contains more than `most` numbers.
     pub(super) fn numbers(&self, most: usize) -> Option<Vec<u64>> {
         let mut bytes = Vec::with_capacity(self.0.len() / 4 * 3 + 3);
         for four in self.0.as_bytes().chunks(4) {
@@ -62,7 +62,7 @@ impl Packed {
     }
 }
 
-/// A run of zeros is a zero and its length.
+/// Encodes a run of zeros as a zero and its length.
 fn end_run(zeros: &mut u64, bytes: &mut Vec<u8>) {
     if *zeros > 0 {
         bytes.push(0);
@@ -78,7 +78,7 @@ fn leb128(mut number: u64, bytes: &mut Vec<u8>) {
     bytes.push(number.to_le_bytes()[0]);
 }
 
-/// Takes a number; `None`: there are no bytes; `Some(None)`: it is cut off or too large.
+/// Reads a number. Returns `None` at the end, and `Some(None)` if the number is truncated or too large.
 fn next(bytes: &mut impl Iterator<Item = u8>) -> Option<Option<u64>> {
     let mut byte = bytes.next()?;
     let (mut number, mut shift) = (u64::from(byte & 127), 7);

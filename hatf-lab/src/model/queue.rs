@@ -1,34 +1,35 @@
-//! The frees to come, ordered by time and object.
+//! A queue of future frees, ordered by time and object.
 //!
-//! The earliest are in a small heap, and the others lie unordered in buckets by the digits of their times: by the first digit, of six bits, in
-//! which a time differs from the base, which no time to come is before (a radix heap: Ahuja, Mehlhorn, Orlin and Tarjan 1990). When the
-//! heap is empty the first bucket goes into it, or, if that is large, into buckets by its next digit. So an entry is moved a few times, from one
-//! sequence to the end of another; a heap of all that are live costs a miss of the cache for each of its levels.
+//! The earliest entries are in a small heap. All others are stored unordered in buckets, by the first six-bit digit in
+//! which their time differs from a base time that never exceeds a future time (a radix heap: Ahuja, Mehlhorn, Orlin and
+//! Tarjan 1990). When the heap becomes empty, the first bucket moves into it or, if the bucket is large, into the
+//! buckets for its next digit. Each entry is therefore moved only a few times, from one sequence to the end of another,
+//! while a heap of all entries would cost a cache miss per level.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Bits of a digit.
+/// Bits per digit.
 const DIGIT: usize = 6;
-/// Digits of a time.
+/// Digits per time.
 const DIGITS: usize = 64_usize.div_ceil(DIGIT);
-/// Values of a digit.
+/// The number of values of a digit.
 const VALUES: usize = 1 << DIGIT;
-/// Entries in a block: a bucket with no more goes into the heap as it is.
+/// The number of entries in a block. A bucket with no more entries moves directly into the heap.
 const FEW: usize = 64;
-/// A heap of more gives up those that are not among its first.
+/// The heap size above which all but the first entries are moved out of the heap.
 const MANY: usize = 4 * FEW;
 
-/// A free to come, with the object that ends: a table of objects would cost a miss of the cache at each end. The order is that of the fields,
-/// and by the first two.
+/// A future free with the object that it ends. Storing the object here avoids a cache miss per free in a separate
+/// table. Entries are ordered by their fields; the first two are decisive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Free {
-    /// The bits of the time: those of numbers that are not negative are in the order of the numbers.
+    /// The bits of the time. Non-negative floats have the same order as their bits.
     time: u64,
     pub(super) object: Live,
 }
 
-/// A live object. The order is that of the numbers, of which each is one object's.
+/// A live object, ordered by its unique number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Live {
     pub(super) number: u64,
@@ -44,24 +45,24 @@ impl Free {
     }
 }
 
-/// Blocks, of which the last may have room.
+/// A list of blocks, of which only the last one may have room.
 type Bucket = Vec<Vec<Free>>;
 
-/// Frees to come.
+/// A queue of future frees.
 #[derive(Debug)]
 pub(super) struct Queue {
-    /// Those up to a time, and that time.
+    /// The frees up to a certain time, and that time.
     heap: BinaryHeap<Reverse<Free>>,
     up_to: u64,
-    /// A heap of more than this has grown.
+    /// The heap size above which the heap is reduced.
     many: usize,
-    /// No time in the buckets is before this one.
+    /// A lower bound of all times in the buckets.
     base: u64,
-    /// By digit and its value.
+    /// Buckets by digit and its value.
     buckets: Vec<[Bucket; VALUES]>,
-    /// Of each digit, the values whose buckets hold something.
+    /// For each digit, a bit set of the values with non-empty buckets.
     filled: [u64; DIGITS],
-    /// Empty blocks: buckets are filled in turn, and memory is that of what is in all of them.
+    /// Empty blocks for reuse. Buckets are filled in turn, so memory depends only on the total number of entries.
     spare: Vec<Vec<Free>>,
 }
 
@@ -80,7 +81,7 @@ impl Default for Queue {
 }
 
 impl Queue {
-    /// Adds a free at a time that is not negative, and not before the one that was last asked for.
+    /// Adds a free at a non-negative time that does not precede the last requested time.
     #[inline]
     pub(super) fn add(&mut self, time: f64, object: Live) {
         let free = Free { time: time.to_bits(), object };
@@ -94,7 +95,7 @@ impl Queue {
         }
     }
 
-    /// Takes the next free, if it is not later than this.
+    /// Removes the next free if it is not later than `time`.
     #[inline]
     pub(super) fn until(&mut self, time: f64) -> Option<Free> {
         let time = time.to_bits();
@@ -105,7 +106,7 @@ impl Queue {
         if due { self.heap.pop().map(|Reverse(free)| free) } else { None }
     }
 
-    /// Puts a free into its bucket.
+    /// Moves a free into its bucket.
     #[inline]
     fn put(&mut self, free: Free) {
         let differs = (free.time ^ self.base) | 1;
@@ -124,13 +125,13 @@ impl Queue {
         }
     }
 
-    /// Fills the empty heap with the first frees, if any are due at a time.
+    /// Moves the first frees into the empty heap, if any are due at `time`.
     #[inline(never)]
     fn fill(&mut self, time: u64) {
         while let Some(digit) = self.filled.iter().position(|filled| *filled != 0) {
             let Some(filled) = self.filled.get_mut(digit) else { return };
             let value = filled.trailing_zeros() as usize;
-            // The digits before are those of the base.
+            // The preceding digits are those of the base.
             let before = if digit + 1 < DIGITS { u64::MAX << (DIGIT * (digit + 1)) } else { 0 };
             let first = self.base & before | (value as u64) << (DIGIT * digit);
             if first > time {
@@ -154,7 +155,7 @@ impl Queue {
                 }
                 self.spare.push(block);
             }
-            // It keeps the memory for its blocks.
+            // The bucket keeps the memory for its blocks.
             if let Some(bucket) = self.buckets.get_mut(digit).and_then(|values| values.get_mut(value)) {
                 *bucket = blocks;
             }
@@ -164,7 +165,7 @@ impl Queue {
         }
     }
 
-    /// Leaves the first frees in the heap, and puts the others into buckets.
+    /// Keeps the first frees in the heap and moves all others to buckets.
     #[cold]
     fn shrink(&mut self) {
         let mut frees = std::mem::take(&mut self.heap).into_vec();
@@ -174,14 +175,14 @@ impl Queue {
             self.put(free);
         }
         self.heap = frees.into();
-        // Many may be of one time.
+        // Many frees may have the same time.
         self.many = MANY.max(2 * self.heap.len());
     }
 }
 
 /// Returns a digit of a time.
 #[inline]
-#[expect(clippy::cast_possible_truncation, reason = "less than the number of values")]
+#[expect(clippy::cast_possible_truncation, reason = "the result is less than the number of values")]
 fn value(time: u64, digit: usize) -> usize {
     (time >> (DIGIT * digit) & (VALUES as u64 - 1)) as usize
 }
@@ -190,7 +191,8 @@ fn value(time: u64, digit: usize) -> usize {
 mod tests {
     use super::*;
 
-    /// Adds and takes frees whose lifetimes `draw` makes of random numbers, and compares with a heap of all.
+    /// Adds and removes frees whose lifetimes `draw` derives from random numbers, and compares the results with a plain
+    /// heap.
     fn compare(steps: u64, draw: impl Fn(u64, u64) -> f64) {
         let (mut queue, mut all) = (Queue::default(), BinaryHeap::new());
         let (mut now, mut state) = (0.0, 1_u64);
@@ -203,7 +205,7 @@ mod tests {
             if random % 5 > 1 {
                 now += (random % 7) as f64 / 2.0;
             }
-            // At the end, everything.
+            // Drain the queue at the end.
             let until = if number + 1 == steps { f64::INFINITY } else { now };
             while let Some(free) = queue.until(until) {
                 assert_eq!(all.pop(), Some(Reverse((free.time().to_bits(), free.object.number))));
@@ -215,13 +217,13 @@ mod tests {
 
     #[test]
     fn the_order_of_a_heap() {
-        // Short and long lives, ever longer ones, those of all magnitudes, and ones without end.
+        // Short and long lifetimes, increasing ones, those of all magnitudes, and infinite ones.
         compare(20_000, |_, random| (random % 100_000) as f64 / 3.0);
         compare(20_000, |_, random| if random % 8 == 0 { 1e6 } else { (random % 16) as f64 });
         compare(20_000, |number, random| (number * (random % 3)) as f64);
         compare(20_000, |_, random| f64::from_bits(random << 30));
         compare(2_000, |_, random| if random % 2 == 0 { f64::INFINITY } else { 0.0 });
-        // All at one time.
+        // All frees at the same time.
         compare(20_000, |_, _| f64::from_bits(1));
         compare(20_000, |number, _| if number == 0 { 1e300 } else { 1e-300 });
     }

@@ -1,22 +1,23 @@
-//! Random numbers that are the same on every machine.
+//! Random numbers that are equal on every machine.
 
-/// The generator and the version of the sampling below. Synthetic traces name it: a change of either is a new name.
+/// The names of the generator and of the version of the sampling algorithms below. Synthetic traces contain this
+/// string, so any change requires a new name.
 pub const GENERATOR: &str = "PCG XSL RR 128/64, sampling 1";
 
 const MULTIPLIER: u128 = 0x2360_ed05_1fc6_5da4_4385_df64_9fcc_f645;
 
-/// PCG XSL RR 128/64 (O'Neill, "PCG: A Family of Simple Fast Space-Efficient Statistically Good Algorithms for Random Number
-/// Generation", 2014), which other libraries call PCG64.
+/// PCG XSL RR 128/64 (O'Neill, "PCG: A Family of Simple Fast Space-Efficient Statistically Good Algorithms for Random
+/// Number Generation", 2014), also known as PCG64.
 #[derive(Clone, Debug)]
 pub struct Random {
     state: u128,
     increment: u128,
-    /// The second of two normal numbers that were made at once.
+    /// The second of two normal numbers generated together.
     spare: Option<f64>,
 }
 
 impl Random {
-    /// Starts a stream. Streams of one seed are independent of each other.
+    /// Creates a stream. Different streams of the same seed are independent.
     #[must_use]
     pub fn new(seed: u64, stream: u64) -> Self {
         let increment = (u128::from(stream) << 1) | 1;
@@ -31,28 +32,28 @@ impl Random {
 
     /// Returns 64 random bits.
     #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "both halves are meant")]
+    #[expect(clippy::cast_possible_truncation, reason = "both halves are used")]
     pub fn bits(&mut self) -> u64 {
         self.step();
         let rotation = (self.state >> 122) as u32;
         ((self.state >> 64) as u64 ^ self.state as u64).rotate_right(rotation)
     }
 
-    /// Returns a number from 0 to less than 1.
+    /// Returns a number from 0 (inclusive) to 1 (exclusive).
     #[inline]
     #[expect(clippy::cast_precision_loss, reason = "53 bits are exact")]
     pub fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Returns an exponential number with mean 1.
+    /// Returns an exponentially distributed number with mean 1.
     #[inline]
     pub fn exponential(&mut self) -> f64 {
-        // Not -log(1), which is a negative zero.
+        // This form avoids -log(1), which is a negative zero.
         0.0 - libm::log(1.0 - self.unit())
     }
 
-    /// Returns a normal number with mean 0 and variance 1, by Marsaglia's polar method.
+    /// Returns a normally distributed number with mean 0 and variance 1, using Marsaglia's polar method.
     pub fn normal(&mut self) -> f64 {
         if let Some(spare) = self.spare.take() {
             return spare;
@@ -69,7 +70,8 @@ impl Random {
     }
 }
 
-/// Returns `bits` scaled to a number below `total`. Of 2^64 values `total` of them are at most one off in their frequency.
+/// Scales `bits` to a number below `total`. The 2^64 inputs are distributed over the `total` results evenly, within
+/// one.
 #[inline]
 pub(super) fn scaled(bits: u64, total: u64) -> u64 {
     ((u128::from(bits) * u128::from(total)) >> 64) as u64
@@ -108,7 +110,7 @@ mod tests {
         }
     }
 
-    /// The same numbers on every machine, to the last bit.
+    /// The numbers are equal on every machine, to the last bit.
     #[test]
     fn pinned() {
         let mut random = Random::new(7, 3);

@@ -1,4 +1,4 @@
-//! What a model keeps of its trace: a row of the paper's Table 4.
+//! The summary of a trace in its model: a row of the paper's Table 4.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,24 +6,24 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Row {
-    /// Objects allocated.
+    /// The number of objects allocated.
     pub objects: u64,
-    /// The most objects live at once.
+    /// The maximum number of simultaneously live objects.
     pub max_objects: u64,
-    /// Bytes allocated.
+    /// The number of bytes allocated.
     pub bytes: u64,
-    /// The most bytes live at once.
+    /// The maximum number of simultaneously live bytes.
     pub max_bytes: u64,
-    /// Distinct sizes (SC).
+    /// The number of distinct sizes (SC).
     pub size_classes: u64,
-    /// Distinct interarrival times (ITC).
+    /// The number of distinct interarrival times (ITC).
     pub interarrival_classes: u64,
-    /// Distinct holding times (HTC).
+    /// The number of distinct holding times (HTC).
     pub holding_classes: u64,
     /// The time of the last event (T).
     pub end: u64,
-    /// The size of the trace's file; `None`: not known.
+    /// The size of the trace file in bytes, if known.
     pub trace_bytes: Option<u64>,
-    /// Objects never freed.
+    /// The number of objects never freed.
     pub never_freed: u64,
 }

@@ -1,4 +1,4 @@
-//! How large a trace and its models are: the paper's Tables 4 and 8.
+//! Sizes of a trace and its models, as in Tables 4 and 8 of the paper.
 
 use metatf_page::{Facts, Note, Page, Value};
 use serde::Serialize;
@@ -6,19 +6,19 @@ use serde::Serialize;
 use super::file::Model;
 use super::kind::Part;
 
-/// Words of a model as Table 8 counts them.
+/// The number of words in a model, counted as in Table 8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Words {
-    /// Of this model.
+    /// The number of words in this model.
     pub words: u128,
-    /// At worst, of any trace with as many size classes, where that differs.
+    /// The maximum for any trace with the same number of size classes, if it differs.
     pub at_worst: Option<u128>,
 }
 
 impl Words {
-    /// Counts the words of a model: for each quantity those of its choice, and each part once.
+    /// Counts the words of a model: for each quantity those of its choice, with shared parts counted once.
     ///
-    /// As in the paper neither T, nor the counts of a histogram, variances or the indices of sparse cells are counted.
+    /// As in the paper, neither T nor the counts of a histogram, variances, or the indices of sparse cells are counted.
     #[must_use]
     pub fn of(model: &Model) -> Self {
         let row = model.row();
@@ -32,14 +32,14 @@ impl Words {
                 Part::Markers => (super::p2::CELLS as u128 + 1, super::p2::CELLS as u128 + 1),
                 Part::Classes => (classes, classes),
                 Part::Buckets => (model.buckets() as u128, model.buckets() as u128),
-                // Counted once, below.
+                // The outline is counted once, below.
                 Part::Outline => (0, 0),
                 Part::Transitions => (model.cells() as u128, classes * classes),
             };
             words = words.saturating_add(of_this);
             worst = worst.saturating_add(at_worst);
         }
-        // The sizes of rows and columns, once.
+        // The sizes of rows and columns are counted once.
         if model.kind().needs(Part::Transitions) {
             words = words.saturating_add(classes);
             worst = worst.saturating_add(classes);
@@ -50,7 +50,7 @@ impl Words {
     }
 }
 
-/// Adds a row of Table 4, and the size of a model by Table 8 beside the bytes of its file.
+/// Adds a row of Table 4, and the model size as in Table 8 along with the file size.
 pub fn describe(model: &Model, file_bytes: u64, page: &mut Page) {
     let row = model.row();
     page.heading("TRACE (Table 4)");
@@ -74,7 +74,7 @@ pub fn describe(model: &Model, file_bytes: u64, page: &mut Page) {
     page.push(facts.and_said("bytes of the file", Value::Count(file_bytes), file));
 }
 
-/// A number that may be larger than a count.
+/// Returns a value for a number that may exceed 64 bits.
 fn large(value: u128) -> Value {
     u64::try_from(value).map_or_else(|_| Value::text(value.to_string()), Value::Count)
 }

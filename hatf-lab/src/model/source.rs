@@ -1,4 +1,4 @@
-//! Draws objects from a model, one after the other.
+//! Draws objects from a model, one at a time.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,41 +12,41 @@ use super::moments::{Moments, float};
 use super::random::Random;
 use super::transitions::{Cell, Chain};
 
-/// An object to be.
+/// An object to be allocated.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Birth {
-    /// When it is allocated. Times begin at 0 and do not descend.
+    /// The time of the allocation. Times start at 0 and never decrease.
     pub(super) time: f64,
     pub(super) size: u64,
-    /// How long it lives; `None`: it is never freed.
+    /// The lifetime, or `None` if the object is never freed.
     pub(super) ht: Option<f64>,
 }
 
-/// Where sizes come from.
+/// The source of sizes.
 #[derive(Debug)]
 enum Sizes {
     Law(Law),
-    /// In proportion to the objects of each class.
+    /// Classes drawn in proportion to their numbers of objects.
     Classes(Ends),
     Buckets,
     Chain,
 }
 
-/// Where times of allocation come from.
+/// The source of allocation times.
 #[derive(Debug)]
 enum Arrivals {
     /// Interarrival times.
     Law(Law),
-    /// One process for each class: the next time of each, and the class.
+    /// One process per class: the next time of each process with its class, and the interarrival times.
     Processes(BinaryHeap<Reverse<(u64, usize)>>, Vec<Law>),
-    /// In equal steps through each bucket: the cycle, the bucket, and how many of its objects were allocated.
+    /// Equal steps through each bucket: the cycle, the bucket, and the number of its objects allocated so far.
     Steps(u64, usize, u64),
-    /// Interarrival times of the bucket that the clock is in.
+    /// Interarrival times of the current bucket.
     Buckets,
     Chain,
 }
 
-/// Where holding times come from.
+/// The source of holding times.
 #[derive(Debug)]
 enum Holding {
     Law(Option<Law>),
@@ -55,7 +55,7 @@ enum Holding {
     Chain,
 }
 
-/// A bucket of time.
+/// A time bucket.
 #[derive(Debug)]
 struct Bucket {
     count: u64,
@@ -64,32 +64,32 @@ struct Bucket {
     ht: Option<Law>,
 }
 
-/// A model made ready for drawing.
+/// A model prepared for sampling.
 #[derive(Debug)]
 pub(super) struct Source {
     sizes: Sizes,
     arrivals: Arrivals,
     holding: Holding,
-    /// Sizes and holding times of classes, by size.
+    /// The size and the holding times of each class, ordered by size.
     classes: Vec<(u64, Option<Law>)>,
     buckets: Vec<Bucket>,
     chain: Option<Chain>,
-    /// The means over all objects, where a part has nothing to draw from.
+    /// The means over all objects, used if a part has nothing to draw from.
     fallback: [Option<Law>; 3],
     end: f64,
     exact_end: u64,
     now: f64,
-    /// The size before.
+    /// The previous size.
     before: u64,
 }
 
 impl Source {
-    /// Prepares a model.
+    /// Prepares a model for sampling.
     pub(super) fn new(model: &Model, random: &mut Random) -> Self {
         let (kind, parts) = (model.kind(), model.parts());
         let end = wide(model.end());
         let moments = &parts.moments;
-        // A trace of one object has no interval.
+        // A trace with a single object has no interval.
         let mean_iat = moments.iat.mean().unwrap_or(end / wide(moments.size.count()));
         let fallback = [
             Law::new(Shape::Constant, &moments.size),
@@ -149,7 +149,7 @@ impl Source {
         let stored = parts.buckets.as_deref().unwrap_or_default();
         let width = end / wide(stored.len().max(1) as u64);
         let bucket = |bucket: &super::file::Bucket| {
-            // The mean is length / count, whatever the intervals' own mean; their deviation is about that.
+            // The mean is length / count, regardless of the mean of the intervals; the deviation is relative to it.
             let mean = width / wide(bucket.count);
             let deviation = bucket.iat.deviation();
             let iat = if deviation > 0.0 { Law::Normal { mean, deviation } } else { Law::Constant(mean) };
@@ -174,7 +174,7 @@ impl Source {
     pub(super) fn next(&mut self, random: &mut Random) -> Birth {
         let Self { sizes, arrivals, holding, classes, buckets, chain, fallback, end, exact_end, now, before } = self;
         let [mean_size, mean_iat, mean_ht] = fallback;
-        // The time first, where it does not depend on the size; the class, where both are of one process.
+        // Draw the time first, unless it depends on the size; the class is fixed if both come from the same process.
         let (mut class, mut place) = (None, None);
         match arrivals {
             Arrivals::Law(law) => *now += law.draw(random),
@@ -209,7 +209,7 @@ impl Source {
                     |from: usize| (from..buckets.len()).find(|at| buckets.get(*at).is_some_and(|b| b.count > 0));
                 let next = || (cycle + 1.0, filled(0).unwrap_or(0));
                 let (cycle, bucket) = filled(at).map_or_else(next, |bucket| (cycle, bucket));
-                // An empty bucket is passed over.
+                // Skip empty buckets.
                 *now = now.max(cycle * *end + wide(bucket as u64) * width);
                 let iat = buckets.get(bucket).and_then(|bucket| bucket.iat.as_ref());
                 *now += iat.map_or(0.0, |law| law.draw(random));
@@ -262,7 +262,7 @@ impl Source {
     }
 }
 
-/// Returns the shapes of a class's interarrival and holding times.
+/// Returns the distribution shapes of a class's interarrival and holding times.
 fn class_shapes(choice: Choice) -> (Shape, Shape) {
     match choice {
         Choice::SizeUniform => (Shape::Uniform, Shape::Uniform),
@@ -271,7 +271,7 @@ fn class_shapes(choice: Choice) -> (Shape, Shape) {
     }
 }
 
-/// Returns the class whose size is nearest, of two the smaller.
+/// Returns the class with the nearest size, or the smaller one of two equally near classes.
 fn nearest(classes: &[(u64, Option<Law>)], size: u64) -> usize {
     let above = classes.partition_point(|(class, _)| *class < size);
     let distance = |at: usize| classes.get(at).map(|(class, _)| class.abs_diff(size));
@@ -282,9 +282,9 @@ fn nearest(classes: &[(u64, Option<Law>)], size: u64) -> usize {
     }
 }
 
-/// Returns the time of step `done` of `count` in a bucket: `T (bucket + done/count) / M`, exact where it is whole.
+/// Returns the time of step `done` of `count` in a bucket, `T (bucket + done/count) / M`. Integer results are exact.
 fn stepped(end: u64, buckets: u64, bucket: u64, done: u64, count: u64) -> f64 {
-    // At most 2^20 buckets of less than 2^48 objects.
+    // There are at most 2^20 buckets with less than 2^48 objects each.
     let by = u128::from(buckets) * u128::from(count);
     let of = u128::from(bucket) * u128::from(count) + u128::from(done);
     match of.checked_mul(u128::from(end)) {
@@ -293,14 +293,14 @@ fn stepped(end: u64, buckets: u64, bucket: u64, done: u64, count: u64) -> f64 {
     }
 }
 
-/// Returns the bucket of a time: `b T/M < time <= (b + 1) T/M`, in any cycle.
+/// Returns the bucket that contains a time in any cycle: `b T/M < time <= (b + 1) T/M`.
 fn bucket_of(time: f64, end: f64, buckets: usize) -> usize {
     let within = time / end;
     let place = (within - (within.ceil() - 1.0).max(0.0)) * wide(buckets as u64);
     index(place.ceil() - 1.0, buckets)
 }
 
-/// Returns the bucket that begins at or before a time below `end`.
+/// Returns the bucket that begins at or before a time, which must be below `end`.
 fn bucket_after(time: f64, end: f64, buckets: usize) -> usize {
     index((time / end * wide(buckets as u64)).floor(), buckets)
 }
@@ -316,7 +316,7 @@ mod tests {
 
     #[test]
     fn places_in_time() {
-        // As ticks 1 to 4, 5 to 8, 9 to 12.
+        // Equivalent to ticks 1 to 4, 5 to 8 and 9 to 12.
         assert_eq!(
             [0.0, 1.0, 4.0, 4.1, 8.0, 12.0, 12.1, 16.0, 24.0].map(|time| bucket_of(time, 12.0, 3)),
             [0, 0, 0, 1, 1, 2, 0, 0, 2]

@@ -1,4 +1,4 @@
-//! The paper's worked example, and what every model has to hold.
+//! The paper's worked example, and invariants of all models.
 
 use proptest::prelude::*;
 
@@ -7,7 +7,7 @@ use crate::objects::{Change, ObjectEvent};
 use crate::{HeapTracker, Totals};
 use hatf_trace::{Event, EventSink as _};
 
-/// Runs calls: allocations of a size, and frees of an earlier allocation, at a time.
+/// A call: the allocation of a size, or the free of an earlier allocation.
 #[derive(Clone, Copy, Debug)]
 enum Call {
     Allocate(u64),
@@ -37,7 +37,7 @@ fn fitted(calls: &[(u64, Call)], settings: Settings) -> Fitted {
     fitter.finish(&totals, None).unwrap()
 }
 
-/// Figure 1, its words being bytes.
+/// Figure 1, with words taken as bytes.
 fn figure_1() -> Vec<(u64, Call)> {
     use Call::{Allocate, Free};
     vec![
@@ -66,7 +66,7 @@ fn example(buckets: u64) -> Fitted {
     fitted(&figure_1(), Settings { clock: Clock::Time, buckets, ..Settings::new(kinds) })
 }
 
-/// Sections 3.1 to 3.5 and Tables 1 and 2, as exact fractions.
+/// Sections 3.1 to 3.5 and Tables 1 and 2 as exact fractions.
 #[test]
 fn the_worked_example() {
     let fitted = example(3);
@@ -78,7 +78,7 @@ fn the_worked_example() {
     let parts = model(Choice::Mean).parts().clone();
     let means = [parts.moments.size, parts.moments.iat, parts.moments.ht].map(|moments| moments.fraction());
     assert_eq!(means, [Some((2, 1)), Some((8, 5)), Some((9, 2))]);
-    // 3.2: a third of the sizes each.
+    // 3.2: one third of the objects have each size.
     let parts = model(Choice::Cdf).parts().clone();
     assert_eq!(parts.histograms.size.unwrap().pairs(), [(1, 2), (2, 2), (3, 2)]);
     assert_eq!(reduced(4, 6), Some((2, 3)));
@@ -124,7 +124,7 @@ fn one_bucket() {
     assert_eq!(reduced(12, bucket.count.into()), Some((2, 1)));
 }
 
-/// Table 8's formulas, on the example.
+/// Table 8's formulas, applied to the example.
 #[test]
 fn words() {
     let fitted = example(3);
@@ -149,14 +149,14 @@ fn clocks_and_objects_never_freed() {
         let parts = fitted(&calls, settings(clock, unfreed)).model(Kind::same(Choice::Cdf)).parts().clone();
         parts.histograms.ht.unwrap().pairs().to_vec()
     };
-    // Ticks of allocations are 1 2 4 5 7 8, of frees 3 6 9.
+    // Allocations are at ticks 1 2 4 5 7 8, and frees at ticks 3 6 9.
     assert_eq!(hts(Clock::Events, Unfreed::Drop), [(1, 1), (2, 2)]);
     assert_eq!(hts(Clock::Events, Unfreed::End), [(1, 2), (2, 2), (5, 1), (7, 1)]);
-    // Bytes at allocations are 3 6 8 9 10 12.
+    // The bytes at allocations are 3 6 8 9 10 12.
     assert_eq!(hts(Clock::Bytes, Unfreed::Drop), [(0, 1), (2, 1), (3, 1)]);
     let mut fitter = Fitter::new(settings(Clock::Time, Unfreed::End), None).unwrap();
     let totals = give(&[(0, Call::Allocate(1))], &mut fitter);
-    assert!(fitter.finish(&totals, None).unwrap_err().to_string().contains("has no times"));
+    assert!(fitter.finish(&totals, None).unwrap_err().to_string().contains("has no timestamps"));
     let fitter = Fitter::new(settings(Clock::Events, Unfreed::End), None).unwrap();
     assert!(fitter.finish(&Totals::default(), None).unwrap_err().to_string().contains("has no events"));
 }
@@ -172,12 +172,13 @@ fn events(model: &Model, seed: u64, stream: u64, limits: Limits) -> Vec<(Change,
     events
 }
 
-/// TIME has no chance in it: its events can be written down.
+/// TIME is deterministic, so its events can be computed by hand.
 #[test]
 fn time_by_hand() {
     let model = example(3).model(Kind::same(Choice::Time));
     let (a, f) = (Change::Allocated, Change::Freed);
-    // Allocated at 4/3, 8/3 and 4 (freed at 8, 9 1/3, 10 2/3), 6 and 8 (8, 10), 12 (15, after the end).
+    // Allocations at 4/3, 8/3 and 4 (freed at 8, 9 1/3, 10 2/3), 6 and 8 (freed at 8, 10), and 12 (freed at 15, after
+    // the end).
     let expected = [
         (a, 0, 3),
         (a, 1, 3),
@@ -192,13 +193,13 @@ fn time_by_hand() {
         (a, 5, 2),
     ];
     assert_eq!(events(&model, 1, 0, Limits::default()), expected);
-    // With a number of events it starts over: 13 1/3, 14 2/3, 15 (the free), 16.
+    // With a requested number of events, it starts over: 13 1/3, 14 2/3, 15 (the free), 16.
     let more = events(&model, 1, 0, Limits { events: Some(15), live: None });
     assert_eq!(more[..11], expected);
     assert_eq!(more[11..], [(a, 6, 3), (a, 7, 3), (f, 5, 2), (a, 8, 3)]);
 }
 
-/// A model and a seed stand for the same events in every version and on every machine.
+/// A model and a seed produce the same events in every version and on every machine.
 #[test]
 fn events_are_pinned() {
     let fitted = example(3);
@@ -216,7 +217,7 @@ fn events_are_pinned() {
         sum
     };
     let sums: Vec<u64> = of_paper().map(sum).collect();
-    // TRANS and TRANS-MEAN are the same here, as no pair of sizes has a variance.
+    // TRANS and TRANS-MEAN coincide here because no pair of sizes has a variance.
     let expected: [u64; 12] = [
         773_760_507_729_476_074,
         9_553_330_004_480_907_094,
@@ -234,7 +235,7 @@ fn events_are_pinned() {
     assert_eq!(sums, expected);
 }
 
-/// The same seed gives the same trace, another seed or stream another.
+/// Equal seeds give equal traces; a different seed or stream gives a different one.
 #[test]
 fn seeds() {
     let fitted = example(3);
@@ -264,12 +265,13 @@ fn limits() {
     let run = |limits| Generator::new(&model, 1, 0, limits).run(&mut |_: &ObjectEvent| Ok(()));
     let error = run(Limits { events: Some(1000), live: Some(3) }).unwrap_err();
     assert!(matches!(error, crate::Error::Memory(3)), "{error}");
-    // A trace that does not end for long.
+    // A trace without an early end.
     let mut long = Generator::new(&model, 1, 0, Limits::default());
     long.most = 6;
     let error = long.run(&mut |_: &ObjectEvent| Ok(())).unwrap_err();
-    assert!(error.to_string().contains("no end within 6 events"), "{error}");
-    // A model whose trace would take years is refused after a million allocations, unless a number of events is asked for.
+    assert!(error.to_string().contains("does not end within 6 events"), "{error}");
+    // A model whose trace would take years is rejected after a million allocations, unless a number of events is
+    // requested.
     let text = String::from_utf8(written(&model)).unwrap();
     let endless = text.replacen(&format!("\"end\":{}", model.end()), "\"end\":1000000000000000000", 1);
     let endless = Model::read(endless.as_bytes()).unwrap();
@@ -279,13 +281,13 @@ fn limits() {
         Ok(())
     };
     let error = Generator::new(&endless, 1, 0, Limits::default()).run(&mut count).unwrap_err();
-    assert!(error.to_string().contains("--events N makes a trace of N"), "{error}");
-    assert!(given < 1 << 22, "{given} events were given before the model was refused");
+    assert!(error.to_string().contains("use --events N for a trace of N events"), "{error}");
+    assert!(given < 1 << 22, "{given} events before the model was rejected");
     assert_eq!(events(&endless, 1, 0, Limits { events: Some(100), live: None }).len(), 100);
-    // A model whose clock does not move.
+    // A model whose clock is stuck.
     let model = Model::read(text.replace("\"iat\":[5,8,16]", "\"iat\":[5,0,0]").as_bytes()).unwrap();
     let error = Generator::new(&model, 1, 0, Limits::default()).run(&mut |_: &ObjectEvent| Ok(())).unwrap_err();
-    assert!(error.to_string().contains("stands still"), "{error}");
+    assert!(error.to_string().contains("does not advance"), "{error}");
 }
 
 fn written(model: &Model) -> Vec<u8> {
@@ -310,12 +312,12 @@ fn wrong_models_are_refused() {
     for (choice, from, to, message) in [
         (Choice::Mean, "{", "[", "not a model: expected"),
         (Choice::Mean, "hatf model", "other", "its format is `other`"),
-        (Choice::Mean, "\"version\":1", "\"version\":2", "a model of version 2; this program reads version 1"),
+        (Choice::Mean, "\"version\":1", "\"version\":2", "unsupported model version 2; this program reads version 1"),
         (Choice::Mean, "\"end\":12,\"trace\"", "\"end\":0,\"trace\"", "its clock ends at 0"),
         (Choice::Mean, "\"clock\"", "\"cluck\"", "unknown field `cluck`"),
-        (Choice::Mean, "\"mean\"", "\"median\"", "model `median` is none of"),
+        (Choice::Mean, "\"mean\"", "\"median\"", "model `median` is not one of"),
         (Choice::Mean, "\"mean\"", "\"cdf\"", "the histogram of size is missing"),
-        (Choice::Mean, "[6,12,28]", "[0,12,28]", "moments of size have a sum but no count"),
+        (Choice::Mean, "[6,12,28]", "[0,12,28]", "the moments of size have a sum but no count"),
         (Choice::Mean, "[6,12,28]", "[0,0,0]", "there are no objects"),
         (Choice::Mean, "[6,12,28]", "[6,-1,28]", "number out of range"),
         (Choice::Cdf, "[3,2]", "[3,18446744073709551615]", "the histogram of size"),
@@ -323,8 +325,8 @@ fn wrong_models_are_refused() {
         (Choice::CdfP2, "[1.0,1.0,2.0", "[1.0,-1.0,2.0", "the markers of size"),
         (Choice::Size, "[2,2,[", "[3,2,[", "size classes"),
         (Choice::Size, "\"classes\"", "\"buckets\"", "invalid"),
-        (Choice::Time, "[3,[3,8,", "[4,[3,8,", "buckets of time"),
-        (Choice::Trans, "[1,2,1,", "[1,2,0,", "transitions of sizes"),
+        (Choice::Time, "[3,[3,8,", "[4,[3,8,", "time buckets are missing"),
+        (Choice::Trans, "[1,2,1,", "[1,2,0,", "size transitions are missing"),
     ] {
         let text = String::from_utf8(written(&fitted.model(Kind::same(choice)))).unwrap();
         assert!(text.contains(from), "{from}: {text}");
@@ -348,7 +350,7 @@ fn calls() -> impl Strategy<Value = Vec<(u64, Call)>> {
     })
 }
 
-/// A heap that is built up, used and taken down, with a spike and large objects.
+/// A heap that is built up, used and torn down, with a spike and large objects.
 fn phases() -> Vec<(u64, Call)> {
     let (mut calls, mut made, mut random) = (Vec::new(), 0, Random::new(5, 0));
     let mut allocate = |calls: &mut Vec<_>, size| {
@@ -373,7 +375,7 @@ fn phases() -> Vec<(u64, Call)> {
     calls
 }
 
-/// The outline's file is small, and its trace has the peaks of every window, spikes included.
+/// The outline file is small, and its trace reproduces the peaks of every window, including spikes.
 #[test]
 fn outlines_follow_the_heap() {
     let kind = Kind::same(Choice::Outline);
@@ -396,15 +398,15 @@ fn outlines_follow_the_heap() {
             assert!(off[0] <= most[0] && off[1] <= most[1], "window {at}: {synthetic:?}, {actual:?}");
         }
     }
-    // It goes on from the first frame.
+    // Playing continues with the first frame.
     let limits = Limits { events: Some(2 * totals.events), live: None };
     let twice = Generator::new(&model, 1, 0, limits).run(&mut |_: &ObjectEvent| Ok(())).unwrap();
     assert_eq!(twice.events, 2 * totals.events);
     let wrong = Settings { clock: Clock::Bytes, ..Settings::new(vec![kind]) };
-    assert!(Fitter::new(wrong, Some(1)).unwrap_err().to_string().contains("clock events"));
+    assert!(Fitter::new(wrong, Some(1)).unwrap_err().to_string().contains("--clock events"));
 }
 
-/// Nearly every object has a size of its own, of any power of two: the file is not larger for it, and the peaks are near.
+/// With nearly as many sizes as objects, of all magnitudes, the file does not grow and the peaks remain close.
 #[test]
 fn outlines_of_all_sizes() {
     let kind = Kind::same(Choice::Outline);
@@ -414,7 +416,7 @@ fn outlines_of_all_sizes() {
             let (power, bits) = (random.bits() % powers, random.bits());
             calls.push((0, Call::Allocate(1 << power | bits & ((1 << power) - 1))));
             live.push(address);
-            // Up, down, and up again.
+            // Grow, shrink and grow again.
             while live.len() as u64 > 200 + 1000 * (address / 10_000 % 2) {
                 let at = usize::try_from(random.bits() % live.len() as u64).unwrap();
                 calls.push((0, Call::Free(live.swap_remove(at))));
@@ -433,7 +435,7 @@ fn outlines_of_all_sizes() {
     }
 }
 
-/// A number that a model may hold, or not.
+/// A number that may or may not be valid in a model.
 fn token() -> impl Strategy<Value = String> {
     let whole =
         prop_oneof![0..20_u64, any::<u64>(), Just(u64::MAX), Just(1 << 53)].prop_map(|number| number.to_string());
@@ -444,12 +446,12 @@ fn token() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever becomes of a model's file: it is refused, or a trace is made of it.
+    /// For any corruption of a model file, the file is rejected or a trace can be generated from it.
     #[test]
     fn any_file(choice in 0..of_paper().count(), changes in prop::collection::vec((any::<prop::sample::Index>(), token()), 1..4)) {
         let mut text = String::from_utf8(written(&example(3).model(of_paper().nth(choice).unwrap()))).unwrap();
         for (place, token) in changes {
-            // A number is replaced by another token.
+            // Replaces a number with another token.
             let digit = |at: &usize| text.as_bytes()[*at].is_ascii_digit();
             let starts: Vec<usize> = (1..text.len()).filter(|at| digit(at) && !digit(&(at - 1))).collect();
             let start = starts[place.index(starts.len())];
@@ -464,7 +466,7 @@ proptest! {
         }
     }
 
-    /// The same of an outline, whose numbers are packed.
+    /// Like `any_file`, for an outline, whose numbers are packed.
     #[test]
     fn any_outline(changes in prop::collection::vec((any::<prop::sample::Index>(), "[A-Za-z0-9_-]{1,3}"), 1..4)) {
         let kind = Kind::same(Choice::Outline);
@@ -482,7 +484,7 @@ proptest! {
         }
     }
 
-    /// Every model of every trace is read back as it is, and generates what a trace has to be.
+    /// Any model of any trace survives a round trip and generates a valid trace.
     #[test]
     fn any_trace(calls in calls(), clock in prop_oneof![Just(Clock::Events), Just(Clock::Time), Just(Clock::Bytes)],
                  drop in any::<bool>(), picks in any::<[prop::sample::Index; 3]>()) {

@@ -1,4 +1,4 @@
-//! The chain of sizes that the matrix of transitions makes.
+//! The Markov chain of sizes defined by the transition matrix.
 
 use std::collections::HashMap;
 
@@ -8,37 +8,37 @@ use super::law::{Law, Shape};
 use super::random::Random;
 use crate::address::AddressMap;
 
-/// The chain: a row for each size that has a successor.
+/// A Markov chain with a row for each size that has a successor.
 #[derive(Debug)]
 pub(super) struct Chain {
     cells: Vec<Cell>,
     rows: Vec<Row>,
-    /// The row that the next cell is drawn from.
+    /// The row from which the next cell is drawn.
     row: usize,
     pairs: HashMap<(u64, u64), u32>,
     pub(super) first: u64,
 }
 
-/// The successors of one size: where they are among the cells, and how often each came.
+/// The successors of a size: their position among the cells, and the count of each.
 #[derive(Debug)]
 struct Row {
     begin: usize,
     counts: Ends,
 }
 
-/// What comes with a pair of sizes.
+/// The data of a size pair.
 #[derive(Debug)]
 pub(super) struct Cell {
     pub(super) size: u64,
-    /// The row of this cell's size. A size without successor continues as the first size does.
+    /// The row of this cell's size. A size without a successor continues like the first size.
     row: usize,
-    /// Interarrival times, which all cells have; `None` stands for none at all.
+    /// Interarrival times. Every cell has them; `None` means that there is no data.
     pub(super) iat: Option<Law>,
     pub(super) ht: Option<Law>,
 }
 
 impl Chain {
-    /// Prepares a chain. `pairs`: cells are looked up by both sizes.
+    /// Prepares a chain. If `pairs` is set, cells can be looked up by both sizes.
     pub(super) fn new(stored: &Stored, iat: Shape, ht: Shape, pairs: bool) -> Self {
         let (mut rows, mut numbers, mut begin) = (Vec::new(), AddressMap::default(), 0);
         for row in stored.cells.chunk_by(|cell, next| cell.before == next.before) {
@@ -63,10 +63,10 @@ impl Chain {
         }
     }
 
-    /// Draws what follows the size before; `None`: the first size has no successor.
+    /// Draws the successor of the current size. Returns `None` if the first size has no successor.
     pub(super) fn next(&mut self, random: &mut Random) -> Option<&Cell> {
         let Some(row) = self.rows.get(self.row) else {
-            // A trace has this random number drawn, too.
+            // Consume the same number of random bits as in a trace with a successor.
             random.bits();
             return None;
         };
@@ -75,7 +75,7 @@ impl Chain {
         Some(cell)
     }
 
-    /// Returns the cell of two sizes.
+    /// Returns the cell of a size pair.
     pub(super) fn of(&self, before: u64, size: u64) -> Option<&Cell> {
         self.cells.get(*self.pairs.get(&(before, size))? as usize)
     }

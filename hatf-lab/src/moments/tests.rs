@@ -2,10 +2,10 @@ use super::*;
 use crate::sites::Sites;
 use hatf_trace::Event;
 
-/// Live bytes by site, after an event of this tick.
+/// Live bytes by site after the event with this number.
 type Note = (u64, HashMap<u64, u64>);
 
-/// Allocates and frees by a fixed rule, and notes what was live where by counting.
+/// Allocates and frees by a fixed rule, and records the live memory by counting.
 fn run(events: u64, step: u64) -> (Timeline, Vec<Note>, u64) {
     let (mut objects, mut moments) = (Objects::new(), Moments::new());
     let (mut live, mut notes, mut peak) = (HashMap::<u64, (u64, u64)>::new(), Vec::new(), 0);
@@ -54,7 +54,7 @@ fn live_bytes_are_sums() {
             let (_, expected) = notes.iter().rfind(|(tick, _)| *tick == moment.tick).unwrap();
             assert_eq!(&by_site, expected, "{events} {step} {number}");
         }
-        // So they are where moments are joined.
+        // Joining moments preserves the amounts.
         let halved = timeline.halved();
         assert!(halved.moments.len() < timeline.moments.len() * 3 / 4 || timeline.moments.len() < 100);
         let live = |timeline: &Timeline, tick: u64| -> u64 {
@@ -87,7 +87,7 @@ fn allocations_are_all_counted() {
     assert!(timeline.lived.iter().all(|lived| lived.to.is_none_or(|to| to > lived.from)));
 }
 
-/// Marks without end are bounded, too.
+/// The number of preserved ends is bounded, even with unlimited marks.
 #[test]
 fn cuts_are_bounded() {
     let (mut objects, mut moments) = (Objects::new(), Moments::new());
@@ -98,7 +98,7 @@ fn cuts_are_bounded() {
     assert!(moments.timeline(&objects).moments.len() <= 2 * MOMENTS);
 }
 
-/// A block of a sample counts what it stands for, as it does by site.
+/// A sampled block counts by its weight, as it does by site.
 #[test]
 fn samples_are_weighed() {
     let (mut objects, mut moments, mut sites) = (Objects::new(), Moments::new(), Sites::new());

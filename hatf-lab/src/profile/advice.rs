@@ -1,17 +1,17 @@
-//! Hot and cold contexts, by LLVM's rule.
+//! Classification of hot and cold contexts by LLVM's rule.
 
 use serde::Serialize;
 
 use super::info::HeapInfo;
 
-/// When a context counts as hot or cold. The defaults are LLVM's.
+/// The thresholds for hot and cold contexts. The defaults are LLVM's.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Thresholds {
-    /// Cold contexts have at most this many accesses to a byte in a second of lifetime ..
+    /// The maximum number of accesses per byte per second of lifetime in a cold context.
     pub cold_density: f64,
-    /// .. and blocks that live on average at least this many seconds.
+    /// The minimum average lifetime of blocks in a cold context, in seconds.
     pub cold_lifetime: f64,
-    /// Hot contexts have more accesses than this to a byte in a second of lifetime.
+    /// A hot context has more than this number of accesses per byte per second of lifetime.
     pub hot_density: f64,
 }
 
@@ -21,24 +21,24 @@ impl Default for Thresholds {
     }
 }
 
-/// What a context is.
+/// The classification of a context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Advice {
-    /// Accessed often for its size and lifetime.
+    /// Frequently accessed for its size and lifetime.
     Hot,
-    /// Long-lived, and hardly accessed.
+    /// Long-lived and rarely accessed.
     Cold,
-    /// Neither.
+    /// Neither hot nor cold.
     NotCold,
-    /// Accesses or lifetimes are not known.
+    /// Accesses or lifetimes are unknown.
     Unknown,
-    /// Accesses are not known, and blocks live as long as cold ones.
+    /// Accesses are unknown, but blocks live as long as those of cold contexts.
     LongLived,
 }
 
 impl Thresholds {
-    /// Returns what a context is, whose ticks have this many nanoseconds.
+    /// Classifies a context. `tick` is the length of a tick in nanoseconds.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "averages of counts")]
     pub fn advise(&self, info: &HeapInfo, tick: u64) -> Advice {
@@ -50,7 +50,7 @@ impl Thresholds {
         let density = info.lifetime_access_density.map(|density| density.total as f64 / blocks / 100.0);
         match (density, lived) {
             (None, Some(true)) => Advice::LongLived,
-            // Accesses that were not counted may keep it warm.
+            // Uncounted accesses may keep the context warm.
             (Some(density), Some(true)) if density < self.cold_density => match info.loads {
                 Some(loads) if loads.reached_count > 0 => Advice::Unknown,
                 _ => Advice::Cold,

@@ -1,14 +1,14 @@
-//! The numbers of a heap info block, by name: columns of a table.
+//! Named numbers of a heap info block, which form the columns of a table.
 
 use std::str::FromStr;
 
 use super::info::{Cpus, HeapInfo, Lifetimes, Spread};
 
-/// A number of a heap info block.
+/// A named number of a heap info block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column(&'static (&'static str, Get));
 
-/// The bytes of all blocks.
+/// The total size of all blocks.
 impl Default for Column {
     fn default() -> Self {
         Self(&SPREADS[0][0])
@@ -17,7 +17,7 @@ impl Default for Column {
 
 type Get = fn(&HeapInfo) -> Option<u64>;
 
-/// The three of a spread, and the average, which no profile stores.
+/// The three values of a spread, and the average, which profiles do not store.
 macro_rules! spread {
     ($get:expr, $total:literal, $min:literal, $max:literal, $average:literal) => {
         [
@@ -112,13 +112,13 @@ impl Column {
         OTHERS.iter().chain(SPREADS.iter().flatten()).map(Self)
     }
 
-    /// Returns its name.
+    /// Returns the name of the column.
     #[must_use]
     pub fn name(self) -> &'static str {
         self.0.0
     }
 
-    /// Returns the number of a heap info block; `None`: it is not known.
+    /// Returns the number in a heap info block, or `None` if it is unknown.
     #[must_use]
     pub fn get(self, info: &HeapInfo) -> Option<u64> {
         (self.0.1)(info)

@@ -1,23 +1,23 @@
-//! Heap info blocks: what is known of the blocks of one context that ended one after the other.
+//! Heap info blocks: statistics of the blocks of one context, merged in the order in which the blocks ended.
 
 use super::table::Entry;
 use hatf_trace::event::Accesses;
 
 use crate::sites::Amount;
 
-/// A value of each block: the sum of all, the least and the most.
+/// Statistics of a value over all blocks: sum, minimum and maximum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spread {
     /// The sum.
     pub total: u64,
-    /// The least.
+    /// The minimum.
     pub min: u64,
-    /// The most.
+    /// The maximum.
     pub max: u64,
 }
 
 impl Spread {
-    /// Makes that of one block.
+    /// Returns the statistics of one block.
     #[must_use]
     pub fn of(value: u64) -> Self {
         Self { total: value, min: value, max: value }
@@ -30,18 +30,18 @@ impl Spread {
     }
 }
 
-/// When blocks were live, in ticks from the first event.
+/// The lifetimes of blocks, in ticks from the first event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lifetimes {
-    /// From the tick of a block's allocation to that of its end.
+    /// The ticks between a block's allocation and its end.
     pub lifetime: Spread,
-    /// When the block that was merged last was allocated.
+    /// The allocation tick of the last merged block.
     pub alloc_timestamp: u64,
-    /// When it ended.
+    /// The end tick of the last merged block.
     pub dealloc_timestamp: u64,
-    /// Blocks that were allocated before the one merged before them had ended.
+    /// The number of blocks allocated before the previously merged block ended.
     pub num_lifetime_overlaps: u64,
-    /// When the block that was merged first was allocated; `None`: not known.
+    /// The allocation tick of the first merged block, if known.
     pub first_alloc_timestamp: Option<u64>,
 }
 
@@ -56,29 +56,29 @@ impl Lifetimes {
     }
 }
 
-/// On which processors the block that was merged first was allocated and ended.
+/// The CPUs on which the first merged block was allocated and ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FirstCpus {
-    /// Where it was allocated.
+    /// The CPU of the allocation.
     pub first_alloc_cpu_id: u64,
-    /// Where it ended.
+    /// The CPU of the end.
     pub first_dealloc_cpu_id: u64,
 }
 
-/// On which processors blocks were allocated and ended.
+/// The CPUs on which blocks were allocated and ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cpus {
-    /// Where the block that was merged last was allocated.
+    /// The CPU on which the last merged block was allocated.
     pub alloc_cpu_id: u64,
-    /// Where it ended.
+    /// The CPU on which the last merged block ended.
     pub dealloc_cpu_id: u64,
-    /// Blocks that ended on another processor than they were allocated on.
+    /// The number of blocks that ended on a different CPU from the one that allocated them.
     pub num_migrated_cpu: u64,
-    /// Blocks that were allocated on the same processor as the one merged before them.
+    /// The number of blocks allocated on the same CPU as the previously merged block.
     pub num_same_alloc_cpu: u64,
-    /// Blocks that ended on the same processor as the one merged before them.
+    /// The number of blocks that ended on the same CPU as the previously merged block.
     pub num_same_dealloc_cpu: u64,
-    /// Those of the block that was merged first; `None`: not known.
+    /// The CPUs of the first merged block, if known.
     pub first: Option<FirstCpus>,
 }
 
@@ -99,18 +99,18 @@ impl Cpus {
     }
 }
 
-/// How blocks were read.
+/// Read accesses to blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loads {
-    /// Loads.
+    /// The number of loads.
     pub total_load_count: u64,
-    /// Stores.
+    /// The number of stores.
     pub total_store_count: u64,
-    /// Blocks without a load, of which all loads are known.
+    /// The number of blocks without a load whose accesses are all known.
     pub unread_count: u64,
-    /// Blocks without a load, which code that is not counted may have read.
+    /// The number of blocks without a counted load that uninstrumented code may have read.
     pub unknown_count: u64,
-    /// Blocks that such code has reached: their counts are at least these.
+    /// The number of blocks reached by such code. Their counts are lower bounds.
     pub reached_count: u64,
 }
 
@@ -136,65 +136,66 @@ impl Loads {
     }
 }
 
-/// What was live of a context at two moments of the whole trace.
+/// The live amounts of a context at two points of the trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Live {
-    /// When most bytes of all contexts were live, for the first time.
+    /// The amount at the first point at which the number of live bytes of all contexts was at its maximum.
     pub peak: Amount,
-    /// At the end.
+    /// The amount at the end.
     pub end: Amount,
 }
 
-/// A block that ended.
+/// A block that has ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ended {
     /// The number of its context.
     pub context: u64,
-    /// Bytes asked for.
+    /// The requested size in bytes.
     pub size: u64,
-    /// The ticks of its allocation and its end; `None`: the source has no times.
+    /// The ticks of the allocation and the end, or `None` if the source has no timestamps.
     pub timestamps: Option<(u64, u64)>,
-    /// The processors of its allocation and its end, where they are known.
+    /// The CPUs of the allocation and the end, if known.
     pub cpus: Option<(u64, u64)>,
-    /// Its loads and stores, where they are known.
+    /// The loads and stores, if known.
     pub accesses: Option<Accesses>,
-    /// A hash of its type's name, where that is known.
+    /// A hash of the type name, if known.
     pub data_type_id: Option<u64>,
 }
 
-/// A heap info block. What the source does not know is `None`.
+/// A heap info block. Values unknown to the source are `None`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeapInfo {
     /// The number of the context.
     pub context: u64,
-    /// Blocks.
+    /// The number of blocks.
     pub alloc_count: u64,
-    /// Bytes asked for.
+    /// The requested bytes.
     pub size: Spread,
-    /// When blocks were live.
+    /// The lifetimes of blocks.
     pub lifetimes: Option<Lifetimes>,
-    /// Loads and stores.
+    /// The number of loads and stores.
     pub access_count: Option<Spread>,
-    /// Granules that were accessed, in percent.
+    /// The percentage of accessed granules.
     pub percent_utilized: Option<Spread>,
-    /// On which processors blocks began and ended.
+    /// The CPUs on which blocks were allocated and ended.
     pub cpus: Option<Cpus>,
-    /// A hash of the type's name.
+    /// A hash of the type name.
     pub data_type_id: Option<u64>,
-    /// Accesses to a byte, times 100.
+    /// Accesses per byte, times 100.
     pub access_density: Option<Spread>,
-    /// Accesses to a byte in a second of its lifetime, times 100.
+    /// Accesses per byte per second of lifetime, times 100.
     pub lifetime_access_density: Option<Spread>,
-    /// Accesses by their place in the block, 8 bytes each.
+    /// Accesses by position in the block, in units of 8 bytes.
     pub access_histogram: Option<Vec<u64>>,
-    /// How blocks were read.
+    /// Read accesses to the blocks.
     pub loads: Option<Loads>,
-    /// What was live. Of several of one run, the last has it for all.
+    /// The live amounts. Among several heap info blocks of one run, only the last contains them.
     pub live: Option<Live>,
 }
 
 impl HeapInfo {
-    /// Makes that of which only sums are known. The least and the most of its sizes are the average, rounded down and up.
+    /// Creates a heap info block from sums alone. The minimum and maximum size are set to the average, rounded down and
+    /// up.
     #[must_use]
     pub fn of_sums(context: u64, allocated: Amount, live: Option<Live>) -> Self {
         let Amount { blocks, bytes } = allocated;
@@ -217,9 +218,10 @@ impl HeapInfo {
         }
     }
 
-    /// Makes that of one block. A tick has this many nanoseconds.
+    /// Creates the heap info block of a single block. `tick` is the length of a tick in nanoseconds.
     ///
-    /// Densities are as in LLVM: a block of 0 bytes counts as one of 1, a lifetime of less than a millisecond as one of 1.
+    /// Densities are computed as in LLVM: a block of 0 bytes counts as 1 byte, and a lifetime below a millisecond
+    /// counts as one millisecond.
     #[must_use]
     pub fn new(ended: &Ended, tick: u64) -> Self {
         let Ended { context, size, timestamps, cpus, accesses, data_type_id } = *ended;
@@ -259,10 +261,10 @@ impl HeapInfo {
         }
     }
 
-    /// Merges one of the same context that comes later. What one of them does not know is not known of both.
+    /// Merges a later heap info block of the same context. A value unknown in either of them is unknown in the result.
     ///
-    /// Where they are of different runs, their blocks are not `neighbours`: the last of one and the first of the other are not
-    /// compared.
+    /// If the two come from different runs, their blocks are not `neighbours`, and the last block of one is not
+    /// compared with the first block of the other.
     pub fn merge_with(&mut self, later: Self, neighbours: bool) {
         fn both<T>(earlier: &mut Option<T>, later: Option<T>, merge: impl FnOnce(&mut T, T)) {
             match (earlier.as_mut(), later) {
@@ -280,7 +282,7 @@ impl HeapInfo {
             }
             _ => None,
         };
-        // Without a block there are no sizes to compare, nor anything else.
+        // Without blocks, there are no values to merge.
         if later.alloc_count == 0 || self.alloc_count == 0 {
             if self.alloc_count == 0 {
                 *self = later;
@@ -305,7 +307,7 @@ impl HeapInfo {
         });
     }
 
-    /// Forgets times, which the source turned out not to have.
+    /// Removes the times after the source has turned out to have no timestamps.
     pub fn without_times(self) -> Self {
         Self { lifetimes: None, lifetime_access_density: None, ..self }
     }

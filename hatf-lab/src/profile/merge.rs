@@ -1,10 +1,10 @@
-//! The later pass: merges heap info blocks of one context in the order in which they were written.
+//! The final pass, which merges heap info blocks of the same context in the order in which they were written.
 
 use std::collections::HashMap;
 
 use super::info::HeapInfo;
 
-/// Heap info blocks, one for each context, in the order in which contexts were first met.
+/// Heap info blocks, one per context, in order of first appearance.
 #[derive(Clone, Debug, Default)]
 pub struct Merged {
     places: HashMap<u64, usize>,
@@ -12,13 +12,13 @@ pub struct Merged {
 }
 
 impl Merged {
-    /// Starts with nothing.
+    /// Creates an empty collection.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Merges one that was written after those before; see [`HeapInfo::merge_with`].
+    /// Merges a heap info block that was written after the previous ones; see [`HeapInfo::merge_with`].
     pub fn add(&mut self, info: HeapInfo, neighbours: bool) {
         match self.places.get(&info.context).and_then(|place| self.infos.get_mut(*place)) {
             Some(earlier) => earlier.merge_with(info, neighbours),
@@ -29,7 +29,7 @@ impl Merged {
         }
     }
 
-    /// Returns them.
+    /// Returns the merged heap info blocks.
     #[must_use]
     pub fn finish(self) -> Vec<HeapInfo> {
         self.infos
@@ -37,7 +37,7 @@ impl Merged {
 }
 
 impl FromIterator<HeapInfo> for Merged {
-    /// Merges those of one run.
+    /// Merges the heap info blocks of one run.
     fn from_iter<I: IntoIterator<Item = HeapInfo>>(infos: I) -> Self {
         let mut merged = Self::new();
         infos.into_iter().for_each(|info| merged.add(info, true));

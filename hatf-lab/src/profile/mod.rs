@@ -1,7 +1,8 @@
-//! Heap profiles: what became of the blocks of each allocation context.
+//! Heap profiles: statistics about the blocks of each allocation context.
 //!
-//! Heap info blocks and their table are those of T. Johnson's "RFC: Sanitizer-based Heap Profiler" (2020). A block that is freed is
-//! merged into its context's entry of a set-associative table; an entry that is evicted is written at once, and merged later.
+//! Heap info blocks and their table follow T. Johnson's "RFC: Sanitizer-based Heap Profiler" (2020). A freed block is
+//! merged into its context's entry in a set-associative table. An evicted entry is written immediately and merged
+//! later.
 
 mod advice;
 mod column;

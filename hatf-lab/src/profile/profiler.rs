@@ -1,4 +1,4 @@
-//! Makes heap info blocks of the events of objects.
+//! Builds heap info blocks from object events.
 
 use hashbrown::HashMap;
 
@@ -12,16 +12,16 @@ use hatf_trace::{Event, EventKind};
 use crate::sites::{Amount, Counts, Sites};
 use crate::{Change, Error, Heap, Object, ObjectEvent, Observer, Result};
 
-/// Nanoseconds of a tick, as the document has it: a millisecond.
+/// Nanoseconds per tick. As in the RFC, a tick is one millisecond.
 pub const TICK: u64 = 1_000_000;
 
-/// What blocks of one context have in common.
+/// The common property of the blocks in a context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ContextKey {
-    /// The stack that allocated them, by its number.
+    /// The number of the allocating stack.
     Stack(u64),
-    /// The thread that allocated them, and the power of two that their size rounds up to: where the stack is not known. A class of
-    /// 2^64 is that of sizes above 2^63.
+    /// The allocating thread and the size rounded up to a power of two, used if the stack is unknown. Sizes above 2^63
+    /// belong to the class of 2^64.
     Size {
         /// The exponent of the power of two.
         class: u32,
@@ -41,12 +41,12 @@ impl ContextKey {
     }
 }
 
-/// Receives heap info blocks, as they are written.
+/// A receiver of heap info blocks as they are written.
 pub trait InfoSink {
-    /// Receives one that was evicted, or left at the end.
+    /// Receives a heap info block that was evicted or that remained at the end.
     ///
     /// # Errors
-    /// No more should be given.
+    /// After an error, no more heap info blocks should be delivered.
     fn info(&mut self, info: HeapInfo) -> Result<()>;
 }
 
@@ -56,7 +56,7 @@ impl<S: InfoSink + ?Sized> InfoSink for &mut S {
     }
 }
 
-/// Merges them as they come.
+/// Merges heap info blocks as they arrive.
 impl InfoSink for Merged {
     fn info(&mut self, info: HeapInfo) -> Result<()> {
         self.add(info, true);
@@ -71,12 +71,12 @@ impl InfoSink for Vec<HeapInfo> {
     }
 }
 
-/// How a profile is made.
+/// Settings of a profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProfilerSettings {
-    /// The table.
+    /// The settings of the table.
     pub table: TableSettings,
-    /// Nanoseconds of a tick, at least 1.
+    /// Nanoseconds per tick, at least 1.
     pub tick: u64,
 }
 
@@ -86,10 +86,11 @@ impl Default for ProfilerSettings {
     }
 }
 
-/// A trace counts as one without times after this many heap info blocks without one.
+/// The number of heap info blocks without a timestamp after which a trace is considered to have none.
 const UNTIMED: usize = 1 << 16;
 
-/// Whether the trace has times. It has if one is not 0; until then heap info blocks that are to be written wait.
+/// Whether the trace has timestamps, which is known after the first nonzero one. Until then, heap info blocks are held
+/// back.
 #[derive(Debug)]
 enum Times {
     Unknown(Vec<HeapInfo>),
@@ -97,10 +98,11 @@ enum Times {
     None,
 }
 
-/// An [`Observer`] that gives heap info blocks to a sink: those that the table evicts, and at the end those that are left.
+/// An [`Observer`] that passes heap info blocks to a sink: those evicted from the table and, at the end, the remaining
+/// ones.
 ///
-/// Contexts are numbered from 1, in the order in which they first allocate. Memory is bounded by live objects, contexts and
-/// the table.
+/// Contexts are numbered from 1 in the order of their first allocation. Memory is bounded by the live objects, the
+/// contexts and the table.
 #[derive(Debug)]
 pub struct Profiler<S> {
     settings: ProfilerSettings,
@@ -108,17 +110,17 @@ pub struct Profiler<S> {
     sizes: Sizes,
     numbers: HashMap<ContextKey, u64>,
     keys: Vec<ContextKey>,
-    /// Of live objects, by slot.
+    /// The contexts of live objects, by slot.
     contexts: Vec<u64>,
-    /// The processor that each thread runs on, where the trace has that.
+    /// The current CPU of each thread, if the trace contains it.
     processors: HashMap<u64, u64>,
-    /// By slot: the processors that live objects were allocated on.
+    /// The CPUs on which live objects were allocated, by slot.
     allocated_on: Vec<Option<u64>>,
-    /// By slot: what was counted of live objects.
+    /// The counted accesses to live objects, by slot.
     accesses: Vec<Option<Accesses>>,
-    /// What is live, by the number of the context.
-    live: Sites,
     /// The time of the first event.
+    live: Sites,
+    /// The time of the last event.
     base: Option<u64>,
     /// The time of the last.
     last: u64,
@@ -127,13 +129,13 @@ pub struct Profiler<S> {
 }
 
 impl<S: InfoSink> Profiler<S> {
-    /// Starts with an empty table; counts look-ups in tables of other sizes as well.
+    /// Creates a profiler with an empty table. Also counts lookups in tables of other sizes.
     ///
     /// # Errors
-    /// The settings are out of range.
+    /// Fails if the settings are out of range.
     pub fn new(settings: ProfilerSettings, sizes: Sizes, sink: S) -> Result<Self> {
         if settings.tick == 0 {
-            return Err(Error::Usage("a tick has at least a nanosecond".to_owned()));
+            return Err(Error::Usage("a tick must be at least one nanosecond".to_owned()));
         }
         Ok(Self {
             settings,
@@ -153,10 +155,10 @@ impl<S: InfoSink> Profiler<S> {
         })
     }
 
-    /// Ends the profile: objects that are still live end with the last event, in the order of their allocation.
+    /// Ends the profile. Objects that are still live end with the last event, in allocation order.
     ///
     /// # Errors
-    /// The sink's.
+    /// Returns the errors of the sink.
     pub fn finish(mut self, live: impl Iterator<Item = Object>) -> Result<Profiled<S>> {
         let mut live: Vec<Object> = live.collect();
         live.sort_unstable_by_key(|object| object.number);
@@ -170,7 +172,7 @@ impl<S: InfoSink> Profiler<S> {
             info.live = of_context.and_then(Option::take);
             self.write(info)?;
         }
-        // Of these, all blocks were evicted before.
+        // All blocks of these contexts have already been evicted.
         for (context, live) in (0..).zip(live) {
             if live.is_some() && context > 0 {
                 self.write(HeapInfo::of_sums(context, Amount::default(), live))?;
@@ -189,7 +191,7 @@ impl<S: InfoSink> Profiler<S> {
         })
     }
 
-    /// Takes an object that a thread ends.
+    /// Processes an object ended by a thread.
     fn ended(&mut self, object: &Object, time: u64, thread: u64) -> Result<()> {
         let context = self.contexts.get(object.slot as usize).copied().unwrap_or(0);
         let base = self.base.unwrap_or(0);
@@ -217,7 +219,7 @@ impl<S: InfoSink> Profiler<S> {
         }
     }
 
-    /// Writes what has waited.
+    /// Writes the heap info blocks held back so far.
     fn decide(&mut self, times: Times) -> Result<()> {
         match std::mem::replace(&mut self.times, times) {
             Times::Unknown(waiting) => waiting.into_iter().try_for_each(|info| self.write(info)),
@@ -285,14 +287,14 @@ fn live_of(counts: &Counts) -> Option<Live> {
     Some(Live { peak: counts.peak, end: counts.leaked })
 }
 
-/// What a [`Profiler`] ends with.
+/// The result of a [`Profiler`].
 #[derive(Debug)]
 pub struct Profiled<S> {
-    /// The contexts: that of number 1 comes first.
+    /// The contexts in order of their numbers, starting with context 1.
     pub contexts: Vec<ContextKey>,
-    /// The look-ups of the table.
+    /// The lookups in the table.
     pub lookups: Lookups,
-    /// Those of other tables.
+    /// The lookups in tables of other sizes.
     pub sizes: Sizes,
     /// The sink.
     pub sink: S,

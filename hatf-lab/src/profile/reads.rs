@@ -1,32 +1,32 @@
-//! Contexts whose blocks nobody reads.
+//! Contexts whose blocks are never read.
 
 use serde::Serialize;
 
 use super::info::HeapInfo;
 
-/// What a program does with the blocks of a context.
+/// The accesses of a program to the blocks of a context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reads {
-    /// Neither reads nor writes one.
+    /// No block is read or written.
     NeverAccessed,
-    /// Writes, and reads none.
+    /// Blocks are written but never read.
     OnlyWritten,
-    /// Reads some, and never reads others.
+    /// Some blocks are read, and others never are.
     SomeUnread,
-    /// Reads all.
+    /// All blocks are read.
     Read,
-    /// Code that is not instrumented may have read the blocks that no load was counted of; or nothing was counted.
+    /// Uninstrumented code may have read the blocks without a counted load, or nothing was counted.
     Unknown,
 }
 
 impl Reads {
-    /// Returns what is known of a context.
+    /// Classifies a context.
     #[must_use]
     pub fn of(info: &HeapInfo) -> Self {
         let Some(loads) = info.loads else { return Self::Unknown };
         match (loads.total_load_count, loads.total_store_count) {
-            // Loads of one block say nothing of another.
+            // Loads of one block say nothing about another.
             (_, _) if loads.unread_count == 0 && loads.unknown_count == 0 => Self::Read,
             (0, _) if loads.unknown_count > 0 => Self::Unknown,
             (0, 0) => Self::NeverAccessed,

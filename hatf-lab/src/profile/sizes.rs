@@ -1,4 +1,4 @@
-//! How tables of other sizes would have done.
+//! Hit rates of tables of other sizes.
 
 use serde::Serialize;
 
@@ -6,7 +6,7 @@ use super::table::{Entry, InfoTable, Lookups, TableSettings};
 use crate::Result;
 use metatf_page::{Column, Page, Table, Value};
 
-/// A context and its blocks: what a table needs to know to choose what it evicts.
+/// A context and its number of blocks, which is all that a table needs to choose an entry to evict.
 #[derive(Clone, Copy, Debug)]
 struct Blocks {
     context: u64,
@@ -27,25 +27,25 @@ impl Entry for Blocks {
     }
 }
 
-/// Tables that only count their look-ups.
+/// Tables that only count lookups.
 #[derive(Clone, Debug, Default)]
 pub struct Sizes {
     tables: Vec<InfoTable<Blocks>>,
 }
 
-/// A table, and its look-ups.
+/// A table and its lookups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct SizeOutcome {
-    /// The table.
+    /// The settings of the table.
     #[serde(flatten)]
     pub table: TableSettings,
-    /// Its look-ups.
+    /// The lookups in the table.
     #[serde(flatten)]
     pub lookups: Lookups,
 }
 
 impl Sizes {
-    /// Makes empty tables.
+    /// Creates empty tables.
     ///
     /// # Errors
     /// See [`TableSettings::checked`].
@@ -61,7 +61,7 @@ impl Sizes {
         }
     }
 
-    /// Returns what their look-ups came to.
+    /// Returns the lookup counts of the tables.
     #[must_use]
     pub fn outcomes(&self) -> Vec<SizeOutcome> {
         let outcome = |table: &InfoTable<_>| SizeOutcome { table: table.settings(), lookups: table.lookups() };
@@ -69,9 +69,9 @@ impl Sizes {
     }
 }
 
-/// Adds the look-ups of tables of several sizes.
+/// Adds the lookup counts of tables of several sizes.
 pub fn describe_sizes(outcomes: &[SizeOutcome], page: &mut Page) {
-    page.heading("TABLES (a look-up for each block that ended)");
+    page.heading("TABLES (one lookup per ended block)");
     let columns = ["sets", "ways", "entries", "first fills", "", "evictions", ""].map(Column::new);
     let mut table = Table::new(columns);
     for SizeOutcome { table: of, lookups } in outcomes {

@@ -6,61 +6,62 @@ use serde::Serialize;
 
 use crate::{Error, Result};
 
-/// What the table holds of a context.
+/// The data of a context in the table.
 pub trait Entry {
-    /// Returns the context's number.
+    /// Returns the number of the context.
     fn context(&self) -> u64;
 
-    /// Returns how many blocks it is of.
+    /// Returns the number of blocks in the entry.
     fn count(&self) -> u64;
 
-    /// Merges one of the same context that comes later.
+    /// Merges a later entry of the same context.
     fn merge(&mut self, later: Self);
 }
 
-/// Which entry of a full set makes room.
+/// The policy for evicting an entry from a full set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Replacement {
-    /// The one of the fewest blocks, of several the one in the lowest way. An entry that was hit, and a new one, swap places with way 0.
+    /// Evicts the entry with the fewest blocks, or the lowest way among several. A hit or new entry swaps places with
+    /// way 0.
     #[default]
     Min,
-    /// The one that was hit the longest ago.
+    /// Evicts the least recently hit entry.
     Lru,
-    /// The one that has been in the set for longest.
+    /// Evicts the entry that has been in the set the longest.
     Fifo,
 }
 
-/// The size of a table, and how it replaces entries. As text: `16381x4`.
+/// The size and replacement policy of a table, written as `16381x4`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct TableSettings {
-    /// Sets. A context's set is its number modulo this; a prime spreads them well.
+    /// The number of sets. The set of a context is its number modulo this value; a prime distributes contexts well.
     pub sets: usize,
-    /// Entries of a set.
+    /// The number of entries per set.
     pub ways: usize,
-    /// Which of them is evicted.
+    /// The replacement policy.
     pub replacement: Replacement,
 }
 
 impl Default for TableSettings {
-    /// As the document has it: 65,524 entries.
+    /// Returns the settings of the RFC: 65,524 entries.
     fn default() -> Self {
         Self { sets: 16_381, ways: 4, replacement: Replacement::Min }
     }
 }
 
-/// The most entries that a table may have.
+/// The maximum number of entries in a table.
 const MOST: usize = 1 << 24;
 
 impl TableSettings {
-    /// Checks that the table has entries, and not too many.
+    /// Checks that the number of entries is in range.
     ///
     /// # Errors
-    /// It has none, or more than 2^24.
+    /// Fails if the table has no entries or more than 2^24.
     pub fn checked(self) -> Result<Self> {
         match self.sets.checked_mul(self.ways) {
             Some(1..=MOST) => Ok(self),
-            _ => Err(Error::Usage(format!("a table of {}x{}: expected 1 to {MOST} entries", self.sets, self.ways))),
+            _ => Err(Error::Usage(format!("table {}x{}: expected 1 to {MOST} entries", self.sets, self.ways))),
         }
     }
 }
@@ -75,28 +76,28 @@ impl FromStr for TableSettings {
     }
 }
 
-/// What the look-ups of a table came to.
+/// Lookup counts of a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Lookups {
-    /// All of them: one for each block that ended.
+    /// The number of lookups, one for each block that ended.
     pub lookups: u64,
-    /// Those that filled an empty entry.
+    /// The number of lookups that filled an empty entry.
     pub first_fills: u64,
-    /// Those that evicted an entry. What is left of all found their context.
+    /// The number of lookups that evicted an entry. All other lookups found their context.
     pub evictions: u64,
 }
 
-/// The table.
+/// A set-associative table.
 #[derive(Clone, Debug)]
 pub struct InfoTable<E> {
     settings: TableSettings,
-    /// In each set way 0 comes first; sets begin empty.
+    /// The sets, each starting with way 0. Sets are initially empty.
     sets: Vec<Vec<E>>,
     lookups: Lookups,
 }
 
 impl<E: Entry> InfoTable<E> {
-    /// Makes an empty table.
+    /// Creates an empty table.
     ///
     /// # Errors
     /// See [`TableSettings::checked`].
@@ -105,26 +106,26 @@ impl<E: Entry> InfoTable<E> {
         Ok(Self { settings, sets: std::iter::repeat_with(Vec::new).take(sets).collect(), lookups: Lookups::default() })
     }
 
-    /// Returns what it was made with.
+    /// Returns the settings of the table.
     #[must_use]
     pub fn settings(&self) -> TableSettings {
         self.settings
     }
 
-    /// Returns what its look-ups came to so far.
+    /// Returns the lookup counts so far.
     #[must_use]
     pub fn lookups(&self) -> Lookups {
         self.lookups
     }
 
-    /// Merges an entry with the one of its context, or puts it into the table; returns the one that was evicted for it.
+    /// Merges an entry with that of the same context, or inserts it into the table. Returns the evicted entry, if any.
     #[inline]
     pub fn insert(&mut self, entry: E) -> Option<E> {
         let TableSettings { sets, ways, replacement } = self.settings;
         self.lookups.lookups += 1;
         let number = usize::try_from(entry.context() % sets as u64).unwrap_or(0);
         let set = self.sets.get_mut(number)?;
-        // Most often it is in way 0, where it stays.
+        // In most cases the context is in way 0, where it stays.
         if let Some(first) = set.first_mut()
             && first.context() == entry.context()
         {
@@ -160,14 +161,14 @@ impl<E: Entry> InfoTable<E> {
             Replacement::Lru | Replacement::Fifo => set.len() - 1,
         };
         match replacement {
-            // What was in way 0 goes to where the evicted one was.
+            // The entry in way 0 moves to the position of the evicted one.
             Replacement::Min => set.swap(0, way),
             Replacement::Lru | Replacement::Fifo => set.rotate_right(1),
         }
         set.first_mut().map(|first| std::mem::replace(first, entry))
     }
 
-    /// Returns the entries that are left, by set and way.
+    /// Returns the remaining entries by set and way.
     pub fn finish(self) -> impl Iterator<Item = E> {
         self.sets.into_iter().flatten()
     }

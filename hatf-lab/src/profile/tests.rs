@@ -1,4 +1,4 @@
-//! Tables of any size merge to what a list of all blocks gives.
+//! Tables of any size yield the same merged result as a list of all blocks.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -10,7 +10,7 @@ use hatf_trace::event::Accesses;
 
 const POLICIES: [Replacement; 3] = [Replacement::Min, Replacement::Lru, Replacement::Fifo];
 
-/// Blocks as they end: ends never go back.
+/// Blocks in the order of their ends.
 fn blocks() -> impl Strategy<Value = Vec<Ended>> {
     let block = (1..7_u64, 0..200_u64, 0..4_u64, 0..9_u64, (0..3_u64, 0..3_u64), 0..40_u64, 0..2_u64);
     vec(block, 0..80).prop_map(|blocks| {
@@ -38,7 +38,7 @@ fn blocks() -> impl Strategy<Value = Vec<Ended>> {
     })
 }
 
-/// What all blocks of a context come to, from a list of them.
+/// The expected result for a context, computed from a list of all blocks.
 fn naive(blocks: &[Ended], context: u64) -> HeapInfo {
     let blocks: Vec<&Ended> = blocks.iter().filter(|block| block.context == context).collect();
     let spread = |value: &dyn Fn(&Ended) -> u64| Spread {
@@ -99,7 +99,7 @@ fn naive(blocks: &[Ended], context: u64) -> HeapInfo {
     }
 }
 
-/// What a table writes.
+/// Returns the heap info blocks written by a table.
 fn written(blocks: &[Ended], settings: TableSettings) -> (Vec<HeapInfo>, Vec<u64>) {
     let mut table = InfoTable::new(settings).unwrap();
     let mut infos = Vec::new();
@@ -109,7 +109,7 @@ fn written(blocks: &[Ended], settings: TableSettings) -> (Vec<HeapInfo>, Vec<u64
     let evicted = infos.iter().map(|info| info.context).collect();
     let lookups = table.lookups();
     infos.extend(table.finish());
-    // Each entry that was put in is written once.
+    // Each inserted entry is written once.
     assert_eq!(lookups.first_fills + lookups.evictions, infos.len() as u64);
     assert_eq!(lookups.lookups, blocks.len() as u64);
     (infos, evicted)
@@ -125,7 +125,7 @@ fn without_first(mut info: HeapInfo) -> HeapInfo {
     info
 }
 
-/// The three counts that compare neighbours.
+/// Returns the three counts that compare neighbours.
 fn compared(info: &HeapInfo) -> [u64; 3] {
     let (times, cpus) = (info.lifetimes.unwrap(), info.cpus.unwrap());
     [times.num_lifetime_overlaps, cpus.num_same_alloc_cpu, cpus.num_same_dealloc_cpu]
@@ -153,7 +153,8 @@ proptest! {
         for (info, lossy) in merged.iter().zip(&lossy) {
             let exact = naive(&blocks, info.context);
             prop_assert_eq!(info, &exact);
-            // Without the first stamps all else is exact, and each eviction loses one pair of neighbours at most.
+            // Without the first timestamps, all other values are exact, and each eviction loses at most one pair of
+            // neighbours.
             prop_assert_eq!(without_compared(lossy), without_compared(&exact));
             let evictions = evicted.iter().filter(|context| **context == info.context).count() as u64;
             for (lossy, exact) in compared(lossy).into_iter().zip(compared(&exact)) {
@@ -163,7 +164,7 @@ proptest! {
     }
 }
 
-/// The pair at the seam of two entries: it is what `first_*` is for.
+/// The pair at the boundary of two entries, which requires the `first_*` fields.
 #[test]
 fn a_b_a_in_one_set_of_one_way() {
     let block = |context, alloc, dealloc| Ended {
@@ -180,13 +181,13 @@ fn a_b_a_in_one_set_of_one_way() {
     assert_eq!(compared(&naive(&blocks, 1)), [1, 1, 1]);
     let lossy = infos.iter().cloned().map(without_first).collect::<Merged>().finish();
     assert_eq!(compared(&lossy[0]), [0, 0, 0]);
-    // Blocks of different runs are not compared either.
+    // Blocks of different runs are not compared.
     let mut runs = Merged::new();
     infos.into_iter().for_each(|info| runs.add(info, false));
     assert_eq!(compared(&runs.finish()[0]), [0, 0, 0]);
 }
 
-/// Which entries a full set evicts, and where the others go.
+/// Checks which entries a full set evicts and where the other entries move.
 #[test]
 fn replacement_by_hand() {
     let evicted = |replacement, contexts: &[u64]| {
@@ -196,15 +197,16 @@ fn replacement_by_hand() {
         let left: Vec<u64> = infos[evicted.len()..].iter().map(|info| info.context).collect();
         (evicted, left)
     };
-    // 3 1 2, then 1 is hit: 1 3 2; of 3 and 2, both of one block, the lower way goes, and 1 moves there: 4 1 2.
+    // 3 1 2, then a hit of 1 gives 1 3 2. Of 3 and 2, with one block each, the lower way is evicted, and 1 moves there:
+    // 4 1 2.
     assert_eq!(evicted(Replacement::Min, &[1, 2, 3, 1, 4]), (vec![3], vec![4, 1, 2]));
-    // All of one block: way 0, the newest, goes.
+    // All entries have one block: way 0, the newest, is evicted.
     assert_eq!(evicted(Replacement::Min, &[1, 2, 3, 4, 5]), (vec![3, 4], vec![5, 1, 2]));
     assert_eq!(evicted(Replacement::Lru, &[1, 2, 3, 1, 4]), (vec![2], vec![4, 1, 3]));
     assert_eq!(evicted(Replacement::Fifo, &[1, 2, 3, 1, 4]), (vec![1], vec![4, 3, 2]));
 }
 
-/// Contexts, times that are cut, and objects that are live at the end.
+/// Contexts, rounded times, and objects live at the end.
 #[test]
 fn a_profile_of_events() {
     let mut objects = Objects::new();
@@ -231,10 +233,10 @@ fn a_profile_of_events() {
         let times = info.lifetimes.unwrap();
         (info.context, info.alloc_count, times.alloc_timestamp, times.dealloc_timestamp, times.lifetime.total)
     };
-    // 3 and 4 as they were freed, 1 and 2 at the end in the order of their allocation.
+    // 3 and 4 in the order of their frees, then 1 and 2 in allocation order.
     let (infos, empty): (Vec<HeapInfo>, Vec<HeapInfo>) =
         profiled.sink.into_iter().partition(|info| info.alloc_count > 0);
-    // What was live is said once of each context: in the entry that is left, or in one of no blocks.
+    // The live amounts of each context occur once: in the remaining entry, or in one without blocks.
     let amount = |blocks, bytes| Amount { blocks, bytes };
     let live: Vec<_> = infos.iter().chain(&empty).filter_map(|info| Some((info.context, info.live?))).collect();
     let of = |context, peak, end| (context, Live { peak, end });
@@ -261,7 +263,7 @@ fn a_trace_without_times() {
         }
     }
     let infos = profiler.finish(objects.live()).unwrap().sink;
-    // The last of them says what was live of both contexts that were evicted.
+    // The last heap info blocks contain the live amounts of the two evicted contexts.
     assert!(infos.len() == 5 && infos.iter().all(|info| info.lifetimes.is_none()));
 }
 
@@ -321,7 +323,7 @@ fn tables_have_entries() {
     assert_eq!("16381x4".parse(), Ok(TableSettings::default()));
 }
 
-/// What nobody reads is said of blocks alone all of whose loads are known.
+/// Only blocks whose loads are all known can count as never read.
 #[test]
 fn blocks_that_are_never_read() {
     let of = |blocks: &[(u64, u64, bool)]| {
@@ -346,7 +348,7 @@ fn blocks_that_are_never_read() {
     assert_eq!(Reads::of(&unknown), Reads::Unknown);
 }
 
-/// Blocks of a run are live once, whatever the table evicts; those of two runs are summed where both are known.
+/// The blocks of a run are live once, regardless of evictions. Those of two runs are summed if both are known.
 #[test]
 fn live_blocks_are_merged() {
     let amount = |blocks| Amount { blocks, bytes: 10 * blocks };

@@ -1,62 +1,63 @@
-//! Who entered whose region: the call graph and the call tree (the document's Figure 2), as far as the program ran through them.
+//! Calls between regions: the call graph and the call tree (Figure 2 of the document), as far as the program executed
+//! them.
 
 use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 
-/// Nodes of a tree. Where one more would be needed, what is allocated counts in the node above.
+/// The maximum number of nodes in a tree. If it is exceeded, allocations count in the parent node.
 const MOST_NODES: usize = 1 << 16;
-/// Nodes on a path; deeper calls count in the last of them.
+/// The maximum depth of a tree. Deeper calls count in the last node on the path.
 const MOST_DEPTH: usize = 256;
 
 /// Calls between methods.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Calls {
-    /// The call graph: a line for each caller, call site and callee.
+    /// The call graph, with one edge per caller, call site and callee.
     pub graph: Vec<Edge>,
-    /// The call tree, depth first: calls from one place on one path are one node.
+    /// The call tree in depth-first order. Calls from the same place on the same path share a node.
     pub tree: Vec<Node>,
-    /// Regions that have no node of their own, as there are too many or they are too deep.
+    /// The number of regions without their own node because of the limits on size and depth.
     pub left_out: u64,
 }
 
-/// A line of the call graph.
+/// An edge of the call graph.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Edge {
-    /// The method that calls.
+    /// The calling method.
     pub caller: String,
-    /// Where: the call site that was registered last; empty: none was.
+    /// The last registered call site, or an empty string if there is none.
     pub call_site: String,
     /// The method whose region was entered.
     pub callee: String,
-    /// How often.
+    /// The number of calls.
     pub calls: u64,
 }
 
 /// A node of the call tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Node {
-    /// The method.
+    /// The method of the node.
     pub method: String,
-    /// Where its caller calls it; empty: not known.
+    /// The call site in the caller; empty if unknown.
     pub call_site: String,
-    /// Methods above it.
+    /// The number of methods above the node.
     pub depth: usize,
-    /// Regions entered.
+    /// The number of regions entered.
     pub calls: u64,
-    /// Objects that the method itself allocated, wherever they went.
+    /// The number of objects that the method itself allocated, in any region.
     pub objects: u64,
-    /// Their bytes.
+    /// The bytes of these objects.
     pub bytes: u64,
 }
 
-/// Follows the calls of all threads.
+/// A recorder of the calls of all threads.
 #[derive(Debug, Default)]
 pub(super) struct Recorder {
     nodes: Vec<Counted>,
-    /// By the node above, the call site and the method.
+    /// Node indices by parent node, call site and method.
     places: HashMap<(Option<usize>, Option<u64>, u64), usize>,
-    /// What threads are in, outermost first.
+    /// The active calls of each thread, outermost first.
     threads: HashMap<u64, Vec<Frame>>,
     left_out: u64,
 }
@@ -123,7 +124,7 @@ impl Recorder {
         let name = |number: Option<u64>| number.and_then(name).unwrap_or_default();
         let mut edges: BTreeMap<(u64, Option<u64>, u64), u64> = BTreeMap::new();
         let mut below: Vec<Vec<usize>> = self.nodes.iter().map(|_| Vec::new()).collect();
-        // Of a stack of nodes the last comes first.
+        // The last node on the stack is visited first.
         let mut next = Vec::new();
         for (number, node) in self.nodes.iter().enumerate().rev() {
             match node.above.and_then(|above| Some((below.get_mut(above)?, self.nodes.get(above)?))) {

@@ -1,11 +1,12 @@
-//! The document's Figures 5 and 6.
+//! Figures 5 and 6 of the document.
 
 use metatf_page::units::count;
 use metatf_page::{Chart, Intervals, Panel, Shape, Unit};
 
 use super::outcome::Outcome;
 
-/// Makes Figure 5: intra-region fragmentation, in percent of all blocks, over allocations; the most in each stretch.
+/// Draws Figure 5: intra-region fragmentation as a percentage of all blocks over allocations, using the maximum in each
+/// interval.
 #[must_use]
 pub fn over_time(title: String, outcomes: &[Outcome]) -> Chart {
     let mut chart = Chart::new(title, Unit::Count, Unit::Percent);
@@ -18,8 +19,8 @@ pub fn over_time(title: String, outcomes: &[Outcome]) -> Chart {
     chart
 }
 
-/// Makes Figure 6: the least, mean and most of the regions' fragmentation, in percent, over block sizes. Regions without
-/// allocations are left out.
+/// Draws Figure 6: the minimum, mean and maximum fragmentation of regions in percent over block sizes. Regions without
+/// allocations are excluded.
 #[must_use]
 pub fn over_block_sizes(title: String, outcomes: &[Outcome]) -> Intervals {
     let mut strategies: Vec<&str> = Vec::new();
@@ -39,7 +40,7 @@ pub fn over_block_sizes(title: String, outcomes: &[Outcome]) -> Intervals {
     Intervals {
         title,
         unit: "%".into(),
-        x_name: "bytes of a block".into(),
+        x_name: "bytes per block".into(),
         panels: vec![Panel { name: String::new(), intervals: intervals.collect() }],
         groups: blocks.into_iter().map(count).collect(),
         series: strategies.into_iter().map(str::to_owned).collect(),
@@ -47,7 +48,7 @@ pub fn over_block_sizes(title: String, outcomes: &[Outcome]) -> Intervals {
     }
 }
 
-/// The name of the settings, without the block size.
+/// Returns the name of the settings without the block size.
 fn strategy(outcome: &Outcome) -> &str {
     outcome.name.split_once(' ').map_or("", |(_, strategy)| strategy)
 }

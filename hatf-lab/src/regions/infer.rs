@@ -1,11 +1,12 @@
-//! Finds calls that outlive what is allocated in them: places where a program could have a region, or arena.
+//! Finds calls that outlive all objects allocated during them, which are places where a program could use a region, or
+//! arena.
 //!
-//! Where a trace says when functions or phases begin and end, what is found is exact: see [`Scoped`]. Elsewhere there are stacks.
-//! A stack says which calls are active at an allocation, and nothing says when they return. A call is taken to go on from one
-//! allocation of its thread to the next if the next one's stack has the same call: the same caller's address, and the same
-//! function where functions are known. Where a function was left and called again from the same place between the two, one call
-//! is seen for several: so what is found is a bound. What is not found is certain: a block that is live when another call is seen
-//! at its call's place outlives its call.
+//! If a trace contains the start and end of functions or phases, the results are exact: see [`Scoped`]. Otherwise they
+//! are derived from stacks. A stack shows the active calls at an allocation but not when they return. A call is assumed
+//! to continue from one allocation of its thread to the next if the next stack contains the same call: the same caller
+//! address and, if functions are known, the same function. If a function returned and was called again from the same
+//! place in between, several calls look like one, so a found region is only an upper bound. A negative result is
+//! certain: a block that is live when another call appears in place of its call outlives its call.
 
 mod calls;
 mod costs;
@@ -23,35 +24,35 @@ pub use costs::Costs;
 pub use scopes::{MOST_DEPTH, Nobody, ScopeObserver, ScopeTable, Scoped};
 pub use with_regions::{Peaks, Scopes, WithRegions};
 
-/// A call on a stack: from where, and to which function.
+/// A call on a stack, with its call site and callee.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct StackCall {
-    /// A number for the place of the call in its caller; the same for all calls that have no caller.
+    /// A number identifying the call site in the caller; equal for all calls without a caller.
     pub caller: u64,
-    /// A number for the function; the same for all that are not known.
+    /// A number identifying the function; equal for all unknown functions.
     pub function: u64,
 }
 
-/// A context: calls one in another, the outermost of which has no caller. 0 is not a context.
+/// A context: a chain of nested calls, the outermost of which has no caller. 0 is not a context.
 pub type Context = u32;
 
-/// The contexts of all sites, as a tree.
+/// The contexts of all sites as a tree.
 #[derive(Clone, Debug)]
 pub struct Contexts {
     children: HashMap<(Context, StackCall), Context>,
-    /// By context.
+    /// Depths by context.
     depths: Vec<u32>,
-    /// By site: contexts, outermost first.
+    /// For each site, its contexts from the outermost to the innermost.
     paths: Vec<Vec<Context>>,
-    /// The trace says when calls begin and end.
+    /// Whether the trace contains the start and end of calls.
     exact: bool,
 }
 
 impl Contexts {
-    /// Takes the stacks of sites, by number, each with its outermost call first.
+    /// Builds the tree from the stacks of sites, indexed by site number. Each stack starts with its outermost call.
     ///
     /// # Errors
-    /// 2^32 contexts.
+    /// Fails if there are 2^32 contexts.
     pub fn new(stacks: impl IntoIterator<Item = Vec<StackCall>>) -> Result<Self> {
         let mut contexts = Self { children: HashMap::new(), depths: vec![0], paths: Vec::new(), exact: false };
         for stack in stacks {
@@ -70,18 +71,19 @@ impl Contexts {
         Ok(contexts)
     }
 
-    /// Returns the contexts of a site, outermost first; none where its stack is not known.
+    /// Returns the contexts of a site, outermost first, or an empty slice if its stack is unknown.
     #[must_use]
     pub fn path(&self, site: u64) -> &[Context] {
         usize::try_from(site).ok().and_then(|site| self.paths.get(site)).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the calls that an allocation of this site shows: none where the trace says itself which are active.
+    /// Returns the calls visible in an allocation of this site. Returns an empty slice if the trace records calls
+    /// explicitly.
     fn shown(&self, site: u64) -> &[Context] {
         if self.exact { &[] } else { self.path(site) }
     }
 
-    /// Returns how many calls a context is made of.
+    /// Returns the number of calls in a context.
     #[must_use]
     pub fn depth(&self, context: Context) -> usize {
         self.depths.get(context as usize).map_or(0, |depth| *depth as usize)
@@ -92,33 +94,33 @@ impl Contexts {
     }
 }
 
-/// What was counted of a site.
+/// The statistics of a site.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SiteContext {
-    /// Its objects.
+    /// The number of objects.
     pub objects: u64,
-    /// Their bytes.
+    /// The bytes of the objects.
     pub bytes: u64,
-    /// How many of them were freed.
+    /// The number of freed objects.
     pub freed: u64,
-    /// The innermost context in which all of them end; 0: there is none.
+    /// The innermost context in which all objects end, or 0 if there is none.
     pub context: Context,
 }
 
-/// First pass: finds the innermost context in which all objects of a site end.
+/// The first pass, which finds the innermost context in which all objects of a site end.
 #[derive(Debug)]
 pub struct Enclosing {
     contexts: Contexts,
     calls: Calls,
     sites: Vec<SiteContext>,
-    /// By slot: calls seen before the object's allocation and at it.
+    /// For each slot, the number of calls seen up to the object's allocation.
     serials: Vec<u64>,
-    /// By context: how many calls were seen.
+    /// The number of calls seen, by context.
     begun: Vec<u64>,
 }
 
 impl Enclosing {
-    /// Starts with no call active.
+    /// Creates an observer without active calls.
     #[must_use]
     pub fn new(contexts: Contexts) -> Self {
         let innermost =
@@ -128,7 +130,7 @@ impl Enclosing {
         Self { contexts, calls: Calls::default(), sites, serials: Vec::new(), begun }
     }
 
-    /// Ends the pass, given the sites of objects that are live: these were never freed, and end in no context.
+    /// Ends the pass. `live` contains the sites of live objects, which were never freed and end in no context.
     #[must_use]
     pub fn finish(mut self, live: impl Iterator<Item = u64>) -> Enclosed {
         for site in live {
@@ -188,24 +190,24 @@ impl ScopeObserver for Enclosing {
     }
 }
 
-/// The contexts of sites.
+/// The result of the first pass.
 #[derive(Clone, Debug)]
 pub struct Enclosed {
     /// All contexts.
     pub contexts: Contexts,
-    /// By number.
+    /// Statistics by site number.
     pub sites: Vec<SiteContext>,
     begun: Vec<u64>,
 }
 
 impl Enclosed {
-    /// Returns how many objects a site has.
+    /// Returns the number of objects of a site.
     #[must_use]
     pub fn objects(&self, site: u64) -> u64 {
         index(site).and_then(|number| self.sites.get(number)).map_or(0, |site| site.objects)
     }
 
-    /// Returns how many objects were allocated in a context.
+    /// Returns the number of objects allocated in any context.
     #[must_use]
     pub fn objects_in_contexts(&self) -> u64 {
         let inside = |number: &u64| !self.contexts.path(*number).is_empty();
@@ -220,21 +222,22 @@ impl Enclosed {
     }
 }
 
-/// A region that a program could have: it is entered when the innermost call of the context begins, and freed when it returns.
+/// A possible region in a program. It is entered when the innermost call of the context begins and freed when that call
+/// returns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RegionCandidate {
     /// The context.
     pub context: Context,
-    /// The sites whose objects go into it, by number.
+    /// The numbers of the sites that allocate in the region.
     pub sites: Vec<u64>,
-    /// How many calls were seen.
+    /// The number of calls seen.
     pub calls: u64,
-    /// Objects of these sites: as many frees are saved.
+    /// The number of objects of these sites, which is the number of frees saved.
     pub objects: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// The most bytes of objects in it that the program has freed, and the region not yet: of all sites that it could have, or where these
-    /// are too many the sum of what each of its sites has at most.
+    /// The maximum number of bytes that the program has freed but the region has not. This is computed for all sites
+    /// suitable for the region or, if these are too costly, as the sum of the maxima of the chosen sites.
     pub cost: u64,
 }
 

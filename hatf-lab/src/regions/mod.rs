@@ -1,7 +1,7 @@
-//! Simulates memory managers with regions of blocks (Garbervetsky, Nakhli, Yovine, Zorgati: "Program Instrumentation and
-//! Run-Time Analysis of Scoped Memory in Java").
+//! Simulates memory managers that use regions made of blocks (Garbervetsky, Nakhli, Yovine, Zorgati: "Program
+//! Instrumentation and Run-Time Analysis of Scoped Memory in Java").
 //!
-//! Sections and formulas are those of that document; its table of operations is Table 1.
+//! Section numbers and formulas refer to that document, whose Table 1 defines the operations.
 
 mod calls;
 mod chart;
@@ -23,37 +23,38 @@ pub use parts::{MOST_REGIONS, OfMethod, OfRegion};
 pub use settings::{Oversize, Settings};
 pub use simulation::{Simulated, Simulation, Stacks};
 
-/// In which block of a region an object is put (section 4.1).
+/// The choice of a block within a region (section 4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Intra {
-    /// The first with enough space.
+    /// The first block with enough space.
     First,
-    /// The one with the least space that is enough; of equals the first.
+    /// The block with the least sufficient space, or the first of several.
     Best,
 }
 
-/// In which region of the prefix an object is put (section 4.2).
+/// The choice of a region in the prefix (section 4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inter {
-    /// The capturing one: the last of the prefix.
+    /// The capturing region, which is the last one of the prefix.
     Capture,
-    /// The first with enough space in a block, from the last backwards; else the capturing one.
+    /// The first region with enough space in a block, searched backwards from the last one; otherwise the capturing
+    /// region.
     First,
-    /// The one whose block has the least left afterwards, of equals the last; else the capturing one.
+    /// The region whose block would have the least space left, or the last of several; otherwise the capturing region.
     Best,
 }
 
 /// An operation of Table 1 that a trace records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation<'o> {
-    /// `enter(r)`: the region of a method is pushed.
+    /// `enter(r)`: pushes the region of a method.
     Enter {
         /// The number of the method's name.
         method: u64,
     },
-    /// `exit()`: the region on top is collected.
+    /// `exit()`: collects the top region.
     Exit,
-    /// `determineAllocationSite(CS)`: the sites that the region on top captures from now on, in place of those before.
+    /// `determineAllocationSite(CS)`: replaces the sites that the top region captures.
     Register {
         /// The call site.
         call_site: u64,
@@ -64,7 +65,7 @@ pub enum Operation<'o> {
     New {
         /// The creation site.
         site: u64,
-        /// Bytes.
+        /// The size in bytes.
         size: u64,
     },
 }

@@ -1,4 +1,4 @@
-//! What a memory manager did, and how much of its memory was in fragments.
+//! Results of a memory manager, including its fragmentation.
 
 use serde::Serialize;
 
@@ -12,47 +12,50 @@ use crate::curve::Curves;
 pub struct Outcome {
     /// The settings: `64 first capture`.
     pub name: String,
-    /// Bytes of a block.
+    /// Bytes per block.
     pub block: u64,
-    /// The sum of `f_i` over all allocations: bytes free in the region that grew though they would have been enough.
+    /// The sum of `f_i` over all allocations: free bytes in the growing region that would have been sufficient in
+    /// total.
     pub intra_sum: u64,
     /// The largest `f_i`.
     pub intra_most: u64,
-    /// Allocations with an `f_i` over 0.
+    /// The number of allocations with `f_i` above 0.
     pub intra_count: u64,
-    /// The sum of `F_i`: bytes free in the prefix of a region that grew though another had a block with enough.
+    /// The sum of `F_i`: free bytes in the prefix when a region grew although another region had a large enough block.
     pub inter_sum: u64,
     /// The largest `F_i`.
     pub inter_most: u64,
-    /// Allocations with an `F_i` over 0.
+    /// The number of allocations with `F_i` above 0.
     pub inter_count: u64,
-    /// Most bytes of blocks of active regions.
+    /// The maximum number of bytes in blocks of active regions.
     pub most_bytes: u64,
-    /// Blocks looked at to find one.
+    /// The number of blocks examined.
     pub blocks_looked_at: u64,
-    /// Blocks added, with the first of each region.
+    /// The number of blocks added, including the first one of each region.
     pub blocks_added: u64,
-    /// Blocks freed at exits.
+    /// The number of blocks freed at exits.
     pub blocks_freed: u64,
-    /// Objects collected at exits.
+    /// The number of objects collected at exits.
     pub objects_collected: u64,
-    /// Objects larger than a block.
+    /// The number of objects larger than a block.
     pub oversize: u64,
-    /// Over regions with allocations: the mean over the region's allocations of `100 f_i` by the bytes of its blocks (Figure 6).
+    /// The mean of `100 f_i` divided by the bytes in the region's blocks, over the allocations of each region with
+    /// allocations (Figure 6).
     pub used_regions: Percent,
-    /// The same, with regions without allocations as 0.
+    /// The same over all regions; regions without allocations count as 0.
     pub all_regions: Percent,
-    /// Over allocations: `100 f_i` by the bytes of blocks of all active regions (Figure 5).
+    /// `100 f_i` divided by the bytes in blocks of all active regions, over all allocations (Figure 5).
     pub over_time: Percent,
-    /// The same, with the last `f` of every active region.
+    /// The same with the last `f` of every active region.
     pub carried_over_time: Percent,
-    /// `over_time` in thousandths of a percent: of each allocation, or, where there are more than 511, the most in each stretch of `step`.
+    /// `over_time` in thousandths of a percent: the value of each allocation or, if there are more than 511, the
+    /// maximum in each interval of `step`.
     pub curve: Option<Curves>,
-    /// What the regions of each method came to, in the order in which methods are first named; empty where it was not asked for.
+    /// The results of each method's regions, in the order in which methods are first named; empty unless requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub methods: Vec<OfMethod>,
-    /// What each region came to, in the order in which they were entered: of more than [`MOST_REGIONS`](super::MOST_REGIONS) those with the
-    /// most bytes of blocks; empty where it was not asked for.
+    /// The results of each region in order of entry; empty unless requested. If there are more than
+    /// [`MOST_REGIONS`](super::MOST_REGIONS), only those with the most bytes in blocks.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub regions: Vec<OfRegion>,
 }
@@ -107,18 +110,18 @@ impl Outcome {
     }
 }
 
-/// Least, most and mean of percentages; 0 where there are none.
+/// The minimum, maximum and mean of percentages; 0 if there are none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Percent {
-    /// The least.
+    /// The minimum.
     pub min: f64,
-    /// The most.
+    /// The maximum.
     pub max: f64,
     /// The mean.
     pub average: f64,
 }
 
-/// Collects percentages.
+/// A collector of percentages.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Percents {
     seen: Option<Percent>,
@@ -127,7 +130,7 @@ pub(super) struct Percents {
 }
 
 impl Percents {
-    /// Notes one.
+    /// Adds a percentage.
     pub(super) fn add(&mut self, value: f64) {
         let seen = self.seen.get_or_insert(Percent { min: value, max: value, average: 0.0 });
         seen.min = seen.min.min(value);
@@ -136,7 +139,7 @@ impl Percents {
         self.count += 1.0;
     }
 
-    /// Returns what was noted.
+    /// Returns the statistics.
     pub(super) fn finish(self) -> Percent {
         self.seen.map_or(Percent::default(), |seen| Percent { average: self.sum / self.count, ..seen })
     }

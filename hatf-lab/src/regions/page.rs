@@ -1,4 +1,4 @@
-//! Outcomes as blocks of a page.
+//! Report-page elements for outcomes.
 
 use metatf_page::{Column, Note, Page, Table, Value};
 
@@ -7,15 +7,15 @@ use super::outcome::{Outcome, Percent};
 use super::parts::MOST_REGIONS;
 use super::simulation::Stacks;
 
-/// Adds what the operations were, and the outcomes beside each other.
+/// Adds a summary of the operations and a comparison of the outcomes.
 pub fn describe(stacks: &Stacks, outcomes: &[Outcome], page: &mut Page) {
     let note =
         "{} objects and {} bytes in {} regions, at most {} deep; {} of the objects are captured by a registration";
     let numbers = [stacks.objects, stacks.bytes, stacks.regions, stacks.deepest, stacks.captured];
     page.push(Note::new(note).with(numbers.map(Value::Count)));
     let notes = [
-        (stacks.in_the_heap, "{} objects outside of all regions are not simulated"),
-        (stacks.outside, "{} exits and registrations outside of all regions did nothing"),
+        (stacks.in_the_heap, "{} objects outside of all regions were not simulated"),
+        (stacks.outside, "{} exits and registrations outside of all regions had no effect"),
         (stacks.not_exited, "{} regions were never left"),
     ];
     for (number, note) in notes.into_iter().filter(|(number, _)| *number > 0) {
@@ -36,7 +36,7 @@ pub fn describe(stacks: &Stacks, outcomes: &[Outcome], page: &mut Page) {
         all.map(|percent| Value::Number(percent, 2)).collect()
     }));
     page.heading("OPERATIONS");
-    let columns = ["blocks looked at", "added", "freed", "objects collected", "oversize"];
+    let columns = ["blocks examined", "added", "freed", "objects collected", "oversize"];
     page.push(table(&columns, outcomes, |of| {
         let blocks = [of.blocks_looked_at, of.blocks_added, of.blocks_freed];
         blocks.into_iter().chain([of.objects_collected, of.oversize]).map(Value::Count).collect()
@@ -44,7 +44,7 @@ pub fn describe(stacks: &Stacks, outcomes: &[Outcome], page: &mut Page) {
     parts(outcomes, page);
 }
 
-/// Adds what methods and regions came to under each setting, where it was asked for.
+/// Adds the results of methods and regions for each setting, if requested.
 fn parts(outcomes: &[Outcome], page: &mut Page) {
     let some = |outcome: &&Outcome| !outcome.methods.is_empty() || !outcome.regions.is_empty();
     for outcome in outcomes.iter().filter(some) {
@@ -72,7 +72,7 @@ fn parts(outcomes: &[Outcome], page: &mut Page) {
             page.push(table);
             if outcome.regions.len() == MOST_REGIONS {
                 page.push(
-                    Note::new("At most {} regions are listed: those with the most bytes of blocks.")
+                    Note::new("At most {} regions are listed: those with the most bytes in blocks.")
                         .with([Value::Count(MOST_REGIONS as u64)]),
                 );
             }
@@ -90,7 +90,7 @@ pub fn describe_calls(calls: &Calls, page: &mut Page) {
         table.row(names.into_iter().chain([Value::Count(edge.calls)]));
     }
     page.push(table);
-    page.heading("CALL TREE (objects that the method itself allocates)");
+    page.heading("CALL TREE (objects allocated by the method itself)");
     let columns = ["call site", "calls", "objects", "bytes"].map(Column::new);
     let mut table = Table::new([Column::key("method")].into_iter().chain(columns));
     for node in &calls.tree {
@@ -101,13 +101,13 @@ pub fn describe_calls(calls: &Calls, page: &mut Page) {
     page.push(table);
     if calls.left_out > 0 {
         page.push(
-            Note::new("{} regions are in no line: there are too many paths, or they are too deep")
+            Note::new("{} regions are not shown, because there are too many paths or they are too deep")
                 .with([Value::Count(calls.left_out)]),
         );
     }
 }
 
-/// A table with a row for each outcome.
+/// Returns a table with a row per outcome.
 fn table(columns: &[&'static str], outcomes: &[Outcome], cells: impl Fn(&Outcome) -> Vec<Value>) -> Table {
     let columns = columns.iter().map(|column| Column::new(*column));
     let mut table = Table::new([Column::key("settings")].into_iter().chain(columns));

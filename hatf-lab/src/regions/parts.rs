@@ -1,4 +1,5 @@
-//! What each region and each method came to under one setting (the document's section 6: numbers of instances, region sizes).
+//! The results of each region and method under one setting (section 6 of the document: numbers of instances, region
+//! sizes).
 
 use std::collections::BTreeMap;
 
@@ -6,59 +7,59 @@ use serde::Serialize;
 
 use super::region::{Region, Who};
 
-/// Regions that are listed one by one: those with the most bytes of blocks.
+/// The maximum number of regions listed individually, which are those with the most bytes in blocks.
 pub const MOST_REGIONS: usize = 1000;
 
-/// What the regions of one method came to.
+/// The results of one method's regions.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct OfMethod {
     /// The method.
     pub method: String,
-    /// Its regions.
+    /// The number of regions.
     pub regions: u64,
-    /// Objects that were put into them.
+    /// The number of objects in them.
     pub objects: u64,
-    /// Their bytes.
+    /// The bytes of these objects.
     pub bytes: u64,
-    /// The most objects in one of its regions.
+    /// The maximum number of objects in a region.
     pub most_objects: u64,
-    /// The most bytes of objects in one.
+    /// The maximum number of object bytes in a region.
     pub most_bytes: u64,
-    /// The most bytes of blocks of one.
+    /// The maximum number of bytes in the blocks of a region.
     pub most_block_bytes: u64,
-    /// The sum of `f_i` over all allocations in them.
+    /// The sum of `f_i` over all allocations in these regions.
     pub intra_sum: u64,
 }
 
-/// What one region came to.
+/// The results of one region.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OfRegion {
-    /// Regions entered before it.
+    /// The number of regions entered before it.
     pub number: u64,
     /// The method.
     pub method: String,
-    /// Its thread.
+    /// The thread of the region.
     pub thread: u64,
-    /// Regions of the thread that were active when it was entered.
+    /// The number of active regions of the thread when the region was entered.
     pub depth: u64,
-    /// Objects that were put into it.
+    /// The number of objects in the region.
     pub objects: u64,
-    /// Their bytes.
+    /// The bytes of these objects.
     pub bytes: u64,
-    /// Bytes of its blocks, at its end.
+    /// The bytes in the region's blocks at its end.
     pub block_bytes: u64,
-    /// The sum of `f_i` over its allocations.
+    /// The sum of `f_i` over the region's allocations.
     pub intra_sum: u64,
 }
 
-/// Which parts are wanted.
+/// The requested parts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Wanted {
     pub(super) methods: bool,
     pub(super) regions: bool,
 }
 
-/// Parts so far. Names of methods are numbers until the end.
+/// Results collected so far. Method names are numbers until the end.
 #[derive(Debug, Default)]
 pub(super) struct Parts {
     pub(super) wanted: Wanted,
@@ -67,7 +68,7 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// Notes a region that has no more allocations.
+    /// Records a region that has no further allocations.
     pub(super) fn note(&mut self, region: &Region) {
         let Region { objects, bytes: block_bytes, intra_sum, who, .. } = *region;
         let bytes = block_bytes - region.total_free;

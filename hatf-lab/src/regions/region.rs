@@ -1,10 +1,10 @@
-//! A region: blocks, and what is free in them.
+//! A region: its blocks and the free space in them.
 
 use std::collections::HashSet;
 
 use super::{Intra, Settings};
 
-/// Which region it is.
+/// The identity of a region.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Who {
     pub(super) number: u64,
@@ -13,31 +13,31 @@ pub(super) struct Who {
     pub(super) depth: u64,
 }
 
-/// A region of blocks. It has one from the beginning (`R_1 = {B_1}`).
+/// A region of blocks. It has one block from the start (`R_1 = {B_1}`).
 #[derive(Debug)]
 pub(super) struct Region {
-    /// Bytes free in each block.
+    /// Free bytes in each block.
     free: Vec<u64>,
-    /// Their sum.
+    /// The sum of the free bytes.
     pub(super) total_free: u64,
-    /// Bytes of all blocks.
+    /// The bytes of all blocks.
     pub(super) bytes: u64,
-    /// Objects that lie in it.
+    /// The number of objects in the region.
     pub(super) objects: u64,
-    /// `f_i` of its last allocation.
+    /// `f_i` of the last allocation.
     pub(super) last: u64,
-    /// The sum of `100 f_i / bytes` over its allocations.
+    /// The sum of `100 f_i / bytes` over the allocations.
     pub(super) percents: f64,
-    /// The sum of `f_i` over its allocations.
+    /// The sum of `f_i` over the allocations.
     pub(super) intra_sum: u64,
     pub(super) who: Who,
 }
 
-/// A block that an object fits into.
+/// A block with enough space for an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fit {
     block: usize,
-    /// Bytes that would be left.
+    /// Bytes that would remain free.
     pub(super) left: u64,
 }
 
@@ -59,7 +59,8 @@ impl Region {
         self.free.len() as u64
     }
 
-    /// Finds the block that the strategy takes: the least of `K_i` in its order. Adds the blocks it looked at.
+    /// Finds the block chosen by the strategy, which is the first of `K_i` in its order. Adds the number of blocks
+    /// examined to `looked`.
     pub(super) fn find(&self, size: u64, intra: Intra, looked: &mut u64) -> Option<Fit> {
         let fits = |(block, free): (usize, &u64)| free.checked_sub(size).map(|left| Fit { block, left });
         let mut all = self.free.iter().enumerate().inspect(|_| *looked += 1);
@@ -69,7 +70,7 @@ impl Region {
         }
     }
 
-    /// Puts an object into a block that was found.
+    /// Places an object in a block returned by `find`.
     pub(super) fn put(&mut self, fit: Fit, size: u64) {
         if let Some(free) = self.free.get_mut(fit.block) {
             *free = fit.left;
@@ -78,7 +79,7 @@ impl Region {
         }
     }
 
-    /// Puts an object into a new block of that many bytes, which are enough.
+    /// Places an object in a new block of sufficient size.
     pub(super) fn grow(&mut self, block: u64, size: u64) {
         self.free.push(block - size);
         self.total_free = self.total_free.saturating_add(block - size);
@@ -87,20 +88,20 @@ impl Region {
     }
 }
 
-/// What a thread has entered: the same for all settings.
+/// A region entered by a thread, which is the same for all settings.
 #[derive(Debug, Default)]
 pub(super) struct Frame {
-    /// The creation sites that it captures.
+    /// The creation sites captured by the region.
     pub(super) captured: HashSet<u64>,
 }
 
-/// The regions of one thread under one setting, outermost first.
+/// The regions of a thread under one setting, outermost first.
 #[derive(Debug, Default)]
 pub(super) struct Regions(pub(super) Vec<Region>);
 
 impl Regions {
-    /// The regions of a prefix of the stack, of those that an object may be put into: the number of the region, and the
-    /// block. The capturing region is the last of the prefix.
+    /// Chooses a region from a prefix of the stack. Returns the index of the region and the block. The capturing region
+    /// is the last one of the prefix.
     pub(super) fn choose(&self, prefix: usize, size: u64, of: Settings, looked: &mut u64) -> Option<(usize, Fit)> {
         use super::Inter;
         let mut from_last = self.0.iter().enumerate().take(prefix).rev();
@@ -108,12 +109,12 @@ impl Regions {
         match of.inter {
             Inter::Capture => from_last.next().and_then(fit),
             Inter::First => from_last.find_map(fit),
-            // Of equals the first is kept, which is the nearest to the top.
+            // Of equals, the first one is kept, which is the nearest to the top.
             Inter::Best => from_last.filter_map(&mut fit).min_by_key(|(_, fit)| fit.left),
         }
     }
 
-    /// Whether a region of the prefix, other than this one, has a block that the object fits into.
+    /// Returns whether a region of the prefix other than `but` has a block with enough space.
     pub(super) fn fits_elsewhere(&self, prefix: usize, but: usize, size: u64) -> bool {
         let others = self.0.iter().enumerate().take(prefix).filter(|(number, _)| *number != but);
         others.flat_map(|(_, region)| &region.free).any(|free| *free >= size)

@@ -2,24 +2,24 @@
 
 use super::{Inter, Intra};
 
-/// What becomes of an object that is larger than a block (the document's formulas would make its free space negative).
+/// The treatment of an object larger than a block (the document's formulas would make its free space negative).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Oversize {
-    /// It gets a new block of the next multiple of the block size.
+    /// Rounds its block up to a multiple of the block size.
     Grow,
-    /// It is an error.
+    /// Fails with an error.
     Refuse,
 }
 
 /// Settings of a memory manager.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Bytes of a block; not 0.
+    /// Bytes per block; not 0.
     pub block: u64,
-    /// How a block is chosen.
+    /// The choice of a block.
     pub intra: Intra,
-    /// How a region is chosen.
+    /// The choice of a region.
     pub inter: Inter,
-    /// What becomes of large objects.
+    /// The treatment of objects larger than a block.
     pub oversize: Oversize,
 }

@@ -1,4 +1,4 @@
-//! Runs operations through memory managers, each with settings of its own.
+//! Runs operations through memory managers with different settings.
 
 use std::collections::HashMap;
 
@@ -11,52 +11,52 @@ use super::settings::{Oversize, Settings};
 use crate::curve::Curve;
 use crate::{Error, Result};
 
-/// Runs operations of all threads through several settings at once. Memory is bounded by the regions entered at once and their
-/// blocks.
+/// A simulation of the operations of all threads under several settings simultaneously. Memory is bounded by the
+/// simultaneously active regions and their blocks.
 #[derive(Debug)]
 pub struct Simulation {
-    /// What threads have entered, outermost first.
+    /// The regions entered by each thread, outermost first.
     frames: HashMap<u64, Vec<Frame>>,
     managers: Vec<Manager>,
     stacks: Stacks,
     calls: Option<Recorder>,
 }
 
-/// What came of all operations.
+/// The result of a simulation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Simulated {
-    /// What the operations were.
+    /// Statistics of the operations.
     pub stacks: Stacks,
-    /// Of each setting.
+    /// The outcome for each setting.
     pub outcomes: Vec<Outcome>,
-    /// Who called whom, if that was asked for.
+    /// The calls between methods, if requested.
     pub calls: Option<Calls>,
 }
 
-/// What was counted of the operations, whatever the settings.
+/// Statistics of the operations, which are independent of the settings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Stacks {
-    /// Regions entered.
+    /// The number of regions entered.
     pub regions: u64,
-    /// The deepest stack of regions.
+    /// The maximum depth of the region stacks.
     pub deepest: u64,
-    /// Registrations of sites.
+    /// The number of registrations of sites.
     pub registrations: u64,
-    /// Objects allocated in regions.
+    /// The number of objects allocated in regions.
     pub objects: u64,
-    /// Their bytes.
+    /// The bytes of these objects.
     pub bytes: u64,
-    /// Objects whose site a region had registered.
+    /// The number of objects whose site was registered by a region.
     pub captured: u64,
-    /// Objects allocated outside of all regions: in the heap, where nothing is simulated.
+    /// The number of objects allocated outside of all regions. They belong to the heap, which is not simulated.
     pub in_the_heap: u64,
-    /// Exits and registrations outside of all regions, which do nothing.
+    /// The number of exits and registrations outside of all regions, which have no effect.
     pub outside: u64,
-    /// Regions that no exit ended.
+    /// The number of regions without an exit.
     pub not_exited: u64,
 }
 
-/// One memory manager.
+/// A memory manager with one setting.
 #[derive(Debug)]
 struct Manager {
     settings: Settings,
@@ -67,45 +67,45 @@ struct Manager {
     over_time: Percents,
     carried: Percents,
     curve: Curve<1>,
-    /// Bytes of blocks of all regions that are active.
+    /// The bytes in blocks of all active regions.
     active: u64,
-    /// The last `f` of all regions that are active.
+    /// The sum of the last `f` of all active regions.
     last: u64,
     parts: Parts,
 }
 
 impl Simulation {
-    /// Starts with no region.
+    /// Creates a simulation without regions.
     ///
     /// # Errors
-    /// Blocks of 0 bytes.
+    /// Fails if a block size is 0.
     pub fn new(settings: impl IntoIterator<Item = Settings>) -> Result<Self> {
         let manager = |settings: Settings| match settings.block {
-            0 => Err(Error::Usage("a block has at least 1 byte".to_owned())),
+            0 => Err(Error::Usage("a block must have at least 1 byte".to_owned())),
             _ => Ok(Manager::new(settings)),
         };
         let managers = settings.into_iter().map(manager).collect::<Result<_>>()?;
         Ok(Self { frames: HashMap::new(), managers, stacks: Stacks::default(), calls: None })
     }
 
-    /// Also finds out what each method and each region comes to.
+    /// Also collects results for each method, each region, or both.
     #[must_use]
     pub fn with_parts(mut self, methods: bool, regions: bool) -> Self {
         self.managers.iter_mut().for_each(|manager| manager.parts.wanted = Wanted { methods, regions });
         self
     }
 
-    /// Also finds out who calls whom.
+    /// Also collects the calls between methods.
     #[must_use]
     pub fn with_calls(mut self) -> Self {
         self.calls = Some(Recorder::default());
         self
     }
 
-    /// Runs an operation of a thread.
+    /// Performs an operation on behalf of a thread.
     ///
     /// # Errors
-    /// An object is larger than a block, and that is to be refused.
+    /// Fails if an object is larger than a block and the settings reject such objects.
     pub fn operate(&mut self, thread: u64, operation: Operation<'_>) -> Result<()> {
         let Self { frames, managers, stacks, calls } = self;
         let frames = frames.entry(thread).or_default();
@@ -148,8 +148,8 @@ impl Simulation {
         Ok(())
     }
 
-    /// Ends all regions that are active, in which nothing more happens; returns what came out, where methods and call sites have the names that
-    /// stand at their numbers.
+    /// Ends all active regions and returns the results. `names` contains the names of methods and call sites, indexed
+    /// by their numbers.
     #[must_use]
     pub fn finish(mut self, names: &[String]) -> Simulated {
         self.stacks.not_exited = self.frames.values().map(|frames| frames.len() as u64).sum();
@@ -182,7 +182,7 @@ impl Manager {
         self.add(block);
     }
 
-    /// Counts bytes of blocks that a region has got.
+    /// Counts bytes of blocks added to a region.
     fn add(&mut self, bytes: u64) {
         self.active = self.active.saturating_add(bytes);
         self.outcome.most_bytes = self.outcome.most_bytes.max(self.active);
@@ -197,7 +197,7 @@ impl Manager {
         }
     }
 
-    /// Counts a region that has no more allocations.
+    /// Records a region that has no further allocations.
     fn end(&mut self, region: &Region) {
         self.parts.note(region);
         self.active -= region.bytes;
@@ -217,7 +217,7 @@ impl Manager {
         let number = found.map_or(prefix - 1, |(number, _)| number);
         let elsewhere = found.is_none() && regions.fits_elsewhere(prefix, number, size);
         let free_in_prefix = || regions.0.iter().take(prefix).map(|region| region.total_free).sum();
-        // F_i, by the same rule as f_i.
+        // F_i, defined analogously to f_i.
         let inter: u64 = if elsewhere { free_in_prefix() } else { 0 };
         let Some(region) = regions.0.get_mut(number) else { return Ok(()) };
         let mut grown = 0;
@@ -268,14 +268,16 @@ impl Manager {
     }
 }
 
-/// The bytes of a new block for an object.
+/// Returns the size of a new block for an object.
 fn block_for(size: u64, settings: Settings) -> Result<u64> {
     let Settings { block, oversize, .. } = settings;
     if size <= block {
         return Ok(block);
     }
     match oversize {
-        Oversize::Refuse => Err(Error::Usage(format!("an object of {size} bytes is larger than a block of {block}"))),
+        Oversize::Refuse => {
+            Err(Error::Usage(format!("an object of {size} bytes does not fit in a block of {block} bytes")))
+        }
         Oversize::Grow => size.checked_next_multiple_of(block).ok_or(Error::Limit("2^64 bytes in a block")),
     }
 }

@@ -1,4 +1,4 @@
-//! Simulations beside the document's formulas, taken literally.
+//! Compares simulations with a literal implementation of the document's formulas.
 
 use proptest::prelude::*;
 
@@ -20,7 +20,7 @@ fn new(site: u64, size: u64) -> Operation<'static> {
     Operation::New { site, size }
 }
 
-/// Blocks of 10 bytes: the third object finds 4 and 4 bytes, which together would be enough.
+/// Blocks of 10 bytes: for the third object, 4 and 4 bytes are free, which would be enough in total.
 #[test]
 fn intra_region_fragmentation() {
     let operations = [ENTER, new(0, 6), new(0, 6), new(0, 6), new(0, 4), Operation::Exit];
@@ -34,7 +34,7 @@ fn intra_region_fragmentation() {
     assert_eq!(outcome.curve.unwrap().lines[0].most, [0, 0, 40_000, 0]);
 }
 
-/// The region on top grows, though the one below it has a free block.
+/// The top region grows although the region below it has a free block.
 #[test]
 fn inter_region_fragmentation() {
     let operations = [ENTER, ENTER, Operation::Register { call_site: 0, sites: &[7] }, new(7, 6), new(7, 6)];
@@ -44,7 +44,7 @@ fn inter_region_fragmentation() {
         let other = run(settings(10, Intra::First, inter), &operations);
         assert_eq!((other.inter_sum, other.blocks_added), (0, 2), "{inter:?}");
     }
-    // The region below registers the site: only it is the prefix.
+    // The lower region registers the site, so it alone is the prefix.
     let below = [ENTER, Operation::Register { call_site: 0, sites: &[7] }, ENTER, new(7, 6), new(7, 6)];
     let outcome = run(settings(10, Intra::First, Inter::First), &below);
     assert_eq!((outcome.blocks_added, outcome.inter_sum), (3, 0));
@@ -64,13 +64,13 @@ fn what_is_outside_and_what_is_too_large() {
     let mut simulation = Simulation::new([refuse]).unwrap();
     simulation.operate(1, ENTER).unwrap();
     let error = simulation.operate(1, new(1, 11)).unwrap_err();
-    assert_eq!(error.to_string(), "an object of 11 bytes is larger than a block of 10");
+    assert_eq!(error.to_string(), "an object of 11 bytes does not fit in a block of 10 bytes");
 }
 
-/// What a region captures, and for each block its size and its free bytes.
+/// The sites captured by a region, and the size and free bytes of each of its blocks.
 type LiteralRegion = (Vec<u64>, Vec<(u64, u64)>);
 
-/// The formulas of section 4 word by word.
+/// A literal implementation of the formulas in section 4.
 #[derive(Default)]
 struct Literal {
     stack: Vec<LiteralRegion>,
@@ -82,7 +82,7 @@ impl Literal {
     fn allocate(&mut self, of: Settings, site: u64, size: u64) {
         let captor = (0..self.stack.len()).rev().find(|at| self.stack[*at].0.contains(&site));
         let prefix: Vec<usize> = (0..=captor.unwrap_or(self.stack.len() - 1)).collect();
-        // K_i of a region, in the order of the strategy.
+        // K_i of a region in the order of the strategy.
         let k = |region: usize| {
             let blocks = &self.stack[region].1;
             let mut k: Vec<usize> = (0..blocks.len()).filter(|at| blocks[*at].1 >= size).collect();

@@ -1,4 +1,4 @@
-//! Several simulations from one pass over a trace, by several threads.
+//! Runs several simulations in one pass over a trace, distributed over several threads.
 
 use std::mem;
 use std::sync::Arc;
@@ -10,32 +10,32 @@ use crate::objects::ObjectEvent;
 use crate::observer::Observer;
 use crate::{Error, Result};
 
-/// Events in a batch: they stay in the cache while one simulation after the other takes them.
+/// The number of events per batch. A batch stays in the cache while the simulations process it in turn.
 const BATCH: usize = 4096;
-/// Batches that may wait for a worker.
+/// The maximum number of batches queued for a worker.
 const WAITING: usize = 4;
 
-/// Simulations that all get the same events.
+/// Simulations that all receive the same events.
 pub struct Grid {
     batch: Vec<ObjectEvent>,
-    /// Those of this thread.
+    /// The simulations run by this thread.
     own: Vec<Simulation>,
     workers: Vec<Worker>,
-    /// Where the simulation of each outcome is: worker by worker, its own first.
+    /// The position of each outcome's simulation in the list of workers, starting with this thread's own.
     order: Vec<usize>,
 }
 
-/// A thread with simulations of its own.
+/// A thread with its own simulations.
 struct Worker {
     batches: SyncSender<Arc<[ObjectEvent]>>,
     thread: JoinHandle<Result<Vec<Outcome>>>,
 }
 
 impl Grid {
-    /// Distributes simulations over up to `threads` threads. With one, this thread does the work.
+    /// Distributes simulations over up to `threads` threads. If there is only one, the calling thread runs all of them.
     ///
     /// # Errors
-    /// The system has no thread.
+    /// Fails if the system cannot create a thread.
     pub fn new(simulations: Vec<Simulation>, threads: usize) -> Result<Self> {
         let count = threads.min(simulations.len());
         let mut grid = Self { batch: Vec::new(), own: Vec::new(), workers: Vec::new(), order: Vec::new() };
@@ -71,10 +71,10 @@ impl Grid {
         Ok(())
     }
 
-    /// Returns the outcomes, in the order of the simulations.
+    /// Returns the outcomes in the order of the simulations.
     ///
     /// # Errors
-    /// An invariant does not hold; this is the error to show if an event returned [`Error::Stopped`].
+    /// Fails if an invariant is violated. If an event returned [`Error::Stopped`], this is the error to report.
     pub fn finish(mut self) -> Result<Vec<Outcome>> {
         let sent = self.send();
         let mut outcomes = self.own.into_iter().map(Simulation::finish).collect::<Result<Vec<_>>>()?;

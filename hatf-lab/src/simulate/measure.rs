@@ -1,4 +1,4 @@
-//! What is measured after every event of a simulation.
+//! Measurements after every event of a simulation.
 
 use super::outcome::{Fragmentation, Outcome};
 use super::ratio::ratio;
@@ -6,7 +6,8 @@ use crate::allocator::{Act, Acts};
 use crate::curve::Curve;
 use crate::objects::Change;
 
-/// Live bytes and memory at one moment: the heap, or the pages held of an allocator that reserves address space.
+/// Live bytes and memory at one point. Memory is the heap or, for an allocator that reserves address space, the held
+/// pages.
 #[derive(Clone, Copy, Debug, Default)]
 struct Moment {
     live: u64,
@@ -19,7 +20,7 @@ impl Moment {
     }
 }
 
-/// Sums and peaks.
+/// Sums and peaks of the measurements.
 #[derive(Debug, Default)]
 pub(super) struct Measure {
     events: u64,
@@ -32,17 +33,17 @@ pub(super) struct Measure {
     heap: u128,
     held: u128,
     most_held: u64,
-    /// The sum of memory / live, over the events after which something was live.
+    /// The sum of memory / live over the events after which there were live bytes.
     ratios: f64,
     with_live: u64,
-    /// The first moments of most live bytes, and of most memory.
+    /// The first points of maximum live bytes and of maximum memory.
     most_live: Moment,
     most_memory: Moment,
     curve: Curve<3>,
 }
 
 impl Measure {
-    /// Starts; `of_pages`: ratios are of pages held.
+    /// Creates an empty measurement. If `of_pages` is set, ratios refer to held pages.
     pub(super) fn new(of_pages: bool) -> Self {
         Self { of_pages, ..Self::default() }
     }
@@ -82,7 +83,7 @@ impl Measure {
         self.curve.note([live, heap, held]);
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "a mean is what is shown")]
+    #[expect(clippy::cast_precision_loss, reason = "the mean is for display")]
     pub(super) fn finish(self, name: String, allocator: String, acts: Acts, refused: u64) -> Outcome {
         let fragmentation = Fragmentation {
             mean: (self.with_live > 0).then(|| self.ratios / self.with_live as f64),

@@ -22,20 +22,20 @@ use crate::{Error, Result};
 use measure::Measure;
 use touches::Touches;
 
-/// Stands for the place of an object that was refused. No address is so high.
+/// The placeholder for a rejected object. It is above all valid addresses.
 const REFUSED: Place = Place { address: u64::MAX, block: 0 };
 
-/// An allocator at work.
+/// A running allocator.
 pub struct Simulation {
     name: String,
     allocator: Box<dyn Allocator>,
     acts: Acts,
-    /// Where objects are, by slot; [`REFUSED`]: nowhere. Of millions of objects an `Option` would be half as much again.
+    /// Places of objects by slot, or [`REFUSED`]. For millions of objects, `Option` would need 50% more memory.
     places: Vec<Place>,
     refused: u64,
-    /// The object of a realloc, between its end and the beginning of the new one; and its size.
+    /// The old object of a realloc and its size, between the end of the old and the start of the new object.
     moving: Option<(Place, u64)>,
-    /// The thread of the last event, and the numbers that the allocator knows threads by.
+    /// The thread of the last event, and the allocator's numbers of threads.
     thread: u64,
     threads: AddressMap<usize>,
     measure: Measure,
@@ -43,15 +43,15 @@ pub struct Simulation {
     invariants: Option<Invariants>,
 }
 
-/// What is checked beside the allocator's own invariants: live objects do not overlap, and lie in the heap.
+/// Invariants checked in addition to the allocator's own: live objects do not overlap and are inside the heap.
 struct Invariants {
-    /// The whole heap is checked every this many events.
+    /// The number of events between checks of the entire heap.
     every: u64,
     ends: BTreeMap<u64, u64>,
 }
 
 impl Simulation {
-    /// Starts with an allocator's empty heap. The name is for people.
+    /// Creates a simulation with an empty heap. The name is for display.
     #[must_use]
     pub fn new(name: impl Into<String>, allocator: Box<dyn Allocator>) -> Self {
         let measure = Measure::new(allocator.reserves());
@@ -70,24 +70,24 @@ impl Simulation {
         }
     }
 
-    /// Checks after every event what it touched, and every this many events the whole heap.
+    /// Checks the touched data after every event, and the entire heap after every `every` events.
     #[must_use]
     pub fn with_invariants(mut self, every: u64) -> Self {
         self.invariants = Some(Invariants { every: every.max(1), ends: BTreeMap::new() });
         self
     }
 
-    /// Counts the cache lines and pages that events touch, too.
+    /// Also counts the cache lines and pages touched by events.
     #[must_use]
     pub fn with_touches(mut self) -> Self {
         self.touches = Some(Touches::new());
         self
     }
 
-    /// Returns what came out.
+    /// Returns the outcome.
     ///
     /// # Errors
-    /// An invariant does not hold.
+    /// Fails if an invariant is violated.
     pub fn finish(self) -> Result<Outcome> {
         if self.invariants.is_some() {
             self.allocator.check().map_err(|broken| self.broken(&broken))?;
@@ -104,7 +104,7 @@ impl Simulation {
         if thread != self.thread || self.threads.is_empty() {
             self.switch_to(thread);
         }
-        // What a realloc copied, or a free touched whose realloc has not come.
+        // The bytes copied by a realloc, or touched by a free whose realloc is still outstanding.
         let mut copied = None;
         let place = match change {
             Change::Allocated => {
@@ -165,13 +165,15 @@ impl Simulation {
         if let Some(Place { address, .. }) = place {
             match change {
                 Change::Allocated => {
-                    // An object of no bytes still has an address of its own.
+                    // An empty object still has its own address.
                     let end = address + size.max(1);
                     let before = invariants.ends.range(..end).next_back();
                     if before.is_some_and(|(_, end)| *end > address) {
                         result = Err(format!("objects overlap at {address}"));
                     } else if address + size > heap {
-                        result = Err(format!("an object at {address} of {size} bytes ends above all blocks, {heap}"));
+                        result = Err(format!(
+                            "an object of {size} bytes at {address} ends above the end of all blocks at {heap}"
+                        ));
                     }
                     invariants.ends.insert(address, end);
                 }

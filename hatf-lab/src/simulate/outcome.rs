@@ -1,4 +1,4 @@
-//! What came out of a simulation.
+//! The outcome of a simulation.
 
 use serde::Serialize;
 
@@ -7,69 +7,69 @@ use super::touches::Touched;
 use crate::allocator::Acts;
 use crate::curve::Curves;
 
-/// What came out of a simulation. Ratios are `None` where there is nothing to divide by.
+/// The outcome of a simulation. Ratios are `None` if the divisor is 0.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Outcome {
-    /// The simulation's name.
+    /// The name of the simulation.
     pub name: String,
-    /// The allocator, with all its settings.
+    /// The allocator with all of its settings.
     pub allocator: String,
-    /// Allocations and frees.
+    /// The number of allocations and frees.
     pub events: u64,
-    /// Objects allocated.
+    /// The number of objects allocated.
     pub objects: u64,
-    /// Bytes had from the system, and not given back, at the end.
+    /// Bytes obtained from the system and not returned, at the end.
     pub heap: u64,
-    /// The most of them.
+    /// The maximum heap size in bytes.
     pub most_heap: u64,
-    /// The most bytes of pages held: those that hold memory, or held memory and were not given back.
+    /// The maximum number of bytes in held pages, which are pages that were touched and not returned.
     pub most_held: u64,
-    /// Their mean over events.
+    /// The mean number of bytes in held pages over events.
     pub mean_held: u64,
-    /// The most bytes live at once, of those asked for.
+    /// The maximum number of simultaneously live requested bytes.
     pub most_live: u64,
-    /// Live bytes after each event, summed.
+    /// The sum of live bytes after each event.
     pub live_sum: u128,
-    /// Bytes had from the system after each event, summed.
+    /// The sum of the heap size after each event.
     pub heap_sum: u128,
-    /// The heap is address space that the allocator reserves far ahead: ratios are of pages held in its place.
+    /// Whether the heap is address space reserved far ahead, in which case ratios refer to held pages instead.
     pub ratios_of_pages_held: bool,
-    /// Mean live bytes divided by mean bytes had from the system, both over events (Zorn and Grunwald, Table 7).
+    /// Mean live bytes divided by the mean heap size, both over events (Zorn and Grunwald, Table 7).
     pub memory_efficiency: Option<f64>,
     /// Johnstone's four measures.
     pub fragmentation: Fragmentation,
-    /// Free blocks examined for each object allocated.
+    /// Free blocks examined per allocated object.
     pub steps: Option<f64>,
-    /// The weighted sum of acts for each object allocated.
+    /// The weighted sum of operations per allocated object.
     pub ops: Option<f64>,
-    /// The weights of acts in `ops`.
+    /// The weights of operations used for `ops`.
     pub weights: Acts,
-    /// How often each elementary act was done.
+    /// The count of each elementary operation.
     pub acts: Acts,
-    /// Objects that did not fit into the simulated address space (2^47 bytes); they count as 0 bytes.
+    /// The number of objects that did not fit into the simulated address space (2^47 bytes). They count as 0 bytes.
     pub refused: u64,
-    /// Cache lines and pages that are touched, if that was asked for.
+    /// The cache lines and pages touched, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub touched: Option<Touched>,
-    /// Live bytes, heap and pages held over events.
+    /// Live bytes, heap and held pages over events.
     pub curves: Curves,
 }
 
 /// Johnstone's four measures of fragmentation (Johnstone and Wilson, "The Memory Fragmentation Problem: Solved?", ISMM 1998).
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Fragmentation {
-    /// Heap / live, averaged over the events after which something is live.
+    /// Heap / live, averaged over the events after which there are live bytes.
     pub mean: Option<f64>,
-    /// Heap / live where live is greatest for the first time.
+    /// Heap / live at the first maximum of live bytes.
     pub at_most_live: Option<f64>,
-    /// Heap / live where the heap is greatest for the first time.
+    /// Heap / live at the first maximum of the heap.
     pub at_most_heap: Option<f64>,
-    /// Greatest heap / greatest live.
+    /// Maximum heap / maximum live bytes.
     pub most_heap_to_most_live: Option<f64>,
 }
 
 impl Outcome {
-    /// Replaces the weights of acts, and `ops` with them.
+    /// Replaces the weights of operations and recomputes `ops`.
     pub fn weigh(&mut self, weights: Acts) {
         self.ops = ratio(self.acts.weighted(&weights), self.objects.into());
         self.weights = weights;

@@ -1,11 +1,11 @@
-//! Outcomes as blocks of a page.
+//! Report-page elements for outcomes.
 
 use metatf_page::{Column, Note, Page, Table, Value};
 
 use super::Outcome;
 use crate::allocator::{Act, Acts};
 
-/// Adds outcomes of one trace: memory, then cost.
+/// Adds the outcomes for one trace: memory, followed by cost.
 pub fn describe(outcomes: &[Outcome], page: &mut Page) {
     page.heading("MEMORY (fragmentation: heap / live; mean, at most live, at most heap, most / most)");
     let mut table = table(["heap", "most live", "efficiency", "(1)", "(2)", "(3)", "(4)"]);
@@ -27,7 +27,9 @@ pub fn describe(outcomes: &[Outcome], page: &mut Page) {
         outcomes.iter().filter(|of| of.ratios_of_pages_held).map(|outcome| outcome.name.as_str()).collect();
     if !reserving.is_empty() {
         let names = reserving.join(", ");
-        page.note(format!("{names}: the heap is reserved address space; efficiency and (1) to (4) are of pages held"));
+        page.note(format!(
+            "{names}: the heap is reserved address space; efficiency and (1) to (4) refer to pages held"
+        ));
     }
     held(outcomes, page);
     if outcomes.iter().any(|outcome| outcome.touched.is_some()) {
@@ -41,7 +43,7 @@ pub fn describe(outcomes: &[Outcome], page: &mut Page) {
 }
 
 fn held(outcomes: &[Outcome], page: &mut Page) {
-    page.heading("PAGES HELD (bytes of pages that hold memory, or held some that was not given back)");
+    page.heading("PAGES HELD (bytes of pages that were used and not given back)");
     let mut table = table(["peak", "mean", "most heap"]);
     for outcome in outcomes {
         let numbers = [outcome.most_held, outcome.mean_held, outcome.most_heap].map(Value::Count);
@@ -51,9 +53,7 @@ fn held(outcomes: &[Outcome], page: &mut Page) {
 }
 
 fn touched(outcomes: &[Outcome], page: &mut Page) {
-    page.heading(
-        "TOUCHED (for 1,000 events: distinct cache lines and pages; pages that a TLB of so many entries misses)",
-    );
+    page.heading("TOUCHED (per 1,000 events: distinct cache lines and pages; misses of a TLB with that many entries)");
     let first = outcomes.iter().find_map(|outcome| outcome.touched.as_ref());
     let tlbs = first.iter().flat_map(|touched| &touched.tlbs);
     let tlbs = tlbs.map(|tlb| format!("{} ({})", Value::Count(tlb.entries as u64), Value::Bytes(tlb.reach)));
@@ -68,7 +68,7 @@ fn touched(outcomes: &[Outcome], page: &mut Page) {
 
 fn cost(outcomes: &[Outcome], page: &mut Page) {
     let weights = outcomes.first().map(|outcome| outcome.weights).unwrap_or_default();
-    page.heading(format!("COST (ops: acts an object, {})", weighing(&weights)));
+    page.heading(format!("COST (ops: operations per object, {})", weighing(&weights)));
     let acts: Vec<Act> = Act::ALL.iter().copied().filter(|act| outcomes.iter().any(|o| o.acts.of(*act) > 0)).collect();
     let mut table = table(["ops", "steps"].into_iter().chain(acts.iter().map(|act| act.name())));
     for outcome in outcomes {
@@ -78,7 +78,7 @@ fn cost(outcomes: &[Outcome], page: &mut Page) {
     page.push(table);
 }
 
-/// A table with a row for each allocator.
+/// Returns a table with a row per allocator.
 fn table<S: Into<std::borrow::Cow<'static, str>>>(columns: impl IntoIterator<Item = S>) -> Table {
     Table::new([Column::key("allocator")].into_iter().chain(columns.into_iter().map(Column::new)))
 }

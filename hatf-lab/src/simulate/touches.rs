@@ -1,7 +1,8 @@
-//! Cache lines and pages that a program touches where an allocator has put its objects.
+//! Cache lines and pages that a program touches, given the addresses chosen by an allocator.
 //!
-//! A program is taken to fill each object once: an allocation touches all bytes of it. A free touches its first byte, where allocators keep
-//! their lists. A realloc that moves an object copies it first. What else a program does is not in a trace.
+//! A program is assumed to fill each object once: an allocation touches all of its bytes. A free touches the first
+//! byte, where allocators keep their free lists. A realloc that moves an object copies it first. Traces do not contain
+//! other accesses.
 
 use hashbrown::HashMap;
 use serde::Serialize;
@@ -9,42 +10,42 @@ use serde::Serialize;
 use super::ratio::ratio;
 use crate::allocator::PAGE;
 
-/// Bytes of a cache line.
+/// Bytes per cache line.
 const LINE: u64 = 64;
-/// Events of a window, in which lines and pages are counted once each.
+/// The number of events per window. Each line and page counts once per window.
 const WINDOW: usize = 1000;
-/// Entries of simulated TLBs: those of the first and the second level of processors of these years.
+/// Entries of the simulated TLBs, which match the first and second level of current CPUs.
 const ENTRIES: [usize; 2] = [64, 1536];
 
-/// What came out.
+/// Counts of touched cache lines and pages.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Touched {
-    /// Distinct lines of 64 bytes for 1,000 events: each window of this many counts by itself.
+    /// Distinct 64-byte lines per 1,000 events, counted for each window separately.
     pub lines: Option<f64>,
-    /// Distinct pages of 4 KiB for 1,000 events.
+    /// Distinct 4 KiB pages per 1,000 events.
     pub pages: Option<f64>,
-    /// What TLBs that drop the page touched longest ago would miss.
+    /// Misses of TLBs that evict the least recently used page.
     pub tlbs: Vec<Tlb>,
 }
 
-/// What a TLB would miss.
+/// Misses of a TLB.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Tlb {
-    /// Its entries, one page each.
+    /// The number of entries, with one page each.
     pub entries: usize,
-    /// The bytes that they reach.
+    /// The number of bytes covered by the entries.
     pub reach: u64,
-    /// Pages that were in no entry when they were touched.
+    /// The number of touched pages without an entry.
     pub misses: u64,
-    /// The same for 1,000 events.
+    /// Misses per 1,000 events.
     pub misses_of_1000: Option<f64>,
 }
 
-/// Counts what events touch.
+/// A counter of cache lines and pages touched by events.
 #[derive(Debug)]
 pub(super) struct Touches {
     events: u64,
-    /// Bytes that this window touched: from, to before. They may overlap.
+    /// Byte ranges touched in this window, with exclusive ends. They may overlap.
     window: Vec<(u64, u64)>,
     in_window: usize,
     lines: u64,
@@ -58,7 +59,7 @@ impl Touches {
         Self { events: 0, window: Vec::with_capacity(WINDOW), in_window: 0, lines: 0, pages: 0, tlbs }
     }
 
-    /// Notes an event that touches ranges of this many bytes, at least one each, or nothing.
+    /// Records an event that touches the given ranges, of at least one byte each, or none.
     pub(super) fn note(&mut self, ranges: impl IntoIterator<Item = (u64, u64)>) {
         self.events += 1;
         self.in_window += 1;
@@ -93,7 +94,7 @@ impl Touches {
     }
 }
 
-/// Returns how many units of this many bytes sorted ranges have a byte in.
+/// Returns the number of units of `unit` bytes that the sorted ranges intersect.
 fn distinct(sorted: &[(u64, u64)], unit: u64) -> u64 {
     let (mut sum, mut next) = (0, 0);
     for (start, end) in sorted {
@@ -105,13 +106,14 @@ fn distinct(sorted: &[(u64, u64)], unit: u64) -> u64 {
     sum
 }
 
-/// The pages touched last, at most this many, as a list from the last to the first.
+/// The most recently touched pages, up to a maximum number, as a list from the most to the least recent.
 #[derive(Debug)]
 struct Recent {
     entries: usize,
     misses: u64,
     places: HashMap<u64, usize>,
-    /// Pages, with the neighbours that were touched after and before them. The first is not a page: it is before the last and after the first.
+    /// Pages with their neighbours that were touched after and before them. The first entry is a sentinel that closes
+    /// the circular list.
     list: Vec<(u64, usize, usize)>,
 }
 
@@ -120,10 +122,10 @@ impl Recent {
         Self { entries, misses: 0, places: HashMap::with_capacity(entries + 1), list: vec![(0, 0, 0)] }
     }
 
-    /// Touches pages from first to last.
+    /// Touches the pages from `first` to `last`.
     fn touch(&mut self, first: u64, last: u64) {
         let entries = self.entries as u64;
-        // After this many no page that follows can be there.
+        // After this many pages, no further page can still be present.
         let exact = last.min(first.saturating_add(entries - 1));
         for page in first..=exact {
             self.one(page);
@@ -133,7 +135,7 @@ impl Recent {
             for page in (exact + 1).max(last.saturating_sub(entries - 1))..=last {
                 self.one(page);
             }
-            // Those that were left out have been missed as well.
+            // The skipped pages were misses as well.
             self.misses += rest.saturating_sub(entries);
         }
     }
@@ -175,7 +177,7 @@ impl Recent {
         }
     }
 
-    /// Puts a page to the end of those that were touched.
+    /// Makes a page the most recently touched one.
     fn link(&mut self, place: usize) {
         let newest = self.list.first().map_or(0, |(.., before)| *before);
         if let Some(entry) = self.list.get_mut(place) {
@@ -199,7 +201,7 @@ mod tests {
 
     use super::*;
 
-    /// The same by sets and a queue.
+    /// The same using sets and a queue.
     fn naive(events: &[Option<(u64, u64)>], entries: usize) -> (u64, u64, u64) {
         let (mut lines, mut pages, mut misses) = (0, 0, 0);
         for window in events.chunks(WINDOW) {
@@ -256,7 +258,7 @@ mod tests {
         assert_eq!(Touches::new().finish().lines, None);
     }
 
-    /// A realloc that moves copies the old block, which is in no line of the new one's.
+    /// A realloc that moves the object copies the old block, which shares no line with the new one.
     #[test]
     fn a_realloc_copies() {
         use crate::HeapTracker;
@@ -267,7 +269,7 @@ mod tests {
             let mut tracker = HeapTracker::new(Simulation::new("bsd", by_name("bsd").unwrap()).with_touches());
             let mut give = |event: Event<'_>| tracker.event(&event).unwrap();
             give(Event::malloc(1 << 20, 2000));
-            // The window ends.
+            // The window ends here.
             for _ in 0..WINDOW / 2 {
                 give(Event::malloc(1, 1));
                 give(Event::free(1));
@@ -280,7 +282,7 @@ mod tests {
             }
             tracker.into_parts().1.finish().unwrap().touched.unwrap().lines.unwrap()
         };
-        // 2,000 bytes behind a header of 8 are in 32 lines, of which a free touches one.
+        // 2,000 bytes after an 8-byte header are in 32 lines, one of which a free touches.
         let events = 2.0 + (WINDOW + 1) as f64;
         assert_eq!(((lines(true) - lines(false)) * events / 1000.0).round(), 31.0);
     }

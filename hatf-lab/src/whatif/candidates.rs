@@ -1,27 +1,28 @@
-//! The allocators and settings that are tried.
+//! The allocators and settings to try.
 
 /// An allocator with settings.
 #[derive(Clone, Copy, Debug)]
 pub struct Candidate {
-    /// As `hatf simulate --allocator` takes it.
+    /// The name and settings accepted by `hatf simulate --allocator`.
     pub allocator: &'static str,
-    /// What to set in the environment to have it.
+    /// The environment settings that select the allocator.
     pub environment: Option<&'static str>,
-    /// As `hatf replay --with` takes it.
+    /// The name accepted by `hatf replay --with`.
     pub replay: Option<&'static str>,
 }
 
-/// The allocators that may be in use.
+/// The allocators that a program may be using.
 pub const NOW: &[&str] = &["glibc", "jemalloc", "mimalloc", "tcmalloc"];
 
-/// Returns which of [`NOW`] a shared object is, by the name of its file; `None`: it is none, or the C library.
+/// Returns which of [`NOW`] a shared object is, given its file name. Returns `None` if it is not an allocator, or if it
+/// is the C library.
 #[must_use]
 pub fn of_module(file: &str) -> Option<&'static str> {
     let named = |family: &&&str| file.strip_prefix("lib").is_some_and(|name| name.starts_with(**family));
     NOW.iter().filter(|family| **family != "glibc").find(named).copied()
 }
 
-/// Allocators of which there is no model, by how the names of their shared objects begin. musl's own is in its dynamic linker.
+/// File name prefixes of allocator libraries without a model. musl's allocator is in its dynamic linker.
 const OTHERS: [(&str, &str); 8] = [
     ("ld-musl-", "musl"),
     ("libc.musl-", "musl"),
@@ -33,26 +34,26 @@ const OTHERS: [(&str, &str); 8] = [
     ("libhardened_malloc", "hardened_malloc"),
 ];
 
-/// Returns which allocator without a model a shared object is, by the name of its file.
+/// Returns the name of the allocator without a model that a shared object contains, given its file name.
 #[must_use]
 pub fn without_model(file: &str) -> Option<&'static str> {
     OTHERS.iter().find(|(start, _)| file.starts_with(start)).map(|(_, name)| *name)
 }
 
 impl Candidate {
-    /// Returns how many settings it has.
+    /// Returns the number of settings.
     pub(super) fn settings(&self) -> usize {
         self.allocator.split(':').count() - 1
     }
 
-    /// Returns the allocator without its settings.
+    /// Returns the allocator name without settings.
     #[must_use]
     pub fn family(&self) -> &'static str {
         family(self.allocator)
     }
 }
 
-/// Leaves the library out of what is set: the program has it.
+/// Removes the library from environment settings, for a program that already uses it.
 pub(super) fn without_library(environment: &'static str) -> &'static str {
     environment.split(" LD_PRELOAD=").next().unwrap_or_default()
 }
@@ -61,7 +62,7 @@ pub(super) fn family(allocator: &'static str) -> &'static str {
     allocator.split(':').next().unwrap_or_default()
 }
 
-/// A candidate with a library.
+/// Returns a candidate with a library.
 macro_rules! library {
     ($allocator:literal, $variables:literal, $preload:literal, $name:literal) => {
         Candidate {
@@ -72,7 +73,7 @@ macro_rules! library {
     };
 }
 
-/// The C library's, which needs no preloading.
+/// Returns a candidate for the C library's allocator, which needs no preloading.
 macro_rules! glibc {
     ($allocator:literal, $variable:literal) => {
         library!($allocator, $variable, "", " system")
@@ -97,12 +98,12 @@ macro_rules! tcmalloc {
     };
 }
 
-/// A candidate without a library.
+/// Returns a candidate without a library.
 const fn model(allocator: &'static str) -> Candidate {
     Candidate { allocator, environment: None, replay: None }
 }
 
-/// All candidates. An allocator without settings stands before those with.
+/// All candidates. Each allocator without settings precedes those with settings.
 pub const CANDIDATES: &[Candidate] = &[
     Candidate { allocator: "glibc", environment: Some("(none: the C library's)"), replay: Some("system") },
     glibc!("glibc:tcache=0", "GLIBC_TUNABLES=glibc.malloc.tcache_count=0"),

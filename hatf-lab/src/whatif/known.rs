@@ -1,14 +1,14 @@
-//! Errors of the simulators, measured on real programs and on replays.
+//! Errors of the simulators, measured with real programs and replays.
 
 use serde::{Deserialize, Serialize};
 
-/// A simulator with a greater error says so: parts of the measured peak.
+/// The error above which a simulator's predictions carry a warning, as a fraction of the measured peak.
 pub const BOUND: f64 = 0.15;
 
-/// The comparisons that `scripts/measure simulators` writes.
+/// The comparisons written by `scripts/measure simulators`.
 const VALIDATION: &str = include_str!("validation.json");
 
-/// A simulated peak and a measured one, in bytes.
+/// A simulated peak and a measured peak in bytes.
 #[derive(Debug, Deserialize)]
 struct Compared {
     program: String,
@@ -18,26 +18,27 @@ struct Compared {
     measured_peak: f64,
 }
 
-/// The process that was measured.
+/// The measured process.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 enum Against {
-    /// The program itself, under the allocator. Its memory includes that which the library needs for itself.
+    /// The program itself, running with the allocator. Its memory includes the allocator library's own data.
     Program,
-    /// A replay of its requests.
+    /// A replay of the program's requests.
     Replay,
 }
 
-/// The error of a simulator, as parts of the measured peak. It is that of real programs, or of replays if no program was measured.
+/// The error of a simulator, as fractions of the measured peak. It is based on real programs, or on replays if no
+/// program was measured.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct KnownError {
-    /// The mean, without sign: 0.05 is 5 %.
+    /// The mean absolute error: 0.05 means 5%.
     pub mean: f64,
-    /// The greatest.
+    /// The maximum error.
     pub worst: f64,
-    /// The program and the settings that this was with.
+    /// The program and settings with the maximum error.
     pub worst_of: String,
-    /// Comparisons made.
+    /// The number of comparisons.
     pub comparisons: usize,
 }
 

@@ -1,5 +1,5 @@
-//! Which allocator, and which of its settings, would suit a trace: a small grid of simulations, ranked by the memory that they
-//! predict, each with the error that its simulator is known to have.
+//! Finds the allocator and settings that suit a trace: runs a small grid of simulations and ranks them by predicted
+//! memory, along with the known error of each simulator.
 
 mod candidates;
 mod known;
@@ -15,110 +15,113 @@ use crate::allocator::by_name;
 use crate::simulate::{Outcome, Simulation};
 use crate::{Result, Totals};
 
-/// What a candidate is predicted to need. Bytes are those of pages held.
+/// The predicted memory of a candidate. Bytes are those of held pages.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Prediction {
-    /// The simulation, in the form that `hatf simulate --allocator` takes.
+    /// The allocator in the syntax of `hatf simulate --allocator`.
     pub allocator: &'static str,
-    /// What to set in the environment to have it; `None`: it is a model without a library.
+    /// The environment settings that select the allocator, or `None` for a model without a library.
     pub environment: Option<&'static str>,
-    /// What `hatf replay --with` takes to measure it.
+    /// The argument of `hatf replay --with` for measuring the candidate.
     pub replay: Option<&'static str>,
-    /// The most bytes.
+    /// The maximum number of bytes.
     pub peak: u64,
-    /// Their mean over events.
+    /// The mean number of bytes over events.
     pub mean: u64,
-    /// Acts for each object allocated.
+    /// Operations per allocated object.
     pub ops: Option<f64>,
-    /// What it saves of the peak, in parts of that of the allocator in use; negative: what it needs more.
+    /// The saving as a fraction of the current allocator's peak; negative if the candidate needs more memory.
     pub saves: Option<f64>,
-    /// How far its simulator was from what replays measured; `None`: that is not known.
+    /// The known error of the simulator, if it was measured.
     pub error: Option<KnownError>,
 }
 
-/// Predictions for one trace, the least peak first.
+/// Predictions for one trace in ascending order of the peak.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WhatIf {
     /// The trace.
     pub trace: Totals,
     /// The allocator in use.
     pub now: Now,
-    /// The most bytes of private pages that the program had, by the kernel: those that are not malloc's among them.
+    /// The maximum number of bytes in private pages of the program as reported by the kernel, including pages unrelated
+    /// to malloc.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub private: Option<u64>,
-    /// The most bytes that the program's own calls of `mmap` and of the program break held, where calls for pages are in the trace.
+    /// The maximum number of bytes held by the program's own calls to `mmap` and of the program break, if the trace
+    /// contains page requests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mapped: Option<u64>,
     /// The predictions.
     pub predictions: Vec<Prediction>,
-    /// What is worth a try.
+    /// Suggestions to try.
     pub advice: Vec<Advice>,
 }
 
-/// The allocator that a program runs on.
+/// The allocator that a program uses.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Now {
     /// One of [`NOW`].
     pub allocator: String,
-    /// What it is in truth, where there is no model of that.
+    /// The actual allocator, if there is no model of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub in_truth: Option<String>,
-    /// The version of the C library, where the trace tells.
+    /// The version of the C library, if the trace contains it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub libc: Option<String>,
-    /// How that is known.
+    /// The evidence for the allocator.
     pub known_by: KnownBy,
 }
 
-/// How the allocator in use is known.
+/// The evidence for the allocator in use.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KnownBy {
-    /// It was given.
+    /// The user specified the allocator.
     Given,
-    /// The program has loaded this shared object.
+    /// The program loaded this shared object.
     Module(String),
-    /// The program has an allocator with this function linked in.
+    /// The program contains a statically linked allocator with this function.
     LinkedIn(String),
-    /// The trace has modules, and none of them is another allocator's.
+    /// The trace lists modules, none of which belongs to another allocator.
     NoOther,
-    /// The trace does not say.
+    /// The trace contains no evidence.
     #[default]
     Assumed,
 }
 
-/// What is worth a try.
+/// A suggestion to try a candidate.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Advice {
     /// The candidate.
     pub allocator: &'static str,
-    /// What to set in the environment; empty: nothing.
+    /// The environment settings; empty if none are needed.
     pub set: &'static str,
-    /// The shared object that the program has to be run, or linked, without, for the environment to have an effect.
+    /// The shared object that the program must be run or linked without for the environment settings to take effect.
     pub without: Option<String>,
-    /// Saved bytes of the peak.
+    /// The number of bytes saved at the peak.
     pub bytes: u64,
-    /// What that is of the peak of the allocator in use.
+    /// The saving as a fraction of the current allocator's peak.
     pub saves: f64,
-    /// The mean error of the simulator, where it is known.
+    /// The mean error of the simulator, if known.
     pub error: Option<f64>,
-    /// What `hatf replay --with` takes to measure it.
+    /// The argument of `hatf replay --with` for measuring the candidate.
     pub replay: Option<&'static str>,
 }
 
-/// What differs by less than this part of the peak is taken to be the same: then fewer settings are better.
+/// Differences below this fraction of the peak count as ties, for which fewer settings are preferred.
 const SAME: f64 = 0.01;
 
-/// Makes a simulation of each candidate, in their order.
+/// Creates a simulation of each candidate, in order.
 ///
 /// # Errors
-/// None, as the candidates are known.
+/// Never fails, as all candidates are known.
 pub fn simulations() -> Result<Vec<Simulation>> {
     CANDIDATES.iter().map(|of| Ok(Simulation::new(of.allocator, by_name(of.allocator)?))).collect()
 }
 
 impl WhatIf {
-    /// Ranks what came out of [`simulations`]. `memory` is what the program had in all: see [`private`](Self::private) and [`mapped`](Self::mapped).
+    /// Ranks the outcomes of [`simulations`]. `memory` is the total memory of the program: see
+    /// [`private`](Self::private) and [`mapped`](Self::mapped).
     #[must_use]
     pub fn new(trace: Totals, now: Now, memory: [Option<u64>; 2], outcomes: &[Outcome]) -> Self {
         let [private, mapped] = memory;
@@ -149,8 +152,8 @@ impl WhatIf {
     }
 }
 
-/// Returns for each library the prediction with the least peak, if that saves more than the errors of both simulators; the least peak
-/// first. `predictions` are in the order of [`CANDIDATES`].
+/// Returns, for each library, the prediction with the lowest peak if its saving exceeds the errors of both simulators,
+/// in ascending order of the peak. `predictions` must be in the order of [`CANDIDATES`].
 fn advice(predictions: &[Prediction], now: &Now, now_peak: u64) -> Vec<Advice> {
     let error = |prediction: &Prediction| prediction.error.as_ref().map_or(0.0, |error| error.mean);
     let saves = |prediction: &Prediction| prediction.saves.unwrap_or(0.0);
@@ -164,17 +167,17 @@ fn advice(predictions: &[Prediction], now: &Now, now_peak: u64) -> Vec<Advice> {
         let key = |(candidate, prediction): &&(&Candidate, &Prediction)| (candidate.settings(), prediction.peak);
         let Some((candidate, best)) = among.min_by_key(key) else { continue };
         let is_now = *family == now.allocator;
-        // Errors of one simulator are alike with all settings.
+        // The errors of a simulator are similar for all settings.
         let both = error(best) + if is_now { 0.0 } else { error_now };
         if best.allocator == now.allocator || saves(best) <= both.max(SAME) {
             continue;
         }
         let environment = candidate.environment.unwrap_or_default();
-        // The C library's allocator cannot be put before another, which has its place.
+        // The C library's allocator cannot be preloaded over another allocator.
         let in_the_way = match &now.known_by {
             KnownBy::Module(module) => module.clone(),
-            KnownBy::LinkedIn(_) => format!("the {} that it has linked in", now.allocator),
-            _ => format!("the library of {}", now.allocator),
+            KnownBy::LinkedIn(_) => format!("the linked {}", now.allocator),
+            _ => format!("the {} library", now.allocator),
         };
         advice.push(Advice {
             allocator: best.allocator,
@@ -194,7 +197,7 @@ fn advice(predictions: &[Prediction], now: &Now, now_peak: u64) -> Vec<Advice> {
     advice
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a ratio is what is shown")]
+#[expect(clippy::cast_precision_loss, reason = "the ratio is for display")]
 fn float(value: u64) -> f64 {
     value as f64
 }
@@ -234,7 +237,7 @@ mod tests {
         assert!(printed(&whatif).contains("GLIBC_TUNABLES=glibc.malloc.tcache_count=0"));
     }
 
-    /// Returns outcomes with these peaks, in the order of candidates; all others have the last.
+    /// Returns outcomes with these peaks in the order of the candidates. All further candidates get the last peak.
     fn outcomes(peaks: &[(&str, u64)]) -> Vec<Outcome> {
         let mut outcomes = Grid::new(simulations().unwrap(), 1).unwrap().finish().unwrap();
         for (candidate, outcome) in CANDIDATES.iter().zip(&mut outcomes) {
@@ -248,7 +251,8 @@ mod tests {
         Now { allocator: allocator.to_owned(), known_by: KnownBy::Given, ..Now::default() }
     }
 
-    /// What is as good with fewer settings is better; settings of the C library's allocator do nothing beside another.
+    /// With equal results, fewer settings are better. Settings of the C library's allocator have no effect with another
+    /// allocator.
     #[test]
     fn advice_that_can_be_applied() {
         let outcomes = outcomes(&[
@@ -272,17 +276,17 @@ mod tests {
         assert_eq!(advice, expected);
         let out = printed(&whatif);
         for line in [
-            "now: jemalloc, as libjemalloc.so.2 is loaded",
-            "run, or link, the program without libjemalloc.so.2: the environment alone does not",
-            "4.88 KiB private at most, 1000 B of them malloc's by the prediction: 3.91 KiB are not, and no allocator saves of them",
-            "64 B at most were asked for by the program's own calls (mmap, brk)",
+            "now: jemalloc, because libjemalloc.so.2 is loaded",
+            "run or link the program without libjemalloc.so.2: the environment alone has no effect",
+            "at most 4.88 KiB private, of which 1000 B belong to malloc by the prediction; no allocator can save the other 3.91 KiB",
+            "at most 64 B were requested by the program's own calls (mmap, brk)",
             "saves 60.0% of the peak, 12.0% of the program's private memory",
         ] {
             assert!(out.contains(line), "{line}: {out}");
         }
     }
 
-    /// What is known of the allocator in use is said, and what there is no model of.
+    /// The page names the allocator in use and its evidence, and an allocator without a model.
     #[test]
     fn the_allocator_in_use() {
         let outcomes = outcomes(&[("all", 500)]);
@@ -293,14 +297,13 @@ mod tests {
         let libc = Some("glibc 2.36".to_owned());
         let linked =
             Now { known_by: KnownBy::LinkedIn("_rjem_malloc".to_owned()), libc: libc.clone(), ..now("jemalloc") };
-        assert_eq!(said(linked.clone()), "now: jemalloc, as the program has it linked in (_rjem_malloc)");
+        assert_eq!(said(linked.clone()), "now: jemalloc, because it is linked into the program (_rjem_malloc)");
         let musl = KnownBy::Module("ld-musl-x86_64.so.1".to_owned());
         let musl = Now { known_by: musl, in_truth: Some("musl".to_owned()), ..now("glibc") };
-        let expected =
-            "now: musl, as ld-musl-x86_64.so.1 is loaded; there is no model of it, so others are compared with glibc";
+        let expected = "now: musl, because ld-musl-x86_64.so.1 is loaded; there is no model of it, so the comparison is with glibc";
         assert_eq!(said(musl), expected);
         let glibc = Now { known_by: KnownBy::NoOther, libc, ..now("glibc") };
-        assert_eq!(said(glibc), "now: glibc 2.36, as no other allocator is among the modules");
+        assert_eq!(said(glibc), "now: glibc 2.36, because the modules include no other allocator");
     }
 
     #[test]

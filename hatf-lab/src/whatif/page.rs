@@ -1,25 +1,25 @@
-//! Predictions as blocks of a page.
+//! Report-page elements for predictions.
 
 use metatf_page::{Column, Note, Page, Table, Value};
 
 use super::{Advice, BOUND, KnownBy, Now, WhatIf, known_error};
 
-/// Adds the ranking, what to try, and which simulators to doubt.
+/// Adds the ranking, the suggestions, and the simulators with large errors.
 pub fn describe(whatif: &WhatIf, page: &mut Page) {
     let now = whatif.now.allocator.as_str();
     page.note(in_use(&whatif.now));
-    page.heading(format!("PREDICTED (bytes of pages held; ops: acts an object; saves: of the peak of {now})"));
+    page.heading(format!("PREDICTED (bytes of pages held; ops: operations per object; saves: % of the peak of {now})"));
     page.push(predictions(whatif));
     private(whatif, page);
     page.heading("TRY");
     whatif.advice.iter().for_each(|of| advice(of, whatif, page));
     if whatif.advice.is_empty() {
-        page.note("nothing: no library or setting saves more than the simulators' errors");
+        page.note("nothing: no library or setting saves more than the errors of the simulators");
     }
     for family in super::NOW {
         if let Some(error) = known_error(family).filter(|error| error.worst > BOUND) {
             page.note(format!(
-                "beware: the simulator of {family} was off by up to {} ({}), which is more than {}",
+                "warning: the {family} simulator was off by up to {} ({}), which is more than {}",
                 percent(error.worst),
                 error.worst_of,
                 percent(BOUND)
@@ -29,10 +29,10 @@ pub fn describe(whatif: &WhatIf, page: &mut Page) {
     let with: Vec<String> =
         whatif.advice.iter().filter_map(|of| of.replay).map(|of| format!(" --with '{of}'")).collect();
     let now = if now == "glibc" { "system" } else { now };
-    page.note(format!("measure it: hatf replay TRACE --with {now}{}", with.concat()));
+    page.note(format!("to measure: hatf replay TRACE --with {now}{}", with.concat()));
 }
 
-/// Adds what each candidate needs at most as a bar, for a page that is wide enough.
+/// Adds the predicted peak of each candidate as a bar, for a sufficiently wide page.
 pub fn bars(whatif: &WhatIf, page: &mut Page) {
     let most = whatif.predictions.iter().map(|of| of.peak).max().unwrap_or(0);
     let mut table = Table::new([Column::key("allocator"), Column::new("peak"), Column::new("")]);
@@ -43,27 +43,29 @@ pub fn bars(whatif: &WhatIf, page: &mut Page) {
     page.push(table);
 }
 
-/// Says which allocator is in use, and how that is known.
+/// Describes the allocator in use and the evidence for it.
 fn in_use(now: &Now) -> String {
     let Now { allocator, in_truth, libc, known_by } = now;
     let libc = libc.as_ref().filter(|libc| allocator == "glibc" && libc.starts_with("glibc"));
     let name = in_truth.as_ref().or(libc).unwrap_or(allocator);
     let model = match in_truth {
-        Some(_) => format!("; there is no model of it, so others are compared with {allocator}"),
+        Some(_) => format!("; there is no model of it, so the comparison is with {allocator}"),
         None => String::new(),
     };
     match known_by {
-        KnownBy::Given => format!("now: {allocator}, as --now says"),
-        KnownBy::Module(module) => format!("now: {name}, as {module} is loaded{model}"),
-        KnownBy::LinkedIn(function) => format!("now: {name}, as the program has it linked in ({function}){model}"),
-        KnownBy::NoOther => format!("now: {name}, as no other allocator is among the modules"),
+        KnownBy::Given => format!("now: {allocator}, as specified by --now"),
+        KnownBy::Module(module) => format!("now: {name}, because {module} is loaded{model}"),
+        KnownBy::LinkedIn(function) => {
+            format!("now: {name}, because it is linked into the program ({function}){model}")
+        }
+        KnownBy::NoOther => format!("now: {name}, because the modules include no other allocator"),
         KnownBy::Assumed => {
-            format!("now: {name} is assumed, as the trace has no modules (record --stacks has them, or use --now)")
+            format!("now: {name} is assumed, because the trace has no modules (use record --stacks or --now)")
         }
     }
 }
 
-/// A row for each candidate, the one that needs least first.
+/// Returns a table with a row per candidate in ascending order of the peak.
 fn predictions(whatif: &WhatIf) -> Table {
     let columns = ["peak", "mean", "ops", "saves %", "error %"].map(Column::new);
     let columns = [Column::key("allocator")].into_iter().chain(columns).chain([Column::new("settings")]);
@@ -79,31 +81,31 @@ fn predictions(whatif: &WhatIf) -> Table {
             of.ops.map_or(Value::Unknown, |ops| Value::Number(ops, 2)),
             saves,
             of.error.as_ref().map_or(Value::Unknown, |error| hundredths(error.mean)),
-            Value::text(of.environment.unwrap_or("(a model: there is no library)")),
+            Value::text(of.environment.unwrap_or("(model only; there is no library)")),
         ]);
     }
     table
 }
 
-/// Adds what the program has that is not malloc's.
+/// Adds the program's memory that does not belong to malloc.
 fn private(whatif: &WhatIf, page: &mut Page) {
     let (Some(private), Some(now)) = (whatif.private, whatif.prediction_now()) else { return };
-    page.heading("THE PROGRAM, by the kernel");
-    let note = "{} private at most, {} of them malloc's by the prediction: {} are not, and no allocator saves of them";
+    page.heading("THE PROGRAM, as reported by the kernel");
+    let note = "at most {} private, of which {} belong to malloc by the prediction; no allocator can save the other {}";
     let rest = private.saturating_sub(now.peak);
     page.push(Note::new(note).with([private, now.peak, rest].map(Value::Bytes)));
     page.push(match whatif.mapped {
         Some(mapped) => {
-            Note::new("{} at most were asked for by the program's own calls (mmap, brk)").with([Value::Bytes(mapped)])
+            Note::new("at most {} were requested by the program's own calls (mmap, brk)").with([Value::Bytes(mapped)])
         }
-        None => Note::new("hatf record --pages also records what the program's own calls (mmap, brk) ask for"),
+        None => Note::new("hatf record --pages also records requests by the program's own calls (mmap, brk)"),
     });
 }
 
-/// Adds what to do, and what for.
+/// Adds a suggestion and its benefit.
 fn advice(of: &Advice, whatif: &WhatIf, page: &mut Page) {
     if let Some(module) = &of.without {
-        page.note(format!("run, or link, the program without {module}: the environment alone does not"));
+        page.note(format!("run or link the program without {module}: the environment alone has no effect"));
     }
     if !of.set.is_empty() {
         page.note(of.set.to_owned());

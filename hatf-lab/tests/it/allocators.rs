@@ -1,6 +1,7 @@
-//! The allocators: by hand, against a naive second implementation, and with all invariants on any sequence of calls.
+//! Tests of allocators: by hand, against a naive second implementation, and with all invariants on arbitrary sequences
+//! of calls.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that goes wrong has to panic")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failing test must panic")]
 
 use crate::naive::Naive;
 use hatf_lab::allocator::{Act, Acts, Allocator, NAMES, Place, by_name};
@@ -9,7 +10,7 @@ use hatf_lab::{ObjectEvent, Objects, Observer as _};
 use hatf_trace::Event;
 use proptest::prelude::*;
 
-/// A call: allocates this many bytes, or frees one of the live objects.
+/// A call that allocates this many bytes, or frees one of the live objects.
 #[derive(Clone, Copy, Debug)]
 enum Call {
     Allocate(u64),
@@ -25,7 +26,7 @@ fn calls() -> impl Strategy<Value = Vec<Call>> {
     prop::collection::vec(call, 0..300)
 }
 
-/// Gives calls to an observer: three threads allocate in turn, and free each other's objects.
+/// Passes calls to an observer. Three threads allocate in turn and free each other's objects.
 fn give(calls: &[Call], grid: &mut Grid) {
     let (mut objects, mut live) = (Objects::new(), Vec::new());
     let mut give = |thread: u64, event: Event<'_>| {
@@ -79,7 +80,7 @@ proptest! {
         }
     }
 
-    /// Sizes that no program asks for are refused or placed, in memory that does not grow with them.
+    /// Unrealistic sizes are rejected or placed, using memory that does not grow with them.
     #[test]
     fn any_sizes(calls in calls(), shift in 0..64_u32, most: bool) {
         let size = |size: u64| if most && size.is_multiple_of(7) { u64::MAX - size } else { size << shift };
@@ -93,7 +94,7 @@ proptest! {
         }
     }
 
-    /// FIRST and BEST place every object where a list of intervals, searched and merged naively, places it.
+    /// FIRST and BEST place every object at the same address as a naive list of intervals.
     #[test]
     fn first_and_best_are_as_written(calls in calls(), best: bool) {
         let mut allocator = by_name(if best { "best" } else { "first" }).unwrap();
@@ -118,7 +119,7 @@ proptest! {
     }
 }
 
-/// What an allocator did since the last look, without zeros.
+/// Returns the nonzero operation counts since the previous call.
 struct Bench {
     allocator: Box<dyn Allocator>,
     acts: Acts,
@@ -154,14 +155,14 @@ impl Bench {
 #[test]
 fn bsd_by_hand() {
     let mut bsd = Bench::new("bsd");
-    // 8 and 8 of header: 16, the least block; 2,048 bytes are cut into 128 of them.
+    // 8 and an 8-byte header are 16, the smallest block; 2,048 bytes are cut into 128 of them.
     assert_eq!(bsd.allocate(8).address, 8);
     assert_eq!(bsd.acts(), [("unlinked", 1), ("cut", 128), ("sbrk", 1)]);
     let second = bsd.allocate(0);
     assert_eq!((second.address, bsd.acts()), (24, vec![("unlinked", 1)]));
     bsd.allocator.free(second, 0, &mut bsd.acts);
     assert_eq!((bsd.allocate(5), bsd.acts()), (second, vec![("unlinked", 1), ("inserted", 1)]));
-    // 9 and 8: 32, one doubling. A block of 4,096 is taken alone.
+    // 9 and 8 need 32, one doubling. A block of 4,096 is allocated alone.
     assert_eq!((bsd.allocate(9).address, bsd.allocate(2041).address), (2048 + 8, 4096 + 8));
     assert_eq!(bsd.acts(), [("unlinked", 2), ("doubled", 1 + 8), ("cut", 64 + 1), ("sbrk", 2)]);
     assert_eq!(bsd.allocator.heap(), 8192);
@@ -170,11 +171,11 @@ fn bsd_by_hand() {
 #[test]
 fn first_by_hand() {
     let mut first = Bench::new("first");
-    // 1 byte: the least block, 32; the rest of 8,192 stays free.
+    // 1 byte gets the smallest block, 32; the rest of 8,192 stays free.
     let [a, b, c] = [1, 16, 17].map(|size| first.allocate(size));
     assert_eq!([a, b, c].map(|place| place.address), [8, 40, 72]);
     assert_eq!(first.acts(), [("examined", 2), ("tagged", 3), ("split", 3), ("sbrk", 1)]);
-    // Freed between used ones: before the rover, which is there now. The next search begins with it.
+    // Freed between used blocks, it is inserted before the rover, which moves to it. The next search begins there.
     first.allocator.free(b, 16, &mut first.acts);
     assert_eq!(first.acts(), [("tagged", 1), ("inserted", 1)]);
     assert_eq!(first.allocate(16), b);
@@ -184,7 +185,7 @@ fn first_by_hand() {
     first.allocator.free(c, 17, &mut first.acts);
     first.allocator.free(b, 16, &mut first.acts);
     assert_eq!(first.acts(), [("tagged", 3), ("merged", 1 + 2), ("inserted", 1)]);
-    // One free block, of 8,192: too small. The free top grows by the whole need, not by what is missing.
+    // One free block of 8,192 is too small. The free top grows by the entire need, not by the missing part.
     assert_eq!((first.allocate(8192).address, first.allocator.heap()), (8, 8192 + 16384));
     assert_eq!(first.acts(), [("examined", 1), ("tagged", 1), ("split", 1), ("sbrk", 1)]);
     assert_eq!(first.allocator.allocate(u64::MAX, &mut first.acts), None);
@@ -194,31 +195,31 @@ fn first_by_hand() {
 #[test]
 fn cache_by_hand() {
     let mut cache = Bench::new("cache");
-    // 33 bytes are of size 2: 64 are asked of FIRST. Nothing is cached before a free.
+    // 33 bytes have size 2, so 64 are requested from FIRST. Nothing is cached before a free.
     let a = cache.allocate(33);
     assert_eq!(cache.acts(), [("tagged", 1), ("split", 1), ("sbrk", 1), ("misses", 1)]);
     cache.allocator.free(a, 33, &mut cache.acts);
     assert_eq!(cache.acts(), [("inserted", 1)]);
     assert_eq!(cache.allocate(64), a);
     assert_eq!(cache.acts(), [("unlinked", 1), ("compared", 1), ("hits", 1)]);
-    // Sizes 3 to 6 fill the list; an access to size 2, though it has no item, makes it the most recent.
+    // Sizes 3 to 6 fill the list; an access to size 2, even though it has no item, makes it the most recently used.
     let items = [65, 97, 129, 161].map(|size| (cache.allocate(size), size));
     items.iter().for_each(|(place, size)| cache.allocator.free(*place, *size, &mut cache.acts));
     cache.acts();
     let b = cache.allocate(40);
     assert_eq!(cache.acts(), [("examined", 1), ("tagged", 1), ("split", 1), ("compared", 5), ("misses", 1)]);
-    // Size 1 has no entry: that of size 3, used longest ago, goes, and its item back to FIRST.
+    // Size 1 has no entry: the least recently used entry, size 3, is evicted, and its item returns to FIRST.
     let c = cache.allocate(1);
     cache.acts();
     cache.allocator.free(c, 1, &mut cache.acts);
     assert_eq!(cache.acts(), [("tagged", 1), ("inserted", 2), ("compared", 5), ("flushed", 1), ("flushes", 1)]);
-    // Size 2 is still there, third after 1 and 6: its own access is older than those.
+    // Size 2 is still there, third after 1 and 6, because its own access is older.
     cache.allocator.free(b, 40, &mut cache.acts);
     assert_eq!(cache.acts(), [("inserted", 1), ("compared", 2)]);
 }
 
-/// An entry with two items is given up. FIRST searches from the block that was put into its list last, so the order of the items decides which
-/// it gives first.
+/// An entry with two items is evicted. FIRST searches from the last block inserted into its list, so the order of the
+/// items determines which one it returns first.
 #[test]
 fn the_order_of_flushed_items() {
     let places = |name: &str| {
@@ -227,7 +228,7 @@ fn the_order_of_flushed_items() {
         let blocks: Vec<Place> = [64, 96, 64, 96].map(|size| cache.allocate(size)).into();
         cache.allocator.free(blocks[0], 64, &mut cache.acts);
         cache.allocator.free(blocks[2], 64, &mut cache.acts);
-        // The only entry is that of 64; another size takes its place.
+        // The only entry is that of 64; another size replaces it.
         let other = cache.allocate(200);
         cache.allocator.free(other, 200, &mut cache.acts);
         assert!(cache.acts().contains(&("flushed", 2)));
@@ -239,7 +240,7 @@ fn the_order_of_flushed_items() {
     assert_eq!((newest, oldest), ([Some(0), Some(2)], [Some(2), Some(0)]));
 }
 
-/// Live 10, 30, 20, 0 bytes; the heap of `first` is 8,192 throughout.
+/// Live bytes are 10, 30, 20, 0; the heap of `first` is 8,192 throughout.
 #[test]
 fn measures_by_hand() {
     let calls = [Call::Allocate(10), Call::Allocate(20), Call::Free(0), Call::Free(0)];
@@ -252,22 +253,23 @@ fn measures_by_hand() {
     close(of.at_most_live, 8192.0 / 30.0);
     close(of.at_most_heap, 8192.0 / 10.0);
     close(of.most_heap_to_most_live, 8192.0 / 30.0);
-    // Two mallocs: 2 each, a block examined (the second), an sbrk; two frees: 2 each at least, 2 merges of the last.
+    // Two mallocs: 2 each, one examined block (the second), one sbrk; two frees: 2 or more each, 2 merges of the last.
     close(outcome.ops, f64::from(2 * 2 + 1 + 1 + 2 + 3) / 2.0);
     let empty = &simulated(&[], &["bsd"], 1)[0];
     assert_eq!((empty.memory_efficiency, empty.ops, empty.fragmentation.mean), (None, None, None));
 }
 
-/// Mapped blocks lie in the upper half of the address space.
+/// Start of the mapped blocks, which are in the upper half of the address space.
 const MAPPED: u64 = 1 << 46;
 
 #[test]
 fn glibc_by_hand() {
     let mut glibc = Bench::new("glibc");
-    // Behind the cache itself, of 0x290 bytes, and 16 of the chunk's head, as in every program: 0x2a0.
+    // After the cache itself, of 0x290 bytes, and 16 bytes of chunk header, as in every program: 0x2a0.
     let chunks: Vec<Place> = (0..10).map(|_| glibc.allocate(24)).collect();
     assert_eq!([0, 1].map(|n| chunks[n].address), [0x2a0, 0x2c0]);
-    // The cache takes seven; of the other three, in a fast bin, the last is used first, and the others go into the cache.
+    // The cache takes seven. Of the other three, in a fast bin, the last is used first, and the others go into the
+    // cache.
     chunks.iter().for_each(|chunk| glibc.free(*chunk, 24));
     glibc.acts();
     assert_eq!((glibc.allocate(20), glibc.acts()), (chunks[6], vec![("unlinked", 1)]));
@@ -275,10 +277,10 @@ fn glibc_by_hand() {
     glibc.acts();
     assert_eq!((glibc.allocate(24), glibc.acts()), (chunks[9], vec![("unlinked", 1), ("inserted", 2)]));
     assert_eq!([glibc.allocate(24), glibc.allocate(24)], [chunks[7], chunks[8]]);
-    // The top makes room where the chunk is.
+    // The chunk grows in place into the top.
     let text = glibc.allocate(2000);
     assert_eq!(glibc.reallocate(text, 2000, 3000).address, text.address);
-    // 200,000 bytes are mapped; when they are freed, the next are not.
+    // 200,000 bytes are mapped; after they are freed, the next ones are not.
     let held = glibc.allocator.held();
     let mapped = glibc.allocate(200_000);
     assert_eq!((mapped.address >= MAPPED, glibc.allocator.held() - held), (true, 200_704));
@@ -290,16 +292,16 @@ fn glibc_by_hand() {
 #[test]
 fn jemalloc_by_hand() {
     let mut jemalloc = Bench::new("jemalloc");
-    // A slab of 4,096 bytes has 32 regions of 128; half of 64 are taken at once, and the lowest is used first.
+    // A 4,096-byte slab has 32 regions of 128; half of 64 are taken in one batch, and the lowest is used first.
     let [a, b] = [113, 128].map(|size| jemalloc.allocate(size));
     assert_eq!(b.address - a.address, 128);
     assert_eq!((jemalloc.allocator.heap(), jemalloc.allocator.held()), (2 << 20, 4096));
     jemalloc.free(a, 113);
     assert_eq!(jemalloc.allocate(120), a);
-    // In place within the class, not beyond.
+    // Resizing is in place within the class only.
     assert_eq!(jemalloc.reallocate(a, 120, 128), a);
     assert_ne!(jemalloc.reallocate(a, 128, 129).address, a.address);
-    // 8 MiB go back at once.
+    // 8 MiB are returned immediately.
     let held = jemalloc.allocator.held();
     let large = jemalloc.allocate(8 << 20);
     assert_eq!(jemalloc.allocator.held(), held + (8 << 20));
@@ -311,14 +313,14 @@ fn jemalloc_by_hand() {
 #[test]
 fn mimalloc_by_hand() {
     let mut mimalloc = Bench::new("mimalloc");
-    // The first page begins behind the segment's header, and links 4,096 bytes of blocks.
+    // The first page begins after the segment's header and links 4,096 bytes of blocks.
     let [a, b] = [1000, 1024].map(|size| mimalloc.allocate(size));
     assert_eq!([a, b].map(|place| place.address), [65536, 65536 + 1024]);
     assert_eq!((mimalloc.allocator.heap(), mimalloc.allocator.held()), (32 << 20, 4096));
-    // What is freed is used again when the blocks linked before are taken.
+    // Freed blocks are reused after the previously linked blocks have been taken.
     mimalloc.free(a, 1000);
     assert_eq!([(); 3].map(|()| mimalloc.allocate(1000).address - 65536), [2048, 3072, 0]);
-    // In place down to half of the block.
+    // Resizing is in place down to half of the block.
     assert_eq!(mimalloc.reallocate(b, 1024, 512), b);
     assert_ne!(mimalloc.reallocate(b, 512, 500), b);
     mimalloc.allocator.check().unwrap();
@@ -327,12 +329,12 @@ fn mimalloc_by_hand() {
 #[test]
 fn tcmalloc_by_hand() {
     let mut tcmalloc = Bench::new("tcmalloc");
-    // A cache's list is short at first: one block is taken, then two.
+    // A cache list is short at first: one block is taken, then two.
     let a = tcmalloc.allocate(100);
     assert_eq!(tcmalloc.acts().iter().find(|(act, _)| *act == "cut"), Some(&("cut", 8192 / 112)));
     let b = tcmalloc.allocate(112);
     assert_eq!((b.address - a.address, tcmalloc.allocator.held()), (112, 8192));
-    // It grows by a quarter at least: 113 bytes have 140, of the class of 144.
+    // The block grows by a quarter or more: 113 bytes become 140, in the class of 144.
     let c = tcmalloc.reallocate(b, 112, 113);
     assert_eq!(tcmalloc.reallocate(c, 113, 144), c);
     tcmalloc.allocator.check().unwrap();
@@ -353,7 +355,7 @@ fn others_by_hand() {
     let mut bump = Bench::new("bump:arena=4096");
     let places: Vec<Place> = (0..5).map(|_| bump.allocate(1024)).collect();
     assert_eq!((places[3].address - places[0].address, bump.allocator.held()), (3072, 8192));
-    // The first arena goes when the last of its four blocks does.
+    // The first arena is released along with the last of its four blocks.
     places[..3].iter().for_each(|place| bump.free(*place, 1024));
     assert_eq!(bump.allocator.held(), 8192);
     bump.free(places[3], 1024);

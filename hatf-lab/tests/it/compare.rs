@@ -1,5 +1,5 @@
-//! Comparing two tables, against brute force; and the tables, against counting by one key.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that goes wrong has to panic")]
+//! Comparison of two tables against brute force, and of the tables against counting by one key.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failing test must panic")]
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use hatf_lab::{ObjectEvent, Objects, Observer as _};
 use hatf_trace::Event;
 use proptest::prelude::*;
 
-/// Of few keys and small numbers, so that keys repeat and changes are equal; and of great ones.
+/// Tables with few keys and small numbers, so that keys repeat and changes are equal, along with some large numbers.
 fn table() -> impl Strategy<Value = Vec<(u8, Counts)>> {
     let number = || prop_oneof![8 => 0..4_u64, 1 => Just(u64::MAX), 1 => any::<u64>()];
     let amount = (number(), number()).prop_map(|(blocks, bytes)| Amount { blocks, bytes });
@@ -25,7 +25,7 @@ fn table() -> impl Strategy<Value = Vec<(u8, Counts)>> {
     prop::collection::vec((0..8_u8, counts), 0..20)
 }
 
-/// The sum of a key, by the definition.
+/// Returns the sum for a key, by definition.
 fn sum(table: &[(u8, Counts)], key: u8, measure: Measure) -> (u64, u64) {
     let of = |get: fn(Amount) -> u64| {
         let all = table.iter().filter(|row| row.0 == key).map(|row| u128::from(get(row.1.get(measure))));
@@ -51,11 +51,11 @@ proptest! {
                 let (blocks, bytes) = (change.blocks.abs(), change.bytes.abs());
                 if by_blocks { (blocks, bytes) } else { (bytes, blocks) }
             };
-            // Largest first; of equals the first met.
+            // Largest first; equal changes in order of first appearance.
             let place = |row: &(&Pair<u8>, AmountChange)| met.iter().position(|key| *key == row.0.key);
             prop_assert!(rows.windows(2).all(|two| size(two[0].1) > size(two[1].1)
                 || (size(two[0].1) == size(two[1].1) && place(&two[0]) < place(&two[1]))));
-            // Each key that differs, and no other.
+            // Exactly the keys that differ.
             for key in &met {
                 let (old, new) = (sum(&before, *key, measure), sum(&after, *key, measure));
                 let less = |after: u64, before: u64| i128::from(after) - i128::from(before);
@@ -70,7 +70,7 @@ proptest! {
         prop_assert!(Measure::ALL.iter().all(|measure| ranked(&same, *measure, by_blocks).is_empty()));
     }
 
-    /// By each key as by that key alone.
+    /// Counts by each key match counting by that key alone.
     #[test]
     fn tables_count_by_each_key(calls in prop::collection::vec((0..3_u8, 0..12_u64, 0..50_u64, 0..5_u64, 7..10_u64), 0..200)) {
         let (mut objects, mut events) = (Objects::new(), Vec::new());

@@ -1,5 +1,5 @@
-//! Waste and its attribution, against brute force over every byte.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that goes wrong has to panic")]
+//! Waste and its attribution, compared with brute force over every byte.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failing test must panic")]
 
 use hatf_lab::classes::{class_of, range};
 use hatf_lab::fragmentation::{Held, Moment, Names, PAGES, Pages, Settings, map};
@@ -9,13 +9,13 @@ use metatf_page::{Form, Page, render};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Bytes of a page in the brute force, which looks at each.
+/// Bytes per page in the brute-force search, which examines each byte.
 const PAGE: u64 = 64;
 
-/// Sites are called by their numbers, and functions by the number of two sites.
+/// Sites are named by their numbers, and functions by the number of two sites.
 const NUMBERS: Names<'_> = Names { site: &|site| site.to_string(), function: &|site| (site / 2).to_string() };
 
-/// Blocks that do not overlap: gaps and sizes.
+/// Generates non-overlapping blocks from gaps and sizes.
 fn blocks() -> impl Strategy<Value = Vec<Object>> {
     let size = prop_oneof![4 => 0..40_u64, 2 => 0..300_u64];
     prop::collection::vec((0..80_u64, size, 1..4_u64, 0..3_u64), 0..60).prop_map(|parts| {
@@ -32,7 +32,7 @@ fn blocks() -> impl Strategy<Value = Vec<Object>> {
     })
 }
 
-/// What each block wastes, byte by byte: who holds a page, and who is given the next of its free bytes.
+/// Computes the waste of each block byte by byte: the holders of a page, and the block that receives each free byte.
 fn brute(objects: &[Object], page: u64) -> (Vec<u64>, Pages) {
     let mut pages = BTreeMap::<u64, (BTreeSet<u64>, BTreeSet<usize>)>::new();
     for (block, object) in objects.iter().enumerate() {
@@ -63,13 +63,13 @@ fn brute(objects: &[Object], page: u64) -> (Vec<u64>, Pages) {
     (wasted, sum)
 }
 
-/// The pages that blocks hold, byte by byte.
+/// Counts the pages held by blocks, byte by byte.
 fn holds(objects: &[Object], page: u64) -> u64 {
     let bytes = objects.iter().flat_map(|object| object.address..object.address + object.size.max(1));
     bytes.map(|byte| byte / page).collect::<BTreeSet<u64>>().len() as u64
 }
 
-/// A moment and its map, as text and as a document.
+/// Renders a snapshot and its map as text and as HTML.
 fn printed(moment: &Moment) -> String {
     let mut page = Page::new("now");
     moment.describe("now", &mut page);
@@ -105,7 +105,7 @@ proptest! {
             let mut found: Vec<_> = shares.iter().map(|share| (share.wasted, share.blocks)).collect();
             found.sort_unstable();
             prop_assert_eq!(found, expected);
-            // The shares sum to the total exactly.
+            // The shares add up to the total exactly.
             prop_assert_eq!(shares.iter().map(|share| share.wasted).sum::<u64>(), sum.wasted);
             prop_assert_eq!(shares.iter().map(|share| share.wasted_on_pinned).sum::<u64>(), sum.wasted_on_pinned);
         }
@@ -124,8 +124,9 @@ proptest! {
         prop_assert!(!printed(&moment).contains("NaN"));
     }
 
-    /// The pages held after each event are those that the blocks live then hold; the peak is the first event after which there are most, the
-    /// worst moment the first after which most of their bytes are wasted. Blocks lie close, so that a free leaves pages to others.
+    /// The pages held after each event match the blocks live at that point. The peak is the first event with the most
+    /// pages, and the worst point is the first event with the most wasted bytes. Blocks are close together, so that
+    /// freed blocks leave pages to others.
     #[test]
     fn pages_held_over_time(blocks in prop::collection::vec((0..400_u64, 1..1_500_u64), 1..40), frees in prop::collection::vec(any::<prop::sample::Index>(), 0..40)) {
         let mut objects = Objects::new();
@@ -165,7 +166,7 @@ proptest! {
         for (all, sparsest) in all.iter().zip(&found.sparsest) {
             let most = all.iter().map(|(pages, _, _)| *pages).max().unwrap();
             let many = all.iter().filter(|(pages, _, _)| *pages >= 1 << most.ilog2());
-            // Of those with the same ratio the first.
+            // The first among those with the same ratio.
             let best = many.rev().max_by(|one, other| (one.0 * other.1.max(1)).cmp(&(other.0 * one.1.max(1)))).unwrap();
             prop_assert_eq!((sparsest.pages, sparsest.live, sparsest.tick), *best);
         }
@@ -173,12 +174,12 @@ proptest! {
     }
 }
 
-/// A block of 24 bytes at the start of each of eight pages, whose other blocks were freed.
+/// A 24-byte block at the start of each of eight pages, whose other blocks were freed.
 #[test]
 fn a_planted_pin() {
     let mut tracker = HeapTracker::new(Held::new());
     let mut give = |event: Event<'_>| tracker.event(&event).unwrap();
-    // Pages of 64 KiB begin here.
+    // 64 KiB pages begin here.
     let pages = || (0..8).map(|page| (1 << 20) + page * 4096);
     for page in pages() {
         for (offset, size) in [(0, 24), (64, 1000), (1100, 2000)] {
@@ -200,7 +201,7 @@ fn a_planted_pin() {
     assert_eq!((size.name.as_str(), size.wasted, size.oldest), ("24 bytes", small.wasted, 39));
 }
 
-/// Blocks on top of each other, at the end of the address space, and larger than it.
+/// Overlapping blocks, blocks at the end of the address space, and blocks larger than it.
 #[test]
 fn wrong_blocks_are_counted() {
     let at = |slot: u32, address, size| Object {
@@ -226,5 +227,5 @@ fn wrong_blocks_are_counted() {
     let moment = Moment::new(objects, (1, 0), Settings::default(), NUMBERS);
     assert_eq!(moment.pages[0].overlapping, 1);
     assert_eq!(moment.sizes.iter().map(|share| share.wasted).sum::<u64>(), moment.pages[0].wasted);
-    assert!(printed(&moment).contains("on 1 pages of 4.00 KiB a block begins in another"));
+    assert!(printed(&moment).contains("on 1 pages of 4.00 KiB, a block starts inside another"));
 }

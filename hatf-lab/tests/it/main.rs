@@ -1,4 +1,4 @@
-//! The tests of experiments: allocators, fragmentation, sites, figures of a paper.
+//! Integration tests of the experiments: allocators, fragmentation, sites, and the numbers in a paper.
 
 mod allocators;
 mod compare;

@@ -1,5 +1,5 @@
-//! Counts by site, against brute force that looks at all blocks after each event.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that goes wrong has to panic")]
+//! Counts by site, compared with brute force that examines all blocks after each event.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failing test must panic")]
 
 use std::collections::BTreeMap;
 
@@ -56,7 +56,7 @@ fn brute(events: &[ObjectEvent]) -> Vec<Counts> {
 }
 
 proptest! {
-    /// Addresses meet again: blocks are freed, allocated twice, moved, and freed without having been there.
+    /// Addresses recur: blocks are freed, allocated twice, moved, and freed without having been allocated.
     #[test]
     fn as_brute_force(calls in prop::collection::vec((0..4_u8, 0..12_u64, 0..50_u64, 0..5_u64), 0..300)) {
         let (mut objects, mut events) = (Objects::new(), Vec::new());
@@ -78,7 +78,7 @@ proptest! {
         prop_assert_eq!(sites.report(), brute(&events));
     }
 
-    /// What is live at an event of what was allocated behind another.
+    /// The memory live at one event that was allocated after another.
     #[test]
     fn kept_as_brute_force(
         calls in prop::collection::vec((any::<bool>(), 0..12_u64, 0..50_u64, 0..5_u64), 0..200), from in 0..100_u64, more in 0..100_u64, timed: bool
@@ -87,7 +87,7 @@ proptest! {
         let (mut objects, mut events) = (Objects::new(), Vec::new());
         for (number, (allocates, block, size, site)) in (1..).zip(calls) {
             let event = if allocates { Event::malloc(16 + block * 64, size) } else { Event::free(16 + block * 64) };
-            // Times that several events have.
+            // Timestamps shared by several events.
             let mut note = |event: &ObjectEvent| { events.push(*event); Ok(()) };
             objects.follow(&Event { time: number / 3, ..event }, site, &mut note).unwrap();
         }
@@ -115,7 +115,7 @@ proptest! {
                 found.sites.resize(5, Amount::default());
                 prop_assert_eq!(found.sites, expected);
             }
-            // No record said how long the trace is.
+            // No record determined the length of the trace.
             Err(_) => prop_assert!(timed && to >= last.1),
         }
     }

@@ -1,12 +1,13 @@
-//! The paper's own numbers through this code: from appendix A to its Tables 10, 11, 13 and 14, and what its text says of them.
+//! Recomputes the paper's own numbers with this code: from appendix A to Tables 10, 11, 13 and 14, and the statements
+//! about them.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that goes wrong has to panic")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failing test must panic")]
 
 use std::collections::HashMap;
 
 use hatf_lab::model::evaluate::{Predicted, Predictions, Rank};
 
-/// Rows by table, program (none in Tables 11 and 14) and name.
+/// Rows by table, program (empty in Tables 11 and 14) and name.
 type Rows = HashMap<(u32, String, String), Vec<f64>>;
 
 const MODELS: [&str; 5] = ["MEAN", "CDF", "SIZE", "TIME", "TRANS"];
@@ -32,7 +33,7 @@ fn row(rows: &Rows, table: u32, program: &str, name: &str) -> Vec<f64> {
     rows[&(table, program.to_owned(), name.to_owned())].clone()
 }
 
-/// The values of Table 15 or 16.
+/// Returns the values of Table 15 or 16.
 fn raw(rows: &Rows, table: u32) -> Predictions {
     let values = |program: &str, name: &str| row(rows, table, program, name)[..4].to_vec();
     let program = |name: &&str| Predicted {
@@ -45,7 +46,7 @@ fn raw(rows: &Rows, table: u32) -> Predictions {
     Predictions { allocators, models: names(&MODELS), programs: PROGRAMS.iter().map(program).collect() }
 }
 
-/// Compares errors with a table, entry by entry; returns how many differ by more than 0.001.
+/// Compares errors with a table entry by entry. Returns the number of differences above 0.001.
 fn compare(rows: &Rows, table: u32, predictions: &Predictions, tolerance: f64) -> usize {
     let (mut compared, mut off) = (0, 0);
     for program in &predictions.programs {
@@ -83,7 +84,7 @@ fn tables_10_and_11() {
     compare_summary(&rows, 11, &predictions, 0.001);
 }
 
-/// The raw values of Table 16 have three digits only.
+/// The raw values in Table 16 have only three digits.
 #[test]
 fn tables_13_and_14() {
     let rows = rows();
@@ -92,7 +93,7 @@ fn tables_13_and_14() {
     compare_summary(&rows, 14, &predictions, 0.002);
 }
 
-/// What section 5.3 says of rank orders, and what its numbers say.
+/// Compares the statements of section 5.3 about rank orders with its numbers.
 #[test]
 fn rank_orders() {
     let predictions = raw(&rows(), 15);
@@ -108,7 +109,7 @@ fn rank_orders() {
     }
     // "All five of the models accurately predict the relative CPU overhead ranking": except these.
     assert_eq!(wrong, [("GAWK", "CDF", 1), ("GAWK", "SIZE", 1)]);
-    // "The relative error of the TIME model is over 200%": 80 %.
+    // "The relative error of the TIME model is over 200%": it is 80%.
     let time = predictions.summary().of_models[3].unwrap();
     assert!((time - 0.797).abs() < 0.001, "{time}");
 }

@@ -1,20 +1,20 @@
-//! Two clocks that all threads of a machine see alike.
+//! Two clocks that are consistent across all threads of a machine.
 //!
-//! `metatf-telemetry/src/clock/stamps.rs` is a symbolic link to this file. The recorder has no standard library, and a program that emits events
-//! depends on libc alone, so neither crate can depend on the other.
+//! `metatf-telemetry/src/clock/stamps.rs` is a symbolic link to this file. The recorder has no standard library, and a
+//! program that emits events depends on libc alone, so neither crate can depend on the other.
 
-/// A clock. All threads of a machine see the same.
+/// A clock that is consistent across all threads of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Clock {
-    /// The processor's counter of cycles (x86-64) or of ticks (AArch64).
+    /// The CPU's cycle counter (x86-64) or tick counter (AArch64).
     Cycles = 1,
     /// `CLOCK_MONOTONIC`, in nanoseconds.
     Monotonic = 2,
 }
 
 impl Clock {
-    /// Returns the clock of that number, if there is one.
+    /// Returns the clock with this number, if there is one.
     #[must_use]
     pub fn from_number(number: u32) -> Option<Self> {
         match number {
@@ -24,7 +24,7 @@ impl Clock {
         }
     }
 
-    /// Returns the time.
+    /// Returns the current time.
     #[inline(always)]
     #[must_use]
     pub fn now(self) -> u64 {
@@ -38,7 +38,7 @@ impl Clock {
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn cycles() -> u64 {
-    // SAFETY: every x86-64 processor has the instruction.
+    // SAFETY: every x86-64 CPU has the instruction.
     unsafe { core::arch::x86_64::_rdtsc() }
 }
 
@@ -56,18 +56,18 @@ fn cycles() -> u64 {
     nanoseconds()
 }
 
-/// Returns the nanoseconds of `CLOCK_MONOTONIC`.
+/// Returns the current `CLOCK_MONOTONIC` time in nanoseconds.
 #[cold]
 #[must_use]
 pub fn nanoseconds() -> u64 {
-    // Each execution of a model has to be like the one before.
+    // All executions of a model must be identical.
     #[cfg(all(loom, test))]
     if crate::sync::model::is_running() {
         return 0;
     }
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: a place for the answer; this clock always exists. Not a system call where the kernel
-    // maps its clock into processes.
+    // SAFETY: `time` is a valid place for the result, and this clock always exists. This is not a system call if the
+    // kernel maps its clock into processes.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
     time.tv_sec.cast_unsigned().wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec.cast_unsigned())
 }

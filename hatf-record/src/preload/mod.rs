@@ -1,14 +1,16 @@
-//! Recording from inside of a program: the interposed functions of the shared object that is preloaded (feature `preload`), and the allocator
-//! of a Rust program (feature `allocator`). What both use is the rest.
+//! Recording from inside of a program: the interposed functions of the preloaded shared object (feature `preload`), the
+//! allocator for Rust programs (feature `allocator`), and the code shared by both.
 //!
-//! Each folder answers one question, which its `mod.rs` says. From the lowest to the highest, of which each uses those before it alone:
-//! `platform`, `elf`, `spool`, `stacks`, `accesses`, `choose`, `session`, `events`, `hooks`, `attach`, `allocator`.
+//! Each directory has one purpose, stated in its `mod.rs`. They form layers, listed here from the lowest to the
+//! highest, and each one uses only those before it: `platform`, `elf`, `spool`, `stacks`, `accesses`, `choose`,
+//! `session`, `events`, `hooks`, `attach`, `allocator`.
 //!
-//! A call of `malloc` comes to `hooks/alloc.rs`. `events/record.rs` takes it from there in three steps: chosen, described, and pushed into the spool.
+//! A call to `malloc` arrives in `hooks/alloc.rs`. From there, `events/record.rs` processes it in three steps: it is
+//! chosen, described, and pushed into the spool.
 
 #![cfg_attr(
     not(feature = "preload"),
-    allow(dead_code, reason = "an allocator needs not all of what the interposed functions do")
+    allow(dead_code, reason = "an allocator does not need all parts of the interposed functions")
 )]
 
 #[cfg(all(feature = "preload", target_arch = "x86_64"))]

@@ -156,7 +156,7 @@ fn a_program_that_records_itself() {
     let folder = Folder::new();
     let there = folder.path("there");
     std::fs::create_dir(&there).unwrap();
-    for (output, message) in [(&*there, "hatf recover"), ("/proc/nowhere/x", "not there")] {
+    for (output, message) in [(&*there, "hatf recover"), ("/proc/nowhere/x", "does not exist")] {
         let run = Command::new(&program).env("HATF_OUTPUT", output).output().unwrap();
         let error = String::from_utf8(run.stderr).unwrap();
         assert!(run.status.success() && error.contains("not recorded") && error.contains(message), "{error}");

@@ -43,8 +43,8 @@ fn times_as_they_are_printed() {
     hatf(["convert", &lines, &trace]).exits(0);
     // They are understood: the sample alone has no times.
     for time in ["3.7s", "1.02 s", "28.2 ms"] {
-        hatf(["sites", &trace, "--at", time]).exits(2).says("the trace has no times");
+        hatf(["sites", &trace, "--at", time]).exits(2).says("the trace has no timestamps");
     }
-    hatf(["sites", &trace, "--live-between", "1.03 s..3.17 s"]).exits(2).says("the trace has no times");
+    hatf(["sites", &trace, "--live-between", "1.03 s..3.17 s"]).exits(2).says("the trace has no timestamps");
     hatf(["sites", &trace, "--at", "3.7"]).exits(2).says("expected a time, such as 3.7s or 500ms");
 }

@@ -64,7 +64,7 @@ fn simulate_as_data_and_as_a_picture() {
 #[test]
 fn simulate_by_mistake() {
     let trace = DATA.to_owned() + "gawk.raw32.zst";
-    hatf(["simulate", &trace, "-a", "hoard"]).exits(2).says("`hoard` is none of bsd, first, best, cache");
+    hatf(["simulate", &trace, "-a", "hoard"]).exits(2).says("`hoard` is not one of bsd, first, best, cache");
     hatf(["simulate", &trace, "--weight", "x=1"]).exits(2).says("acts are examined, ");
     hatf(["simulate", "/no/such/trace"]).exits(1).says("/no/such/trace");
     hatf(["simulate", "/dev/null"]).exits(1).says("give it with --from");
@@ -131,9 +131,9 @@ fn contradictions() {
     hatf(["convert", "--from", "raw32", &raw, &trace]).exits(0);
     let lines = [
         "1 frees of blocks that are not in the trace",
-        "1 frees of blocks that had been freed: the program frees them twice",
-        "1 blocks began where one was live, which ends there",
-        "1 blocks overlap one that was live, and both count",
+        "1 frees of blocks that were already freed: the program freed them twice",
+        "1 blocks started at the address of a live block, which ends there",
+        "1 blocks overlap a live block, and both count",
     ];
     let fit = format!("model fit -m mean -o {}", folder.path("model.json"));
     let printing = ["report", "fragmentation", "simulate", "whatif", "sites", &fit, "diff"];

@@ -194,7 +194,7 @@ fn traces_that_lack_something() {
     assert_eq!(report["live"]["blocks"], trace["trace"]["never_freed"]);
     let text = hatf(["leaks", &gawk]).exits(0).text().replace(DATA, "");
     assert_snapshot!("leaks-gawk", text);
-    hatf(["leaks", &gawk, "--at", "30s"]).exits(2).says("the trace has no times");
+    hatf(["leaks", &gawk, "--at", "30s"]).exits(2).says("the trace has no timestamps");
     // What has no stack has no suppression.
     let supp = folder.path("x.supp");
     hatf(["leaks", &gawk, "--write-suppressions", &supp]).exits(0).says("1 stacks have no suppression");

@@ -109,21 +109,21 @@ fn evaluate_as_data() {
         assert_eq!(simulated["allocators"][n]["ops"], first["done"]["allocators"][n]["ops"]);
     }
     let stopped = hatf(["model", "evaluate", &gawk, "-m", "trans,cdf", "--memory-limit", "10K", "--trials", "2"]);
-    stopped.exits(0).prints("gawk, trans: 2 trials ran into the memory limit").prints("cdf    stopped  stopped");
+    stopped.exits(0).prints("gawk, trans: 2 trials reached the memory limit").prints("cdf    stopped  stopped");
 }
 
 #[test]
 fn by_mistake() {
     let folder = Folder::new();
     let (trace, model) = (DATA.to_owned() + "gawk.raw32.zst", folder.path("model.json"));
-    hatf(["model", "fit", &trace, "-m", "median"]).exits(2).says("`median` is none of mean, cdf");
-    hatf(["model", "fit", &trace, "-m", "mean", "--clock", "time", "-o", &model]).exits(1).says("has no times");
-    hatf(["model", "fit", &trace, "-m", "outline", "--clock", "bytes"]).exits(2).says("has the clock events");
+    hatf(["model", "fit", &trace, "-m", "median"]).exits(2).says("`median` is not one of mean, cdf");
+    hatf(["model", "fit", &trace, "-m", "mean", "--clock", "time", "-o", &model]).exits(1).says("has no timestamps");
+    hatf(["model", "fit", &trace, "-m", "outline", "--clock", "bytes"]).exits(2).says("requires --clock events");
     hatf(["model", "fit", &trace, "-m", "time", "--buckets", "0"]).exits(2).says("a number from 1 to");
     hatf(["model", "fit", "/dev/null", "--from", "raw32", "-m", "cdf", "-o", &model]).exits(1).says("has no events");
     hatf(["model", "fit", &trace, "-m", "mean", "-o", "/no/such/folder/x"]).exits(1).says("/no/such/folder/x");
-    hatf(["model", "evaluate", &trace, "-m", "mean,x"]).exits(2).says("`x` is none of mean");
-    hatf(["model", "evaluate", &trace, "-a", "slab"]).exits(2).says("`slab` is none of bsd");
+    hatf(["model", "evaluate", &trace, "-m", "mean,x"]).exits(2).says("`x` is not one of mean");
+    hatf(["model", "evaluate", &trace, "-a", "slab"]).exits(2).says("`slab` is not one of bsd");
     hatf(["model", "evaluate", &trace, "--memory-limit", "9X"]).exits(2).says("such as 512M or 4G");
     hatf(["model", "generate", "/no/such/model"]).exits(1).says("/no/such/model");
     hatf(["model", "generate", &trace]).exits(1).says("not a model");

@@ -589,7 +589,7 @@ fn outputs_and_inputs() {
         (&["--records", "9..5"], 2, "no records from 9 to 5"),
         (&["--records", "0..5"], 2, "the numbers of two records"),
         (&["--records", "100000.."], 2, "record 100000 is none of them"),
-        (&["--between", "1h.."], 2, "is behind the end of the trace"),
+        (&["--between", "1h.."], 2, "is after the end of the trace"),
         (&["--phase", "never"], 2, "its marks are"),
         (&["--between", "mark:ready..mark:never"], 2, "not in the trace"),
     ] {
@@ -599,7 +599,7 @@ fn outputs_and_inputs() {
     let empty = folder.path("empty.mtf");
     write(&[], &empty, &serde_json::json!({}));
     hatf(["cut", &empty, "--between", "..", "-o", &out, "--force"]).exits(0);
-    hatf(["cut", &empty, "--between", "1s..", "-o", &out, "--force"]).exits(2).says("the trace has no times");
+    hatf(["cut", &empty, "--between", "1s..", "-o", &out, "--force"]).exits(2).says("the trace has no timestamps");
     hatf(["sample", &empty, "-o", &out, "--force"]).exits(0);
     hatf(["anonymize", &empty, "-o", &out, "--force", "--check"]).exits(0);
     hatf(["merge", &empty, "-o", &out, "--force", "--as-is"]).exits(0);

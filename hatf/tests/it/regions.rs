@@ -50,7 +50,7 @@ fn by_mistake() {
     hatf(["regions", "simulate", &path, "--block", "0"]).exits(2);
     hatf(["regions", "simulate", &path, "--block", "16", "--oversize", "error"])
         .exits(2)
-        .says("larger than a block of 16");
+        .says("does not fit in a block of 16");
     hatf(["regions", "simulate", "/no/such/trace"]).exits(1).says("/no/such/trace");
     let heap = folder.path("heap.mtf");
     hatf(["convert", concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/gawk.raw32.zst"), &heap]).exits(0);

@@ -187,10 +187,10 @@ fn moments_and_ranges_are_chosen() {
     assert_eq!(folded, "main;add_word;copy 40\n");
 
     for (options, said) in [
-        (["--at", "60s"], "60.0 s is behind the end of the trace, at 8.00 s"),
+        (["--at", "60s"], "60.0 s is after the end of the trace at 8.00 s"),
         (["--at", "mark:steady"], "mark:steady is not in the trace; its marks are ready, done"),
         (["--live-between", "mark:done..mark:ready"], "mark:ready is not in the range"),
-        (["--live-between", "5s..3s"], "the range ends before it begins"),
+        (["--live-between", "5s..3s"], "the range ends before it starts"),
         (["--at", "soon"], "expected a time"),
         (["--live-between", "5s"], "expected two times or marks"),
     ] {

@@ -1,16 +1,16 @@
-//! Reads a crate: its modules at every depth, and who of them names whom.
+//! Reads the modules of a crate at every depth and the references between them.
 
 use crate::uses::{Found, Names, find};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// One module names an item of another.
+/// A reference from one module to an item in another.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Arrow {
     pub(crate) from: Names,
-    /// The module that has the item; empty: the crate's root.
+    /// The module that contains the item; empty for the crate's root.
     pub(crate) to: Names,
-    /// Path from the root of the repository, and line.
+    /// The path from the root of the repository, and the line.
     pub(crate) place: String,
 }
 
@@ -21,13 +21,13 @@ pub(crate) struct Crate {
     pub(crate) arrows: Vec<Arrow>,
 }
 
-/// Reads the crate in a folder of the repository.
+/// Reads the crate in a directory of the repository.
 pub(crate) fn read(repository: &Path, folder: &str) -> Crate {
     let src = repository.join(folder).join("src");
     let mut files = Vec::new();
     walk(&src, &mut files);
     files.sort();
-    assert!(!files.is_empty(), "{} holds no Rust", src.display());
+    assert!(!files.is_empty(), "{} contains no Rust sources", src.display());
     let files = files.iter().map(|file| {
         let source = std::fs::read_to_string(file).unwrap();
         let place = file.strip_prefix(repository).unwrap().display().to_string();
@@ -36,7 +36,7 @@ pub(crate) fn read(repository: &Path, folder: &str) -> Crate {
     of_files(files)
 }
 
-/// Reads a crate from its files: their places, their modules, and their text.
+/// Reads a crate from its files, given by location, module and source text.
 pub(crate) fn of_files(files: impl Iterator<Item = (String, Names, String)>) -> Crate {
     let mut found: Vec<(String, Names, Found)> = files
         .map(|(place, module, source)| {
@@ -44,7 +44,7 @@ pub(crate) fn of_files(files: impl Iterator<Item = (String, Names, String)>) -> 
             (place, module, uses)
         })
         .collect();
-    // What only tests have may look at all.
+    // Code used only by tests may refer to everything.
     let tests: Vec<Names> = found.iter().flat_map(|(.., found)| found.tests.clone()).collect();
     found.retain(|(_, module, _)| !tests.iter().any(|test| module.starts_with(test)));
 
@@ -52,7 +52,7 @@ pub(crate) fn of_files(files: impl Iterator<Item = (String, Names, String)>) -> 
     for (_, module, _) in &found {
         modules.extend((1..=module.len()).map(|length| module[..length].to_vec()));
     }
-    // Where names of a module are from that it takes from others; and, of the root, exported macros.
+    // The origin of names that a module re-exports and, for the root, of exported macros.
     let mut taken: BTreeMap<(&[String], &str), Option<Names>> = BTreeMap::new();
     for (_, module, found) in &found {
         for (from, name) in &found.taken {
@@ -62,7 +62,7 @@ pub(crate) fn of_files(files: impl Iterator<Item = (String, Names, String)>) -> 
         }
         taken.extend(found.macros.iter().map(|name| ((&[][..], &**name), Some(module.clone()))));
     }
-    // The module that has an item; none: another crate, from which the root takes it.
+    // The module that contains an item, or `None` for an item that the root re-exports from another crate.
     let resolve = |names: &[String]| -> Option<Names> {
         let mut at = Vec::new();
         for name in names {
@@ -91,7 +91,7 @@ pub(crate) fn of_files(files: impl Iterator<Item = (String, Names, String)>) -> 
     Crate { modules, arrows }
 }
 
-/// The modules of one folder, and the arrows between them: of each the first place.
+/// The modules of one directory, and the first location of each arrow between them.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Folder {
     pub(crate) modules: BTreeSet<String>,
@@ -99,9 +99,11 @@ pub(crate) struct Folder {
 }
 
 impl Crate {
-    /// Returns the modules of each folder, by its names from the crate's root, and where modules name what the root itself has.
+    /// Returns the modules of each directory, by its names from the crate's root, and the places where modules refer to
+    /// items of the root itself.
     ///
-    /// Compared are modules of one folder: that a folder's own file uses what is in it, and the other way round, is not an arrow between them.
+    /// Only modules of the same directory are compared: references between a directory's own file and the modules
+    /// inside of it are not arrows.
     pub(crate) fn folders(&self) -> (BTreeMap<Names, Folder>, Vec<String>) {
         let (mut folders, mut of_root) = (BTreeMap::<Names, Folder>::new(), Vec::new());
         for module in &self.modules {
@@ -124,12 +126,13 @@ impl Crate {
 }
 
 impl Folder {
-    /// Returns the modules that one names.
+    /// Returns the modules to which a module refers.
     pub(crate) fn below<'f>(&'f self, module: &str) -> impl Iterator<Item = &'f str> {
         self.arrows.keys().filter(move |(from, _)| from == module).map(|(_, to)| to.as_str())
     }
 
-    /// Returns the modules, those first that others name: of several that could come next, the first by name. Modules in circles come last.
+    /// Returns the modules so that each follows those it refers to, in alphabetical order if several could be next.
+    /// Modules in cycles come last.
     pub(crate) fn order(&self) -> Vec<&str> {
         let mut left: BTreeSet<&str> = self.modules.iter().map(String::as_str).collect();
         let mut order = Vec::new();
@@ -141,7 +144,8 @@ impl Folder {
         order
     }
 
-    /// Returns the shortest circle of modules, an arrow a line with its place; empty: there is none.
+    /// Returns the shortest cycle of modules, with one line per arrow and its location, or an empty list if there is
+    /// none.
     pub(crate) fn circle(&self) -> Vec<String> {
         let circles = self.modules.iter().filter_map(|module| self.way_back(module));
         let Some(circle) = circles.min_by_key(Vec::len) else { return Vec::new() };
@@ -154,7 +158,7 @@ impl Folder {
             .collect()
     }
 
-    /// Returns the modules on the shortest way from one back to it; `None`: there is none.
+    /// Returns the modules on the shortest path from a module back to itself, or `None` if there is none.
     fn way_back<'f>(&'f self, module: &'f str) -> Option<Vec<&'f str>> {
         let mut before: BTreeMap<&str, &str> = BTreeMap::new();
         let mut next = vec![module];
@@ -182,7 +186,7 @@ impl Folder {
     }
 }
 
-/// The module that a file holds, by its path in `src`.
+/// Returns the module defined by a file, given by its path in `src`.
 fn module(file: &Path) -> Names {
     let mut module: Names = file.with_extension("").iter().map(|part| part.to_string_lossy().into_owned()).collect();
     let last = module.last().map_or("", String::as_str);

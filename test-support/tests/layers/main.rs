@@ -1,7 +1,8 @@
-//! Layers: the modules of a folder name each other in one direction, at every depth of every crate. The order is that of the code.
+//! Layers: the modules of a directory refer to each other in one direction only, at every depth of every crate. The
+//! code determines the order.
 //!
-//! It is drawn in DESIGN.md, in the block after `<!-- layers -->`; `METATF_BLESS=1` draws it again.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that goes wrong has to panic")]
+//! The order is drawn in DESIGN.md, in the block after `<!-- layers -->`; `METATF_BLESS=1` redraws it.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failing test must panic")]
 
 mod crates;
 mod picture;
@@ -11,10 +12,11 @@ mod uses;
 use crates::{of_files, read};
 use metatf_test::{golden, page, root};
 
-/// Folders whose modules still stand in a circle: the crate, and the names of the module. One that no longer does is taken out.
+/// Directories whose modules still form a cycle: the crate, and the names of the module. An entry must be removed after
+/// its cycle is resolved.
 const OPEN_CIRCLES: &[(&str, &[&str])] = &[("hatf", &["symbolize"])];
 
-/// The folders of the crates that others can use, lowest first: each depends on those before it.
+/// Returns the directories of the published crates, lowest first: each depends only on those before it.
 fn folders() -> Vec<String> {
     let manifest = std::fs::read_to_string(root().join("Cargo.toml")).unwrap();
     let members = manifest.lines().skip_while(|line| *line != "members = [").skip(1).take_while(|line| *line != "]");
@@ -72,7 +74,7 @@ fn the_picture_in_design_is_current() {
     golden::hold(&path, &page::replace(&text, &[(block.line, lines)]));
 }
 
-/// The folders of a crate made of these files: what is in a circle, and what is wrong with the root.
+/// Returns the cycles in the directories of a crate made of these files, and the problems with its root.
 fn circles(files: &[(&str, &str)]) -> (Vec<Vec<String>>, Vec<String>) {
     let files = files.iter().map(|(module, source)| {
         let names = module.split("::").filter(|name| !name.is_empty()).map(str::to_owned).collect();
@@ -90,11 +92,11 @@ fn circles_are_found_with_their_places() {
         circles(&[root, ("a", "use crate::b::X;"), ("b", "\nuse super::c;"), ("c", "use crate::a::Y;")]);
     assert_eq!(found, [["a.rs:1: a -> b", "b.rs:2: b -> c", "c.rs:1: c -> a"]]);
     assert_eq!(of_root, [""; 0]);
-    // The shorter one of two.
+    // The shorter of two cycles.
     let (found, _) =
         circles(&[root, ("a", "use crate::b::X;"), ("b", "use crate::{a, c};"), ("c", "use crate::a::Y;")]);
     assert_eq!(found, [["a.rs:1: a -> b", "b.rs:1: b -> a"]]);
-    // None, and one of tests alone.
+    // No cycle, and a cycle in tests only.
     let (found, _) =
         circles(&[root, ("a", "use crate::b::X;"), ("b", "#[cfg(test)] mod tests { use crate::a; }"), ("c", "")]);
     assert!(found.is_empty());
@@ -106,10 +108,10 @@ fn circles_in_folders_and_through_names_that_are_passed_on() {
     let folder = ("a", "mod x; mod y; pub use x::X; pub use y::Y;");
     let (found, _) = circles(&[root, folder, ("a::x", "use super::y::Z;"), ("a::y", "use crate::a::X;"), ("b", "")]);
     assert_eq!(found, [["a::x.rs:1: x -> y", "a::y.rs:1: y -> x"]]);
-    // Of the folder's own file, and of the files in it, each may name the other.
+    // A directory's own file and the files in it may refer to each other.
     let (found, _) = circles(&[root, ("a", "mod x; use x::X; struct Own;"), ("a::x", "use super::Own;"), ("b", "")]);
     assert!(found.is_empty());
-    // What is below one folder names what is below another.
+    // A module below one directory refers to a module below another one.
     let (found, _) = circles(&[root, folder, ("a::x", "use crate::b::B;"), ("a::y", ""), ("b", "use crate::a::Y;")]);
     assert_eq!(found, [["a::x.rs:1: a -> b", "b.rs:1: b -> a"]]);
 }

@@ -1,12 +1,12 @@
-//! Draws the layers as a Mermaid flowchart: crates with their modules, lowest first, and, of the runtime, which module stands on
-//! which. Arrows that others imply are left out.
+//! Draws the layers as a Mermaid flowchart: crates with their modules, lowest first, and the dependencies between the
+//! modules of the runtime. Arrows implied by others are omitted.
 
 use crate::crates::Folder;
 use crate::uses::Names;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// The crate whose modules are drawn one by one.
+/// The crate whose modules are drawn individually.
 const IN_FULL: &str = "metatf";
 
 /// Returns the lines of the chart.
@@ -40,7 +40,8 @@ pub(crate) fn draw(root: &Path, crates: &[(BTreeMap<Names, Folder>, String)]) ->
     lines
 }
 
-/// The dependencies of a crate that are not for tests or build scripts, those of one system among them.
+/// Returns the dependencies of a crate, including those for a specific system, but without those of tests and build
+/// scripts.
 pub(crate) fn dependencies(manifest: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(manifest).unwrap_or_default();
     let named =
@@ -51,7 +52,7 @@ pub(crate) fn dependencies(manifest: &Path) -> Vec<String> {
     lines.map(name).collect()
 }
 
-/// The modules that one names, without those that these stand on; the highest first.
+/// Returns the modules to which a module refers, without those implied by others, highest first.
 fn direct<'o>(folder: &Folder, order: &[&'o str], at: usize) -> Vec<&'o str> {
     let names = |from: usize| {
         let places = folder.below(order[from]).filter_map(|to| order.iter().position(|module| *module == to));

@@ -1,13 +1,13 @@
-//! Cuts Rust source into tokens: names, and punctuation. Comments and literals are left out.
+//! Splits Rust source into tokens, which are names and punctuation. Comments and literals are omitted.
 
-/// A token, and the number of its line from 1.
+/// A token and its line number, from 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Token {
     pub(crate) text: String,
     pub(crate) line: usize,
 }
 
-/// Returns the tokens of a file. `::` is one; any other punctuation is one for each character.
+/// Returns the tokens of a file. `::` is one token; any other punctuation character is a token of its own.
 pub(crate) fn tokens(source: &str) -> Vec<Token> {
     let mut tokens = Vec::new();
     let mut rest = source;
@@ -25,7 +25,7 @@ pub(crate) fn tokens(source: &str) -> Vec<Token> {
     tokens
 }
 
-/// The length of white space, a comment or a literal at the start of a text.
+/// Returns the length of whitespace, a comment or a literal at the start of a string.
 fn ignored(rest: &str) -> Option<usize> {
     let up_to = |end: &str| rest.find(end).map_or(rest.len(), |at| at + end.len());
     let first = rest.chars().next()?;
@@ -38,7 +38,7 @@ fn ignored(rest: &str) -> Option<usize> {
     if rest.starts_with("/*") {
         return Some(comment(rest));
     }
-    // `b""`, `c""`, `r#""#` and their kin; `r#name` is a name.
+    // `b""`, `c""`, `r#""#` and similar literals; `r#name` is a name.
     let prefix = rest.len() - rest.trim_start_matches(['b', 'c', 'r']).len();
     let raw = rest[..prefix].ends_with('r');
     let hashes = rest[prefix..].len() - rest[prefix..].trim_start_matches('#').len();
@@ -59,7 +59,7 @@ fn ignored(rest: &str) -> Option<usize> {
     None
 }
 
-/// The length of what is left of a literal, with its closing quote.
+/// Returns the length of the rest of a literal, including its closing quote.
 fn quoted(rest: &str, quote: char) -> usize {
     let mut chars = rest.char_indices();
     while let Some((at, c)) = chars.next() {
@@ -72,7 +72,7 @@ fn quoted(rest: &str, quote: char) -> usize {
     rest.len()
 }
 
-/// The length of a block comment, which may hold others.
+/// Returns the length of a block comment, which may contain others.
 fn comment(rest: &str) -> usize {
     let (mut at, mut depth) = (0, 0_usize);
     loop {

@@ -1,27 +1,27 @@
-//! Finds which modules a file of Rust names: the arrows of the picture.
+//! Finds the modules to which a Rust file refers, which are the arrows of the picture.
 //!
-//! Counted are paths that begin with `crate::`, `$crate::` or `super::`, wherever they stand. Not counted is what
-//! only tests have (`#[cfg(test)]`), and an exported macro, whose paths belong to its caller.
+//! References are paths that begin with `crate::`, `$crate::` or `super::`, in any position. Code used only by tests
+//! (`#[cfg(test)]`) is ignored, and so are exported macros, whose paths belong to their callers.
 
 use crate::tokens::{Token, tokens};
 
-/// A module or an item, by its names from the crate's root.
+/// The names of a module or an item from the crate's root.
 pub(crate) type Names = Vec<String>;
 
-/// What a file names, and what it gives to others.
+/// The references and exports of a file.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
-    /// Paths from the root, and the lines where they stand.
+    /// Paths from the root, and the lines on which they occur.
     pub(crate) uses: Vec<(Names, usize)>,
-    /// The macros that it exports, which are names of the root.
+    /// The exported macros, which are names in the root.
     pub(crate) macros: Vec<String>,
-    /// The modules that are files of their own and that only tests have.
+    /// The modules in separate files that are used only by tests.
     pub(crate) tests: Vec<Names>,
-    /// What the file itself takes from the modules in it, as `pub use`: the module's name, the item's.
+    /// Names that the file re-exports from the modules inside of it (`pub use`): the module's name and the item's.
     pub(crate) taken: Vec<(String, String)>,
 }
 
-/// Looks through a file, which is the module of this path.
+/// Searches a file, which defines the module with this path.
 pub(crate) fn find(source: &str, module: &[String]) -> Found {
     let tokens = tokens(source);
     let mut file = File { tokens: &tokens, module: module.to_vec(), blocks: Vec::new(), found: Found::default() };
@@ -34,9 +34,9 @@ pub(crate) fn find(source: &str, module: &[String]) -> Found {
 
 struct File<'t> {
     tokens: &'t [Token],
-    /// The path of the module that is being read.
+    /// The path of the current module.
     module: Vec<String>,
-    /// For each brace that is open, whether it is that of a module.
+    /// For each open brace, whether it belongs to a module.
     blocks: Vec<bool>,
     found: Found,
 }
@@ -51,7 +51,7 @@ impl<'t> File<'t> {
         self.tokens.get(at).map_or("", |token| &token.text)
     }
 
-    /// Takes what is at a token; where to go on.
+    /// Processes a token. Returns the index at which to continue.
     fn step(&mut self, at: usize) -> usize {
         match self.text(at) {
             "#" if self.is(at + 1, &["["]) || self.is(at + 1, &["!", "["]) => return self.attribute(at),
@@ -82,7 +82,7 @@ impl<'t> File<'t> {
         at + 1
     }
 
-    /// Takes the path at a place, or each of a group of paths, which begin behind these names.
+    /// Adds the path at an index, or each path of a group, prefixed by `names`.
     fn path(&mut self, mut at: usize, mut names: Names) {
         let line = self.tokens.get(at).map_or(0, |token| token.line);
         loop {
@@ -90,7 +90,7 @@ impl<'t> File<'t> {
                 let end = self.matching(at);
                 while at < end && !self.is(at + 1, &["}"]) {
                     self.path(at + 1, names.clone());
-                    // To the comma behind it.
+                    // Advance to the next comma.
                     at += 1;
                     while at < end && !self.is(at, &[","]) {
                         at = if self.is(at, &["{"]) { self.matching(at) + 1 } else { at + 1 };
@@ -108,14 +108,14 @@ impl<'t> File<'t> {
         }
     }
 
-    /// The names that a `use` tree brings in.
+    /// Returns the names imported by a `use` tree.
     fn leaves(&self, at: usize) -> impl Iterator<Item = &'t str> {
         let end = (at..self.tokens.len()).find(|i| self.text(*i) == ";").unwrap_or(self.tokens.len());
         let last = (at..end).filter(|i| matches!(self.text(i + 1), "," | "}" | ";"));
         last.map(|i| self.text(i)).filter(|text| !matches!(*text, "}" | "," | "{"))
     }
 
-    /// The place of the brace or bracket that closes the one at a place.
+    /// Returns the index of the brace or bracket that closes the one at an index.
     fn matching(&self, at: usize) -> usize {
         let mut depth = 0_usize;
         for i in at..self.tokens.len() {
@@ -131,7 +131,7 @@ impl<'t> File<'t> {
         self.tokens.len()
     }
 
-    /// Passes an attribute, and what stands behind it if that does not count.
+    /// Skips an attribute, and the item after it if the item is ignored.
     fn attribute(&mut self, at: usize) -> usize {
         let inner = self.is(at + 1, &["!"]);
         let begin = at + 1 + usize::from(inner);
@@ -146,7 +146,7 @@ impl<'t> File<'t> {
         if !tests && words != ["macro_export"] {
             return end + 1;
         }
-        // The item: up to its block or its semicolon.
+        // The item extends to its block or its semicolon.
         let mut item = end + 1;
         while self.is(item, &["#"]) {
             item = self.matching(item + 1) + 1;

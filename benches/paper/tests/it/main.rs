@@ -1,4 +1,4 @@
-//! Sizes do not creep up: what is measured on the first events of real programs is a snapshot.
+//! Sizes do not increase unnoticed: measurements of the first events of real programs are compared with a snapshot.
 //!
 //! The traces are the first 20,000 calls (gawk: 6,000) of a C++ compiler, of perl with hashes of hashes, of python building
 //! syntax trees, and of gawk counting words, as raw records of 32 bytes.
@@ -11,7 +11,7 @@ use metatf_test::{Folder, Run, root, run};
 use serde_json::Value;
 
 const TRACES: [&str; 4] = ["cc1plus", "gawk", "perl_hash", "python_ast"];
-/// All but those that only make the paper's tables 7 and 8, and compressors of others.
+/// All columns except those used only in the paper's tables 7 and 8, and other tools' compressors.
 const COLUMNS: &str = "naive,best,split-stream,split-addr,address-section,optimal,split,values,heap";
 
 fn paper<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Run {
@@ -25,12 +25,12 @@ fn measured() -> Vec<Value> {
     report["traces"].as_array().unwrap().clone()
 }
 
-/// The path of a trace of `data`.
+/// Returns the path of a trace in `data`.
 fn trace(name: &str) -> String {
     root().join("hatf/tests/data").join(format!("{name}.raw32.zst")).display().to_string()
 }
 
-/// The bytes of a column.
+/// Returns the bytes of a column.
 fn bytes(trace: &Value, column: &str, packing: &str) -> u64 {
     trace["bytes"][column][packing].as_u64().unwrap()
 }
@@ -41,9 +41,9 @@ fn sizes_are_what_they_were() {
     for trace in &measured {
         let of = |column, packing| bytes(trace, column, packing);
         let name = &trace["name"];
-        // What the encodings are for, whatever the figures.
+        // The purpose of the encodings, regardless of the figures.
         assert!(of("optimal", "raw") < of("best", "raw") && of("best", "raw") <= of("naive", "raw"), "{name}");
-        // As in the paper's table 4: addresses are cut out of HATF (best), and it costs nothing until it is compressed.
+        // As in the paper's table 4: splitting the addresses off HATF (best) costs nothing without compression.
         assert_eq!(of("split-addr", "raw"), of("best", "raw"), "{name}");
         assert!(of("split-addr", "gzip") < of("best", "gzip"), "{name}");
         assert!(of("heap", "zstd-19") <= of("heap", "zstd-3"), "{name}");
@@ -78,13 +78,13 @@ fn tables_and_chart() {
     paper(["--only", "nothing", "x"]).exits(2).says("a column is one of simple32, simple, parquet, ascii");
 }
 
-/// Of a long trace the first records are measured, and that is said. What is behind them is not read.
+/// For a long trace, the first records are measured, which the output states. The rest is not read.
 #[test]
 fn the_first_records() {
     let trace = trace("gawk");
     let arguments = ["--only", "simple,naive", "--records"];
     let text = paper(arguments.into_iter().chain(["1000", &trace])).exits(0).text();
-    assert!(text.contains("1,000 ") && text.contains("Of gawk these are the first records"), "{text}");
+    assert!(text.contains("1,000 ") && text.contains("These are the first records of gawk"), "{text}");
     let json = |records: &str| {
         let run = paper(arguments.into_iter().chain([records, "--format", "json", &trace])).exits(0);
         let report: Value = serde_json::from_slice(&run.out).unwrap();
@@ -96,7 +96,7 @@ fn the_first_records() {
     assert_eq!((&all["summary"]["records"], &all["is_all"]), (&6000.into(), &true.into()));
 }
 
-/// The paper's metadata records have 12 bytes; shorter ones pay for shorter runs.
+/// The paper's metadata records have 12 bytes; shorter ones are worthwhile for shorter runs.
 #[test]
 fn short_metadata_records_make_smaller_traces() {
     let traces = ["cc1plus", "perl_hash"].map(trace);

@@ -1,30 +1,30 @@
-//! The programs that the benchmark builds and runs, and what is missing for those that it cannot.
+//! The programs that the benchmark builds and runs, and the reasons for missing ones.
 
 use crate::Result;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A program, or why it is not there.
+/// The path of a program, or the reason why it is missing.
 type Program = std::result::Result<PathBuf, String>;
 
-/// All of them.
+/// All programs.
 #[derive(Debug)]
 pub(crate) struct Built {
     /// The shared library.
     pub(crate) shared: Program,
-    /// By the header for C.
+    /// The program that uses the C header.
     pub(crate) c: Program,
-    /// By tracepoints of LTTng.
+    /// The program that uses LTTng tracepoints.
     pub(crate) lttng: Program,
-    /// By Tracy's client.
+    /// The program that uses Tracy's client.
     pub(crate) tracy: Program,
-    /// What writes Tracy's traces.
+    /// The program that writes Tracy's traces.
     pub(crate) capture: Program,
 }
 
 impl Built {
-    /// Builds those that are wanted. Errors of our own code are errors; what others lack is a reason.
+    /// Builds the requested programs. Errors in our own code are errors; missing tools of others are reasons.
     pub(crate) fn new(folder: &Path, wanted: &dyn Fn(&str) -> bool) -> Result<Self> {
         let left_out = || Err(String::new());
         let when =
@@ -38,7 +38,7 @@ impl Built {
         })
     }
 
-    /// The rows that are missing, and why.
+    /// Returns the missing rows and the reasons.
     pub(crate) fn missing(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let programs = [
             ("C header", &self.c),
@@ -51,7 +51,7 @@ impl Built {
     }
 }
 
-/// Runs a program, and returns what it prints.
+/// Runs a program and returns its output.
 pub(crate) fn run(command: &mut Command) -> Result<String> {
     let output = command.stderr(Stdio::inherit()).output().map_err(|error| format!("{command:?}: {error}"))?;
     if !output.status.success() {
@@ -60,22 +60,22 @@ pub(crate) fn run(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// Whether there is a program of that name that runs with that argument.
+/// Returns whether a program with this name runs with this argument.
 fn is_there(program: impl AsRef<OsStr>, argument: &str) -> bool {
     let mut command = Command::new(program);
     command.arg(argument).stdout(Stdio::null()).stderr(Stdio::null()).stdin(Stdio::null());
     command.status().is_ok()
 }
 
-/// A file of this package.
+/// Returns the path of a file in this package.
 fn source(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-/// The folder of what cargo builds, and cargo with the arguments of a release build.
+/// Returns cargo's output directory, and a cargo command for a release build.
 fn cargo() -> Result<(PathBuf, Command)> {
     let itself = std::env::current_exe()?;
-    let target = itself.ancestors().nth(2).ok_or("this program is in no folder of cargo's")?.to_owned();
+    let target = itself.ancestors().nth(2).ok_or("this program is not in a target directory of cargo")?.to_owned();
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(["build", "--quiet", "--release", "--locked", "--manifest-path"]);
     Ok((target, cargo))
@@ -95,7 +95,7 @@ fn library() -> Result<PathBuf> {
     Ok(target.join("release/examples/libtelemetry_library.so"))
 }
 
-/// Makes the header for C, and compiles the program that uses it.
+/// Generates the C header and compiles the program that uses it.
 fn c_header(folder: &Path) -> Result<Program> {
     let parsed = metatf_parser::parse("telemetry.dtd", &std::fs::read(source("schemas/telemetry.dtd"))?);
     let mut options = metatf_codegen::Options::new("telemetry.dtd");
@@ -111,7 +111,7 @@ fn c_header(folder: &Path) -> Result<Program> {
     Ok(Ok(folder.join("c_header")))
 }
 
-/// Compiles the program with tracepoints of LTTng.
+/// Compiles the program with LTTng tracepoints.
 fn lttng(folder: &Path) -> Program {
     let missing =
         ["cc", "lttng", "lttng-sessiond", "babeltrace2"].into_iter().find(|name| !is_there(name, "--version"));
@@ -128,7 +128,7 @@ fn lttng(folder: &Path) -> Program {
     }
 }
 
-/// Builds the program with Tracy's client, which is a package of its own.
+/// Builds the program with Tracy's client, which is a separate package.
 fn tracy() -> Result<Program> {
     let (target, mut cargo) = cargo()?;
     cargo.arg(source("tracy/Cargo.toml")).arg("--target-dir").arg(target.join("tracy"));

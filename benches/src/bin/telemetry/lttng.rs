@@ -1,4 +1,4 @@
-//! Rows of LTTng-UST: a session daemon of the benchmark's own, a session for each measurement.
+//! Rows of LTTng-UST, using the benchmark's own session daemon and a session for each measurement.
 
 use crate::built::run;
 use crate::row::Row;
@@ -7,20 +7,21 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// Name of the session.
+/// The name of the session.
 const SESSION: &str = "metatf-bench";
 
-/// A session daemon, unless one ran before.
+/// A session daemon, unless one was already running.
 #[derive(Debug)]
 pub(crate) struct Daemon {
     own: Option<Child>,
-    /// Where sessions and traces go.
+    /// The directory for sessions and traces.
     home: PathBuf,
     /// The program with tracepoints.
     program: PathBuf,
 }
 
-/// How a session records: name of the row, the event, how the session and the channel are made, whether there is a file.
+/// The recording mode of a session: the row name, the event, the options for creating the session and the channel, and
+/// whether there is a file.
 struct Way {
     name: &'static str,
     event: &'static str,
@@ -56,13 +57,13 @@ const WAYS: [Way; 5] = [
 ];
 
 impl Daemon {
-    /// Starts it, and waits until it answers.
+    /// Starts the daemon and waits until it answers.
     pub(crate) fn start(folder: &Path, program: &Path) -> Result<Self> {
         let home = folder.join("lttng");
         std::fs::create_dir_all(&home)?;
         let mut daemon = Self { own: None, home, program: program.to_owned() };
         if daemon.answers() {
-            // A run that was ended may have left its session.
+            // An interrupted run may have left its session.
             let _ = daemon.lttng().args(["destroy", SESSION]).stderr(Stdio::null()).status();
             return Ok(daemon);
         }
@@ -103,7 +104,7 @@ impl Daemon {
         }
         run(create.arg(SESSION))?;
         run(self.lttng().args(["enable-channel", "--userspace", "events"]).args(way.channel))?;
-        // An event that is off is one that no session asks for.
+        // A disabled event is one that no session enables.
         let event =
             if way.event == "off" { "metatf_bench:said".to_owned() } else { format!("metatf_bench:{}", way.event) };
         run(self.lttng().args(["enable-event", "--userspace", "--channel", "events", &event]))?;
@@ -130,7 +131,7 @@ impl Daemon {
 impl Drop for Daemon {
     fn drop(&mut self) {
         if let Some(mut daemon) = self.own.take() {
-            // It ends its consumers when it is asked to end, and not when it is killed.
+            // The daemon ends its consumers when it is asked to end, but not when it is killed.
             let id = daemon.id().to_string();
             let _ = Command::new("kill").arg(&id).status();
             let _ = daemon.wait();
@@ -138,7 +139,7 @@ impl Drop for Daemon {
     }
 }
 
-/// Nanoseconds of processor time that all daemons which write traces had so far.
+/// Returns the CPU time used so far by all daemons that write traces, in nanoseconds.
 fn consumers() -> f64 {
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten().map(|entry| entry.path());
     let daemons = processes.filter(|path| {
@@ -149,15 +150,15 @@ fn consumers() -> f64 {
     times.filter_map(|text| text.split(' ').next()?.parse::<f64>().ok()).sum()
 }
 
-/// How many events a trace has, as babeltrace2 counts them.
+/// Returns the number of events in a trace as counted by babeltrace2.
 fn kept(trace: &Path) -> Result<u64> {
     let counts = run(Command::new("babeltrace2").arg(trace).arg("--component=sink.utils.counter"))?;
-    // It prints the counts so far now and then, and all at the end.
+    // It prints intermediate counts, and the total at the end.
     let line = counts.lines().rfind(|line| line.contains("Event messages")).ok_or("babeltrace2 counts no events")?;
     Ok(line.split_whitespace().next().unwrap_or_default().replace(',', "").parse()?)
 }
 
-/// Bytes of all files in a folder.
+/// Returns the bytes of all files in a directory.
 fn bytes(folder: &Path) -> Result<u64> {
     let mut bytes = 0;
     for entry in std::fs::read_dir(folder)? {

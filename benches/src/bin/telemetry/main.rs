@@ -1,11 +1,11 @@
-//! What an event of telemetry costs, beside other ways to note one, in one table: `--help` says what it needs.
+//! Compares the cost of a telemetry event with other event recorders in one table: `--help` lists the requirements.
 //!
-//! Each row is measured once in each round, by a process of its own or one that it shares with its like, so that rows which are
-//! compared see the same machine. A process prints its measurements as lines (`row`), and `main` makes the table.
+//! Each row is measured once per round, by its own process or one shared with similar rows, so that rows being compared
+//! see the same machine state. A process prints its measurements as lines (`row`), and `main` builds the table.
 #![allow(
     clippy::cast_possible_truncation,
     clippy::expect_used,
-    reason = "numbers of events; what fails ends the measurement"
+    reason = "the casts are of event counts, and a failure ends the measurement"
 )]
 
 mod built;
@@ -26,27 +26,27 @@ use table::Table;
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
-/// Events of a measurement.
+/// Events per measurement.
 const EVENTS: u64 = 2_000_000;
 
 const HELP: &str = "\
-Prints what an event of telemetry costs, beside other ways to note one, as tables in Markdown
+Compares the cost of a telemetry event with other event recorders in Markdown tables
 
 cargo run --release -p metatf-bench --no-default-features --features telemetry --bin telemetry -- [OPTIONS]
 
-  --rounds N  Measure each row so often, one row after the other [default: 9]
-  --rows TEXT Measure only groups of rows with TEXT in their name:
+  --rounds N  Measure each row this many times, one row after the other [default: 9]
+  --rows TEXT Measure only groups of rows whose name contains TEXT:
               ours, file, shared, peers, c, lttng, tracy, rates
 
-With nine rounds it takes about three minutes behind the builds. Rows that need what
-is not there say so:
+With nine rounds, this takes about three minutes after the builds. The following rows
+have requirements, and are marked if these are missing:
   C header         a C compiler, `cc`
   LTTng-UST        `cc`, and Debian's packages liblttng-ust-dev, lttng-tools, babeltrace2
   Tracy            a C++ compiler; cargo builds the client of Tracy 0.11.0
   Tracy, to a file `tracy-capture` or `iree-tracy-capture` of that version in PATH, or its
                    path in TRACY_CAPTURE; the Python package iree-runtime 20241104.1068 has it
 
-The machine should be at rest. Nanoseconds are processor time; rates go by the wall clock,
+The machine should be idle. Nanoseconds are processor time; rates use the wall clock
 and need two free cores.
 ";
 
@@ -71,13 +71,13 @@ fn main() -> Result<()> {
                 print!("{HELP}");
                 return Ok(());
             }
-            [other, ..] => return Err(format!("`{other}` is no option; see --help").into()),
+            [other, ..] => return Err(format!("unknown option `{other}`; see --help").into()),
         };
     }
     tables(rounds.max(1), rows)
 }
 
-/// Measures all rows, this many times.
+/// Measures all rows this many times.
 fn tables(rounds: usize, rows: &str) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let folder = folder.path();
@@ -125,14 +125,14 @@ fn tables(rounds: usize, rows: &str) -> Result<()> {
     Ok(())
 }
 
-/// A process that measures a group.
+/// Returns a command that measures a group in a separate process.
 fn itself(group: &str, folder: &Path) -> Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["measure", group]).arg(folder);
     Ok(command)
 }
 
-/// Measures a group, in a process of its own.
+/// Measures a group in this process.
 fn measure_here(what: &str, folder: &Path, more: &[&str]) -> Result<()> {
     match (what, more) {
         ("ours", _) => ours::recorder(folder),
@@ -143,6 +143,6 @@ fn measure_here(what: &str, folder: &Path, more: &[&str]) -> Result<()> {
         ("peers", _) => peers::all(folder),
         ("peer", [name, ..]) => peers::one(name, folder),
         ("rate", _) => rates::measure(folder, more),
-        _ => Err(format!("there is no measurement `{what}`").into()),
+        _ => Err(format!("unknown measurement `{what}`").into()),
     }
 }

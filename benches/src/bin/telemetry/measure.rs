@@ -1,14 +1,14 @@
-//! Processor time of loops.
+//! CPU time of loops.
 
 use cpu_time::ThreadTime;
 
-/// Nanoseconds of a call in this thread. A tenth of the calls before warms caches up.
+/// Returns the nanoseconds per call on this thread. Runs a tenth of the calls first to warm up caches.
 pub(crate) fn each(calls: u64, mut call: impl FnMut(u64)) -> f64 {
     (0..calls / 10).for_each(&mut call);
     cold(calls, call)
 }
 
-/// The same without calls before: for what counts them.
+/// Does the same without a warm-up, for callers that count the calls.
 pub(crate) fn cold(calls: u64, call: impl FnMut(u64)) -> f64 {
     let started = ThreadTime::now();
     (0..calls).for_each(call);

@@ -11,7 +11,7 @@ use metatf_telemetry::{Policy, Settings};
 use std::hint::black_box;
 use std::path::Path;
 
-/// Keeps the last events of each thread, and writes nothing.
+/// Keeps the last events of each thread and writes nothing.
 #[metatf(dtd = "schemas/telemetry.dtd", emitters = "crate::ours::kept")]
 mod kept {}
 
@@ -27,20 +27,20 @@ fn stamped(n: u64) {
     kept::stamped!(address = n * 64, size = n as u32 & 0xfff, cpu = 3);
 }
 
-/// An event with a time, to a file.
+/// Emits an event with a time to a file.
 #[inline(always)]
 pub(crate) fn to_file(n: u64) {
     filed_events::stamped!(address = n * 64, size = n as u32 & 0xfff, cpu = 3);
 }
 
-/// The same with values that no interpretation stores in fewer bytes.
+/// Does the same with values that no interpretation stores in fewer bytes.
 #[inline(always)]
 fn random_to_file(n: u64) {
     let (address, others) = (random(2 * n), random(2 * n + 1));
     filed_events::stamped!(address, size = others as u32, cpu = (others >> 32) as u16);
 }
 
-/// The nth number of SplitMix64.
+/// Returns the nth number of SplitMix64.
 fn random(n: u64) -> u64 {
     let z = n.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -48,12 +48,12 @@ fn random(n: u64) -> u64 {
     z ^ z >> 31
 }
 
-/// The settings of a trace in a folder, with all on but one kind.
+/// Returns the settings for a trace in a directory, with all kinds but one enabled.
 pub(crate) fn settings(folder: &Path, name: &str, policy: Policy) -> Settings {
     Settings { control: "Plain Stamped".to_owned(), filename: Some(folder.join(name)), policy, ..Settings::default() }
 }
 
-/// A flight recorder, which writes nothing.
+/// Measures a flight recorder, which writes nothing.
 pub(crate) fn recorder(folder: &Path) -> Result<()> {
     let _guard = kept::TELEMETRY.start_with(settings(folder, "kept.mtf", Policy::Overwrite))?;
     let off = each(EVENTS, |n| kept::off!(address = n * 64, size = n as u32 & 0xfff, cpu = 3));
@@ -70,7 +70,7 @@ pub(crate) fn recorder(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Nanoseconds of an event in each of two threads: the slower one.
+/// Returns the nanoseconds per event of the slower of two threads.
 fn two_threads() -> f64 {
     let begin = std::sync::Barrier::new(2);
     std::thread::scope(|scope| {
@@ -83,17 +83,17 @@ fn two_threads() -> f64 {
     })
 }
 
-/// Prints how many times as many events a second two threads emit as one does.
+/// Prints the ratio of the event rates of two threads and one thread.
 pub(crate) fn together(folder: &Path) -> Result<()> {
     let _guard = kept::TELEMETRY.start_with(settings(folder, "kept.mtf", Policy::Overwrite))?;
-    // Half a second: the system may put both on one core at first.
+    // Half a second, because the system may put both threads on one core at first.
     let emit = || (0..25 * EVENTS).for_each(stamped);
     seconds(2, emit);
     println!("{}", 2.0 * seconds(1, emit) / seconds(2, emit));
     Ok(())
 }
 
-/// All events to a file, by each policy; a process has one trace, so each is a process.
+/// Measures all events to a file with each policy. A process has one trace, so each measurement is a process.
 pub(crate) fn files(folder: &Path) -> Result<()> {
     for policy in ["block", "random", "drop"] {
         print!("{}", run(itself("filed", folder)?.arg(policy))?);
@@ -104,11 +104,11 @@ pub(crate) fn files(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Threads that follow upon one another, as a server has one for each request, and the events of each.
+/// The number of consecutive threads, like those of a server with one thread per request, and the events per thread.
 const THREADS: u64 = 5000;
 const SHORT: u64 = 50;
 
-/// Short threads, two at a time, to a file.
+/// Measures short-lived threads, two at a time, writing to a file.
 pub(crate) fn churn(folder: &Path, policy: &str) -> Result<()> {
     let (policy, name) = match policy {
         "block" => (Policy::Block, "churn: threads of 50 events each, to a file, `block`"),
@@ -132,7 +132,7 @@ pub(crate) fn churn(folder: &Path, policy: &str) -> Result<()> {
     filed_row(&folder.join("churn.mtf"), events, Row { all: Some(all), ..Row::new(name, sum / THREADS as f64) })
 }
 
-/// Prints a row with what of this many events is in the file.
+/// Prints a row, with the bytes and losses found in the file.
 fn filed_row(path: &Path, events: u64, row: Row) -> Result<()> {
     let (mut trace, mut records) = (filed_events::Trace::open(path)?, 0);
     trace.for_each(|_| records += 1)?;
@@ -142,7 +142,7 @@ fn filed_row(path: &Path, events: u64, row: Row) -> Result<()> {
     Ok(())
 }
 
-/// All events to a file, as fast as they can be emitted.
+/// Measures all events to a file, emitted as fast as possible.
 pub(crate) fn filed(folder: &Path, policy: &str) -> Result<()> {
     let (policy, name) = match policy {
         "block" => (Policy::Block, "to a file, `block`"),
@@ -159,7 +159,7 @@ pub(crate) fn filed(folder: &Path, policy: &str) -> Result<()> {
 
 #[cfg(target_arch = "x86_64")]
 fn cycles() -> u64 {
-    // SAFETY: every x86-64 processor has the instruction.
+    // SAFETY: every x86-64 CPU has the instruction.
     unsafe { std::arch::x86_64::_rdtsc() }
 }
 

@@ -1,4 +1,4 @@
-//! Rows of other means: a ring, a system call, `tracing` with several subscribers, fastrace.
+//! Rows of other methods: a ring, a system call, `tracing` with several subscribers, and fastrace.
 
 use crate::built::run;
 use crate::measure::{cold, each};
@@ -11,10 +11,10 @@ use std::hint::black_box;
 use std::io::Write as _;
 use std::path::Path;
 
-/// Events of a measurement that takes a microsecond for each.
+/// Events in a measurement that takes a microsecond per event.
 const FEW: u64 = EVENTS / 20;
 
-/// Names of rows, and of what [`subscribers`] has for them; whether there is a file.
+/// Row names, their names in [`subscribers`], and whether there is a file.
 const SUBSCRIBERS: [(&str, &str, bool); 5] = [
     ("`tracing`, no subscriber", "none", false),
     ("`tracing`, a subscriber that does nothing", "null", false),
@@ -23,7 +23,7 @@ const SUBSCRIBERS: [(&str, &str, bool); 5] = [
     ("`fastrace`, a reporter that does nothing", "fastrace", false),
 ];
 
-/// All of them; a process has one subscriber, so these are processes.
+/// Measures all rows. Each runs in its own process, because a process has one subscriber.
 pub(crate) fn all(folder: &Path) -> Result<()> {
     let mut ring = vec![[0_u64; 3]; 1 << 15];
     let put = |n| ring[black_box(n) as usize & 0x7fff] = black_box([n, n * 64, 3]);
@@ -35,7 +35,7 @@ pub(crate) fn all(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A `write` for each event.
+/// Measures a `write` call per event.
 fn system_call(path: &Path) -> Result<()> {
     let mut file = File::create(path)?;
     let mut bytes = [0_u8; 32];
@@ -48,12 +48,12 @@ fn system_call(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The row of that name.
+/// Measures the row with this name.
 pub(crate) fn one(name: &str, folder: &Path) -> Result<()> {
     let found = SUBSCRIBERS.into_iter().find(|(row, _, _)| *row == name);
-    let (name, way, files) = found.ok_or_else(|| format!("there is no row `{name}`"))?;
+    let (name, way, files) = found.ok_or_else(|| format!("unknown row `{name}`"))?;
     let path = folder.join("subscriber");
-    // Those that do little are timed for longer.
+    // Fast ones are timed for longer.
     let events = if ["none", "null"].contains(&way) { EVENTS } else { FEW };
     let started = ProcessTime::now();
     let thread = subscribers::run(way, &path, u32::try_from(events)?, false)?;

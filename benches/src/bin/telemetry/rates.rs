@@ -1,4 +1,4 @@
-//! How many events a second a file can take, and what two threads do together. These go by the wall clock.
+//! The maximum rate of events written to a file, and the combined rate of two threads, measured by wall-clock time.
 
 use crate::ours::{self, to_file};
 use crate::table::median;
@@ -8,15 +8,15 @@ use std::path::Path;
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
-/// Seconds of a measurement of a rate.
+/// Seconds per measurement of a rate.
 const SECONDS: f64 = 1.0;
-/// How closely the highest rate is looked for: each step halves what is left.
+/// The number of bisection steps in the search for the maximum rate.
 const STEPS: usize = 7;
 
-/// Starts a process that measures, with more arguments.
+/// Starts a process that measures, with additional arguments.
 type Start<'s> = &'s dyn Fn(&[&str]) -> Result<String>;
 
-/// Measures, and returns a table.
+/// Measures the rates and returns a table.
 pub(crate) fn text(start: Start<'_>, rounds: usize) -> Result<String> {
     let numbers = |arguments: &[&str]| -> Result<Vec<f64>> {
         Ok(start(arguments)?.split_whitespace().map(str::parse).collect::<std::result::Result<_, _>>()?)
@@ -26,7 +26,7 @@ pub(crate) fn text(start: Start<'_>, rounds: usize) -> Result<String> {
     let [blocked, longest] = [column(0), column(1)];
     let twice = (0..rounds).map(|_| Ok(numbers(&["threads"])?.first().copied().unwrap_or(0.0)));
     let twice = median(twice.collect::<Result<Vec<_>>>()?).unwrap_or(0.0);
-    // What a rate loses depends on what else the machine does: the highest one that lost nothing twice is taken.
+    // The losses at a rate depend on the load of the machine, so the maximum rate without losses in two runs is used.
     let highest = |ring: &str| -> Result<f64> {
         let (mut most, mut least) = (2e9 / blocked, 0.0);
         for _ in 0..STEPS {
@@ -53,17 +53,17 @@ pub(crate) fn text(start: Start<'_>, rounds: usize) -> Result<String> {
     ))
 }
 
-/// Measures in this process: `blocked`, `threads`, or `paced`, megabytes of the buffer and events a second.
+/// Measures in this process: `blocked`, `threads`, or `paced` with the buffer's megabytes and the events per second.
 pub(crate) fn measure(folder: &Path, arguments: &[&str]) -> Result<()> {
     match arguments {
         ["blocked"] => blocked(folder),
         ["threads"] => ours::together(folder),
         ["paced", ring, rate] => paced(folder, ring.parse()?, rate.parse()?),
-        _ => Err(format!("there is no rate {arguments:?}").into()),
+        _ => Err(format!("unknown rate {arguments:?}").into()),
     }
 }
 
-/// Emits as fast as `block` lets it. Prints nanoseconds of an event, and milliseconds that the slowest one took.
+/// Emits events as fast as `block` permits. Prints the nanoseconds per event, and the milliseconds of the slowest one.
 fn blocked(folder: &Path) -> Result<()> {
     let telemetry = ours::filed_events::TELEMETRY.start_with(ours::settings(folder, "blocked.mtf", Policy::Block))?;
     let mut longest = Duration::ZERO;
@@ -81,7 +81,7 @@ fn blocked(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Emits this many events a second, a hundred at a time. Prints how many were lost.
+/// Emits this many events per second in batches of a hundred. Prints the number of lost events.
 fn paced(folder: &Path, ring: u64, rate: f64) -> Result<()> {
     let settings = Settings { ring_bytes: ring << 20, ..ours::settings(folder, "paced.mtf", Policy::Drop) };
     let telemetry = ours::filed_events::TELEMETRY.start_with(settings)?;
@@ -103,7 +103,7 @@ fn paced(folder: &Path, ring: u64, rate: f64) -> Result<()> {
     Ok(())
 }
 
-/// Seconds that this many threads take which do the same at once, each so often that it takes a while.
+/// Returns the seconds that this many threads take to do the same work simultaneously. The work should take a while.
 pub(crate) fn seconds(threads: usize, work: impl Fn() + Sync) -> f64 {
     let (begin, end) = (Barrier::new(threads + 1), Barrier::new(threads + 1));
     std::thread::scope(|scope| {

@@ -1,29 +1,29 @@
-//! A measurement as a line of text, which the programs in C and Tracy's print, too.
+//! A measurement as a line of text, which the programs in C and for Tracy print as well.
 
 use std::fmt;
 
-/// What one measurement found out about a row.
+/// The results of one measurement of a row.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Row {
-    /// Name of the row.
+    /// The name of the row.
     pub(crate) name: String,
-    /// Nanoseconds an event, of the processor time of the thread that emits.
+    /// CPU time of the emitting thread in nanoseconds per event.
     pub(crate) thread: f64,
-    /// The same, of all threads and processes that had to do with it, up to where all is in the file.
+    /// CPU time of all involved threads and processes until all data is in the file, in nanoseconds per event.
     pub(crate) all: Option<f64>,
-    /// Bytes on disk of an event.
+    /// Bytes on disk per event.
     pub(crate) bytes: Option<f64>,
-    /// Events of a hundred that were lost.
+    /// The percentage of lost events.
     pub(crate) lost: Option<f64>,
 }
 
 impl Row {
-    /// A row of an event that goes nowhere.
+    /// Creates a row for an event that is not written.
     pub(crate) fn new(name: &str, thread: f64) -> Self {
         Self { name: name.to_owned(), thread, ..Self::default() }
     }
 
-    /// Takes a row apart that `Display` made.
+    /// Parses a row printed by `Display`.
     pub(crate) fn parse(line: &str) -> Option<Self> {
         let mut cells = line.split('|');
         let name = cells.next()?.to_owned();

@@ -1,4 +1,4 @@
-//! Rows of a shared library, which is loaded while the program runs: `examples/telemetry_library.rs`.
+//! Rows of a shared library loaded while the program runs: `examples/telemetry_library.rs`.
 
 use crate::measure::cold;
 use crate::row::Row;
@@ -8,16 +8,16 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::process::Command;
 
-/// What the library has: functions of this type.
+/// The type of the library's functions.
 type Function = extern "C" fn(u64) -> u64;
 
-/// Tells the library's telemetry to keep the last events, with all on but one kind.
+/// Configures the library's telemetry to keep the last events, with all kinds but one enabled.
 pub(crate) fn environment<'c>(command: &'c mut Command, folder: &Path) -> &'c mut Command {
     command.env("METATF_TELEMETRY_CONTROL", "Plain Stamped").env("METATF_TELEMETRY_POLICY", "overwrite");
     command.env("METATF_TELEMETRY_FILENAME", folder.join("shared.mtf"))
 }
 
-/// Measures loops of the library, in an [`environment`] that its telemetry obeys.
+/// Measures loops in the library, in an [`environment`] that configures its telemetry.
 pub(crate) fn measure(library: &Path) -> Result<()> {
     let library = Library::open(library)?;
     if library.function(c"start")?(0) != 0 {
@@ -44,7 +44,7 @@ struct Library(*mut c_void);
 impl Library {
     fn open(path: &Path) -> Result<Self> {
         let name = CString::new(path.as_os_str().as_bytes())?;
-        // SAFETY: a library of this crate; what it does while it is loaded is what Rust's standard library does.
+        // SAFETY: a library of this crate; while it is loaded, it does what Rust's standard library does.
         let library = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW) };
         if library.is_null() { Err(format!("{} cannot be loaded", path.display()).into()) } else { Ok(Self(library)) }
     }
@@ -55,7 +55,7 @@ impl Library {
         if symbol.is_null() {
             return Err(format!("the library has no function {name:?}").into());
         }
-        // SAFETY: all functions that the library exports are of this type.
+        // SAFETY: all functions that the library exports have this type.
         Ok(unsafe { std::mem::transmute::<*mut c_void, Function>(symbol) })
     }
 }

@@ -1,20 +1,20 @@
-//! The table, in Markdown.
+//! The result table in Markdown.
 
 use crate::Result;
 use crate::row::Row;
 use std::fmt::Write as _;
 
-/// The measurements of each row, in the order in which rows were met.
+/// The measurements of each row in order of first appearance.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     rows: Vec<(String, Vec<Row>)>,
 }
 
 impl Table {
-    /// Adds the measurements that a process printed.
+    /// Adds the measurements printed by a process.
     pub(crate) fn add(&mut self, lines: &str) -> Result<()> {
         for line in lines.lines() {
-            let row = Row::parse(line).ok_or_else(|| format!("this is no measurement: {line}"))?;
+            let row = Row::parse(line).ok_or_else(|| format!("not a measurement: {line}"))?;
             match self.rows.iter_mut().find(|(name, _)| *name == row.name) {
                 Some((_, rows)) => rows.push(row),
                 None => self.rows.push((row.name.clone(), vec![row])),
@@ -23,12 +23,12 @@ impl Table {
         Ok(())
     }
 
-    /// Whether nothing was measured.
+    /// Returns whether nothing was measured.
     pub(crate) fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// Returns the table: medians, and the least of the first number.
+    /// Returns the table with medians, and the minimum of the first number.
     pub(crate) fn text(&self) -> String {
         let mut out = String::from(
             "| | thread, ns | least | all, ns | bytes | lost |\n| --- | ---: | ---: | ---: | ---: | ---: |\n",
@@ -50,7 +50,7 @@ impl Table {
     }
 }
 
-/// A number with three digits that count.
+/// Formats a number with three significant digits.
 fn cell(value: Option<f64>) -> String {
     match value {
         None => "-".to_owned(),
@@ -60,24 +60,24 @@ fn cell(value: Option<f64>) -> String {
     }
 }
 
-/// A share; only nothing is 0.
+/// Formats a percentage. Only an exact zero is printed as 0.
 fn percent(value: f64) -> String {
     if value == 0.0 { "0".to_owned() } else { format!("{value:.2} %") }
 }
 
-/// The median of some numbers, if there are any.
+/// Returns the median of some numbers, or `None` if there are none.
 pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied()
 }
 
-/// How many programs wanted the processor in the last minute.
+/// Returns the load average of the last minute.
 pub(crate) fn load() -> String {
     let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     text.split(' ').next().unwrap_or("unknown").to_owned()
 }
 
-/// What the figures were made with, in a sentence.
+/// Describes the measurement environment in a sentence.
 pub(crate) fn machine(rounds: usize, load_before: &str) -> String {
     let cpu = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let cpu = cpu.lines().find_map(|line| line.strip_prefix("model name")).unwrap_or("unknown processor");

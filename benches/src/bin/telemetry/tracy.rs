@@ -1,4 +1,4 @@
-//! Rows of Tracy: the program of `benches/tracy`, with what writes a file beside it or without.
+//! Rows of Tracy: the program in `benches/tracy`, with or without a program that writes a file.
 
 use crate::Result;
 use crate::built::run;
@@ -13,23 +13,23 @@ pub(crate) fn alone(program: &Path) -> Result<String> {
     run(Command::new(program).arg("alone"))
 }
 
-/// Measures zones that go to a file.
+/// Measures zones that are written to a file.
 pub(crate) fn to_file(program: &Path, capture: &Path, folder: &Path) -> Result<String> {
     let (file, said) = (folder.join("zones.tracy"), folder.join("capture"));
-    // The port that the system would give next is free a moment later, too.
+    // The port that the system would assign next is still free shortly afterwards.
     let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port().to_string();
     let before = children();
     let mut emitter = Command::new(program);
-    // At its end it waits until all is sent.
+    // At its end, it waits until all data is sent.
     emitter.arg("connected").env("TRACY_PORT", &port).env("TRACY_NO_EXIT", "1").stdout(Stdio::piped());
     let mut emitter = emitter.spawn()?;
     let mut writer = Command::new(capture);
     writer.args(["-f", "-a", "127.0.0.1", "-p", &port, "-o"]).arg(&file).stdout(File::create(&said)?);
-    // It ends when its client does, or at once where it does not understand that.
+    // It ends along with its client, or immediately if it does not understand the protocol.
     if !writer.status().is_ok_and(|status| status.success()) {
         emitter.kill()?;
         emitter.wait()?;
-        return Err(format!("{} does not take what Tracy 0.11.0 sends", capture.display()).into());
+        return Err(format!("{} does not accept the data sent by Tracy 0.11.0", capture.display()).into());
     }
     let printed = String::from_utf8(emitter.wait_with_output()?.stdout)?;
     let numbers = printed.split_whitespace().map(str::parse).collect::<std::result::Result<Vec<f64>, _>>()?;
@@ -45,9 +45,9 @@ pub(crate) fn to_file(program: &Path, capture: &Path, folder: &Path) -> Result<S
     Ok(format!("{row}\n"))
 }
 
-/// Nanoseconds of processor time of all processes that were started here and have ended.
+/// Returns the CPU time of all finished child processes in nanoseconds.
 fn children() -> f64 {
-    // SAFETY: numbers, of which none has a value that it must not have.
+    // SAFETY: numbers, for which all zeros are valid values.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     // SAFETY: a place for the answer.
     unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage) };

@@ -1,4 +1,5 @@
-//! The table of CONTRIBUTING.md says what `.ci/run` and the workflows run, and each crate has one binary of integration tests.
+//! The table in CONTRIBUTING.md lists the steps that `.ci/run` and the workflows run, and each crate has one binary of
+//! integration tests.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test")]
 
 use metatf_test::root;
@@ -9,7 +10,7 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(root().join(path)).unwrap()
 }
 
-/// The steps that a workflow names.
+/// Returns the steps named in a workflow.
 fn of_workflow(name: &str) -> BTreeSet<String> {
     let text = read(&format!(".github/workflows/{name}.yml"));
     let lines = text.lines().map(|line| line.trim().trim_start_matches("- "));
@@ -42,7 +43,7 @@ fn the_table_of_steps_is_what_runs() {
     assert_eq!(listed, steps);
 }
 
-/// A binary beside the one that a crate has: Miri runs it.
+/// A second test binary in a crate, which Miri runs.
 const MORE: (&str, &str) = ("metatf", "loops");
 
 #[test]
@@ -65,8 +66,8 @@ fn a_crate_has_one_binary_of_tests() {
     assert!(found > 10, "{found}");
 }
 
-/// Targets that are compiled without a harness of tests, which would take the time of one more compilation: their number in the
-/// crate's manifest, and their files.
+/// Targets compiled without a test harness, which would cost an additional compilation: their number in the crate's
+/// manifest, and their files.
 const WITHOUT_HARNESS: [(&str, usize, &[&str]); 7] = [
     ("benches", 6, &["src/main.rs", "src/bin"]),
     ("hatf", 1, &["src/main.rs", "src/stack_limit.rs", "src/command"]),
@@ -91,13 +92,14 @@ fn what_has_no_harness_has_no_tests() {
         for path in paths.iter().flat_map(|path| sources(&root().join(crate_).join(path))) {
             let text = std::fs::read_to_string(&path).unwrap();
             for mark in ["#[test]", "#[cfg(test)]", "proptest! {"] {
-                assert!(!text.lines().any(|line| line.trim() == mark), "nobody runs the tests of {}", path.display());
+                assert!(!text.lines().any(|line| line.trim() == mark), "the tests of {} are not run", path.display());
             }
         }
     }
 }
 
-/// Unit tests of packages run where the repository is not: the step `package` compiles them there, and not on each change.
+/// Unit tests of packages run outside of the repository: the step `package` compiles them there, but not for each
+/// change.
 #[test]
 fn unit_tests_of_packages_need_no_more_than_these() {
     let is_published = |crate_: &String| !read(&format!("{crate_}/Cargo.toml")).contains("\npublish = false");
@@ -105,7 +107,7 @@ fn unit_tests_of_packages_need_no_more_than_these() {
     assert!(published.iter().any(|crate_| crate_ == "metatf-parser"), "{published:?}");
     for path in published.iter().flat_map(|crate_| sources(&root().join(crate_).join("src"))) {
         let text = std::fs::read_to_string(&path).unwrap();
-        // Models are compiled by the step `loom` alone.
+        // Only the step `loom` compiles models.
         let text = text.replace("#[cfg(all(loom, test))]\npub(crate) use metatf_test::model;\n", "");
         assert!(!text.contains("metatf_test::") && !text.contains("metatf_tests::"), "{}", path.display());
     }
@@ -118,7 +120,7 @@ fn members() -> Vec<String> {
     names.map(str::to_owned).collect()
 }
 
-/// A file, or the sources in a folder.
+/// Returns a file, or the sources in a directory.
 fn sources(path: &Path) -> Vec<PathBuf> {
     if !path.is_dir() {
         return vec![path.to_owned()];

@@ -1,4 +1,4 @@
-//! The commands that the pages show print what the pages say.
+//! The commands shown on pages print the output shown there.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use metatf_docs_check::{commands, matches, pages, run, sandbox};
@@ -7,7 +7,7 @@ use metatf_test::page::{Block, blocks, replace};
 use metatf_test::root;
 use std::path::Path;
 
-/// Runs a block's commands; its lines as they should be, and whether they are.
+/// Runs the commands in a block. Returns its corrected lines, and whether the block was correct.
 fn check(block: &Block, folder: &Path, commands: &Path) -> (Vec<String>, bool) {
     let mut right = true;
     let mut lines = Vec::new();
@@ -34,7 +34,7 @@ fn commands_print_what_the_pages_say() {
     let mut wrong = Vec::new();
     for page in pages().unwrap() {
         let text = std::fs::read_to_string(root().join(&page)).unwrap();
-        // Each page has its folder.
+        // Each page has its own directory.
         let folder = sandbox();
         let mut changes = Vec::new();
         for block in blocks(&text).into_iter().filter(|block| block.info == "console") {

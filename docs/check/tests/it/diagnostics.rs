@@ -1,4 +1,4 @@
-//! `docs/diagnostics.md` is made from the list of codes in `metatf-parser`.
+//! `docs/diagnostics.md` is generated from the list of codes in `metatf-parser`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use metatf_parser::{Code, Severity};
@@ -25,7 +25,7 @@ fn page() -> String {
             severity = Some(code.severity());
             page += if code.severity() == Severity::Error { "## Errors\n\n" } else { "## Warnings\n\n" };
         }
-        // The example is indented in the explanation, which is how Markdown marks code.
+        // The example is indented in the explanation, which Markdown treats as code.
         writeln!(page, "### {code}\n\n{}\n", code.explain().trim_end()).unwrap();
     }
     page.truncate(page.trim_end().len());
@@ -42,12 +42,12 @@ fn each_example_breaks_its_rule() {
     let mut wrong = Vec::new();
     for code in Code::ALL {
         let Some((_, example)) = code.explain().split_once("breaks the rule:\n\n    ") else { continue };
-        // `\xE9` in the text of an example stands for that byte.
+        // `\xE9` in an example stands for that byte.
         let mut text = example.trim_end().as_bytes().to_vec();
         if let Some(at) = text.windows(4).position(|w| w == br"\xE9") {
             text.splice(at..at + 4, [0xE9]);
         }
-        // Some examples are properties of a record's block.
+        // Some examples are properties in a record block.
         let block = [b"r: (tag, a) { tag.value = 4; ".as_slice(), &text, b" }"].concat();
         let mut found = metatf_parser::parse("example", &text).diagnostics;
         found.extend(metatf_parser::parse("example", &block).diagnostics);

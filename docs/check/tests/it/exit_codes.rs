@@ -1,11 +1,12 @@
-//! The commands end with the exit codes that `docs/errors.md` lists.
+//! The commands return the exit codes listed in `docs/errors.md`.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
 use metatf_docs_check::{commands, run, sandbox};
 use metatf_test::root;
 use std::collections::BTreeSet;
 
-/// Makes the files that the commands below name: `good.mtf`, `slow.mtf` (one value differs), `torn.mtf`, `heap.mtf`, `cut.mtf`.
+/// Creates the files used by the commands below: `good.mtf`, `slow.mtf` (one value differs), `torn.mtf`, `heap.mtf`,
+/// `cut.mtf`.
 const FILES: &str = "\
 metatfc encode --dtd samples/requests.dtd --codec stored samples/requests.jsonl good.mtf
 sed 's/\"took\":180/\"took\":190/' samples/requests.jsonl | metatfc encode --dtd samples/requests.dtd - slow.mtf
@@ -17,7 +18,7 @@ echo 'a: (' > bad.dtd
 printf 'section s 1 {\\nr: (tag) { tag.value = 4; }\\n}\\n' > ugly.dtd
 echo '{' > bad.jsonl";
 
-/// A row of the tables without its backquotes, a command line, and the code it ends with.
+/// A table row without its backquotes, a command line, and its exit code.
 const CASES: &[(&str, &str, u8)] = &[
     ("metatfc new", "metatfc new spans", 0),
     ("metatfc new", "metatfc new spans", 1),
@@ -119,7 +120,8 @@ const CASES: &[(&str, &str, u8)] = &[
     ("127", "hatf record --no-trace --report ./nothing", 127),
 ];
 
-/// Rows that no case can show: a machine without any of the tour's programs, or with one of them, which `hatf` has a test for.
+/// Rows that cannot be tested here: a machine without any of the tour's programs, or with one of them, which a test of
+/// `hatf` covers.
 const ELSEWHERE: &[(&str, u8)] = &[("hatf tour", 0)];
 
 #[test]
@@ -128,7 +130,7 @@ fn commands_end_as_the_tables_say() {
     assert_eq!(run(FILES, &folder, &commands), [""; 0]);
     let mut wrong = Vec::new();
     for (_, line, code) in CASES {
-        // Of a pipe it is the code of the first command.
+        // For a pipe, the code is that of the first command.
         let ended = match line.strip_suffix(" | true") {
             Some(first) => run(&format!("{{ {first}; echo \"code $?\" >&2; }} | true"), &folder, &commands),
             None => run(&format!("({line}); echo \"code $?\""), &folder, &commands),

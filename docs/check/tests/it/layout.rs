@@ -1,4 +1,4 @@
-//! DTDs that people copy are laid out as `metatfc fmt` does.
+//! DTDs intended for copying are formatted as by `metatfc fmt`.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use metatf_test::root;

@@ -1,4 +1,4 @@
-//! The book and the README are what the code is.
+//! The book and the README match the code.
 
 mod ci;
 mod console;

@@ -1,12 +1,12 @@
-//! The Python of `docs/pandas.md` prints what the page says, where there is pandas. Its CSV is in `console` blocks, which are
-//! checked everywhere. `METATF_PYTHON` names another interpreter than `python3`.
+//! The Python code in `docs/pandas.md` prints the output shown there, if pandas is installed. Its CSV is in `console`
+//! blocks, which are checked everywhere. `METATF_PYTHON` selects an interpreter other than `python3`.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use metatf_docs_check::{commands, run, sandbox};
 use metatf_test::page::blocks;
 use metatf_test::root;
 
-/// Words of lines: versions of pandas differ in the spaces between.
+/// Splits lines into words, because versions of pandas differ in spacing.
 fn words<'l>(lines: impl IntoIterator<Item = &'l String>) -> Vec<Vec<&'l str>> {
     lines.into_iter().map(|line| line.split_whitespace().collect()).collect()
 }

@@ -1,4 +1,4 @@
-//! What the pages quote is what the files say.
+//! Quotations on pages match the files.
 
 use metatf_docs_check::{pages, quoted};
 use metatf_test::golden::bless;

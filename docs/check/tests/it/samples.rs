@@ -1,4 +1,4 @@
-//! The DTDs of the book are accepted, without a warning; `mistakes.dtd` is not.
+//! The DTDs in the book are accepted without warnings, except for `mistakes.dtd`.
 
 use metatf_parser::parse;
 use metatf_test::root;

@@ -1,4 +1,5 @@
-//! `docs/versions.md` has the numbers of the code, and the specification has a rule for each error of the runtime.
+//! `docs/versions.md` contains the version numbers of the code, and the specification has a rule for each runtime
+//! error.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
 use metatf_test::root;
@@ -7,7 +8,7 @@ fn text(path: &str) -> String {
     std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// The value of a constant.
+/// Returns the value of a constant.
 fn constant(path: &str, name: &str) -> String {
     let text = text(path);
     let found = text.split_once(&format!("const {name}: ")).and_then(|(_, rest)| rest.split_once(" = "));
@@ -38,7 +39,7 @@ fn each_error_of_the_runtime_has_its_rule() {
     let code = text("metatf-container/src/error.rs");
     let (_, rest) = code.split_once("pub enum ErrorKind {").unwrap();
     let (variants, _) = rest.split_once("\n}").unwrap();
-    // Names of variants are indented once; fields twice, documentation begins with `/`.
+    // Names of variants are indented once and fields twice; documentation begins with `/`.
     let name = |line: &str| {
         let name = line.strip_prefix("    ")?.split(['(', ',', ' ']).next()?;
         name.starts_with(char::is_uppercase).then(|| name.to_owned())
@@ -56,7 +57,7 @@ fn each_error_of_the_runtime_has_its_rule() {
     assert_eq!(rows, sorted, "errors of section 7.1, and those of the runtime");
 }
 
-/// The value between `before` and the next `"`.
+/// Returns the text between `before` and the next `"`.
 fn quoted<'a>(text: &'a str, before: &str) -> &'a str {
     let found = text.split_once(before).and_then(|(_, rest)| rest.split_once('"'));
     found.unwrap_or_else(|| panic!("no {before:?}")).0

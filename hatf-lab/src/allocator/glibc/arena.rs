@@ -1,18 +1,19 @@
-//! An arena of GLIBC: chunks with boundary tags in bins, and a top.
+//! A GLIBC arena: chunks with boundary tags in bins, and a top chunk.
 
 use super::super::blocks::{Block, Blocks, NONE};
 use super::super::lists::Lists;
 use super::super::{Act, Acts};
 
-/// The least chunk, and the unit of sizes.
+/// The minimum chunk size and the size granularity.
 pub(super) const LEAST: u64 = 32;
 pub(super) const UNIT: u64 = 16;
-/// The first size that is not small.
+/// The smallest size that is not small.
 pub(super) const LARGE: u64 = 1024;
-/// The unsorted list, where the bin of size 0 would be; then a bin for each small size, then those of several sizes.
+/// The unsorted list takes the place of the bin for size 0. It is followed by one bin per small size and then by the
+/// bins for size ranges.
 const UNSORTED: usize = 0;
 const BINS: usize = 127;
-/// The bin of a chunk's size.
+/// Returns the bin for a chunk size.
 fn bin(size: u64) -> usize {
     let of = match size {
         ..LARGE => size / UNIT,
@@ -30,12 +31,12 @@ fn bin(size: u64) -> usize {
 pub(super) struct Arena {
     pub(super) blocks: Blocks,
     pub(super) bins: Lists,
-    /// Fast bins by size, the chunk freed last at the end.
+    /// Fast bins by size, with the most recently freed chunk at the end.
     pub(super) fast: Vec<Vec<u32>>,
     pub(super) has_fast: bool,
-    /// What a small request split last.
+    /// The remainder of the last split for a small request.
     remainder: u32,
-    /// The end of what was touched and not given back.
+    /// The end of the memory that was touched and not returned.
     pub(super) high: u64,
     pub(super) touched: u32,
 }
@@ -53,7 +54,7 @@ impl Arena {
         }
     }
 
-    /// Splits a free chunk that is in no list, or takes it whole. What is left goes to the unsorted list.
+    /// Splits a free chunk that is in no list, or uses all of it. The remainder goes to the unsorted list.
     pub(super) fn split(&mut self, id: u32, need: u64, acts: &mut Acts) -> Option<u32> {
         let size = self.blocks.get(id).size;
         if size - need < LEAST {
@@ -74,13 +75,13 @@ impl Arena {
         self.bins.remove(&mut self.blocks, id);
     }
 
-    /// Puts a chunk into the bin of its size: at the front, and a large one behind those that are larger.
+    /// Inserts a chunk into the bin for its size: at the front, or after all larger chunks if it is large.
     pub(super) fn sort(&mut self, id: u32, acts: &mut Acts) {
         let size = self.blocks.get(id).size;
         let list = bin(size);
         let mut at = self.bins.first(list);
         if size >= LARGE {
-            // The smallest is at the end: most chunks go there at once.
+            // The smallest chunk is at the end; most chunks belong there.
             let last = self.bins.last(list);
             if last != NONE && size < self.blocks.get(last).size {
                 at = NONE;
@@ -89,7 +90,7 @@ impl Arena {
                 acts.note(Act::Examined);
                 at = self.blocks.get(at).next;
             }
-            // Behind the first of its size, which is easier to take out.
+            // Insert after the first chunk of this size, which is easier to unlink.
             if at != NONE && self.blocks.get(at).size == size {
                 at = self.blocks.get(at).next;
             }
@@ -98,7 +99,7 @@ impl Arena {
         self.bins.insert_before(&mut self.blocks, list, id, at);
     }
 
-    /// Frees a chunk, merged with its neighbours; returns the size that came of it.
+    /// Frees a chunk and merges it with its neighbours. Returns the resulting size.
     pub(super) fn merge(&mut self, id: u32, acts: &mut Acts) -> u64 {
         self.blocks.edit(id, |block| block.free = true);
         let Block { below, above, .. } = self.blocks.get(id);
@@ -115,7 +116,7 @@ impl Arena {
         if self.blocks.get(above).free {
             acts.note(Act::Merged);
             if above == top {
-                // The top keeps its name.
+                // The top chunk keeps its number.
                 self.blocks.absorb_below(top);
                 id = top;
             } else {
@@ -134,7 +135,7 @@ impl Arena {
         self.blocks.get(id).size
     }
 
-    /// Merges all chunks of the fast bins.
+    /// Merges all chunks in the fast bins.
     pub(super) fn merge_fast(&mut self, acts: &mut Acts) {
         if !std::mem::take(&mut self.has_fast) {
             return;
@@ -150,7 +151,7 @@ impl Arena {
         }
     }
 
-    /// Cuts a chunk from the top, if that stays large enough to be one.
+    /// Cuts a chunk from the top if the rest is still large enough for a chunk.
     pub(super) fn cut_top(&mut self, need: u64, acts: &mut Acts) -> Option<u32> {
         let top = self.blocks.top_id();
         if self.blocks.get(top).size < need + LEAST {
@@ -162,7 +163,7 @@ impl Arena {
         Some(used)
     }
 
-    /// Takes the chunk freed first from the bin of its size, and others for the cache.
+    /// Takes the chunk freed first from the bin for its size, and further chunks for the cache.
     pub(super) fn small(&mut self, need: u64, room: usize, acts: &mut Acts) -> Option<(u32, Vec<u32>)> {
         let list = bin(need);
         let id = Some(self.bins.last(list)).filter(|id| *id != NONE)?;
@@ -180,8 +181,8 @@ impl Arena {
         Some((id, others))
     }
 
-    /// Sorts the unsorted list into bins until a chunk fits, then takes the least that is large enough. Chunks of just the size
-    /// are for the cache, as long as it has room.
+    /// Sorts the unsorted list into bins until a chunk fits, then takes the smallest chunk that is large enough. Chunks
+    /// of exactly this size go to the cache while it has room.
     pub(super) fn search(&mut self, need: u64, room: usize, acts: &mut Acts) -> Option<(Option<u32>, Vec<u32>)> {
         let mut cached = Vec::new();
         while self.bins.last(UNSORTED) != NONE {
@@ -208,7 +209,7 @@ impl Arena {
         }
         let mut from = bin(need);
         if need >= LARGE {
-            // From the smallest of the bin on.
+            // Search from the smallest chunk in the bin.
             let mut at = self.bins.last(from);
             while at != NONE && self.blocks.get(at).size < need {
                 acts.note(Act::Examined);

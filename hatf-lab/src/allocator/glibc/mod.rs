@@ -1,13 +1,14 @@
-//! GLIBC: the allocator of the GNU C library 2.36, which is Wolfram Gloger's ptmalloc, and that Doug Lea's.
+//! GLIBC: the allocator of the GNU C library 2.36, which is Wolfram Gloger's ptmalloc, derived from Doug Lea's malloc.
 //!
-//! Source: `malloc/malloc.c` and `malloc/arena.c` of glibc 2.36, whose comments state the policy; "MallocInternals" of its
-//! wiki. Each thread has a cache of freed chunks by size (tcache), and an arena as long as there are arenas left. An arena
-//! has fast bins (not merged), an unsorted list, bins of one size, bins of several sizes in order, and the top, which grows
-//! by `brk` and is given back from its end. Large blocks are mapped; the size from which on they are rises when such a block is freed.
-//! `arena.rs` is an arena; this file has the rest, of more than 400 lines because cache, arena and mapping call each other.
+//! Source: `malloc/malloc.c` and `malloc/arena.c` of glibc 2.36, whose comments state the policy, and "MallocInternals"
+//! in the glibc wiki. Each thread has a cache of freed chunks by size (tcache) and its own arena until the arena limit
+//! is reached. An arena has fast bins (not merged), an unsorted list, bins for one size each, sorted bins for size
+//! ranges, and the top chunk, which grows by `brk` and is trimmed from its end. Large blocks are mapped; freeing such a
+//! block raises the mapping threshold. `arena.rs` is an arena. This file contains the rest and exceeds 400 lines
+//! because cache, arena and mapping call each other.
 //!
-//! Left out: alignment, the bound of 64 MiB to each heap of an arena that is not the first, threads that end
-//! (their caches stay), the 10,000 steps after which a search of the unsorted list ends, and hardening.
+//! Not modelled: alignment, the 64 MiB limit of each heap in a secondary arena, thread exit (caches of finished threads
+//! remain), the 10,000-step limit for searching the unsorted list, and hardening.
 
 mod arena;
 
@@ -16,24 +17,25 @@ use super::mapped::Mapped;
 use super::{ADDRESS_SPACE, Act, Acts, Allocator, PAGE, Place};
 use arena::{Arena, LARGE, LEAST, UNIT};
 
-/// What `GLIBC_TUNABLES` and `mallopt` set. Bytes, except counts.
+/// Settings of `GLIBC_TUNABLES` and `mallopt`, in bytes except for counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GlibcSettings {
-    /// Chunks cached by a thread of each size (`glibc.malloc.tcache_count`).
+    /// Cached chunks per thread and size (`glibc.malloc.tcache_count`).
     pub tcache: u64,
-    /// The largest block that is cached (`glibc.malloc.tcache_max`).
+    /// The largest cached block (`glibc.malloc.tcache_max`).
     pub tcache_max: u64,
-    /// The largest chunk of the fast bins, with its header (`glibc.malloc.mxfast`).
+    /// The largest chunk in the fast bins, with its header (`glibc.malloc.mxfast`).
     pub fast: u64,
-    /// The most arenas (`glibc.malloc.arena_max`): 8 a core by default, which is 64 here.
+    /// The maximum number of arenas (`glibc.malloc.arena_max`). glibc's default is 8 per core; the default here is 64.
     pub arenas: u64,
-    /// The size from which on blocks are mapped (`glibc.malloc.mmap_threshold`).
+    /// The size above which blocks are mapped (`glibc.malloc.mmap_threshold`).
     pub mmap: u64,
-    /// The size of the top from which on it is given back (`glibc.malloc.trim_threshold`).
+    /// The top size above which memory is returned (`glibc.malloc.trim_threshold`).
     pub trim: u64,
-    /// Bytes asked of the system, and kept at the top, beyond the need (`glibc.malloc.top_pad`).
+    /// Bytes requested from the system, and kept at the top, beyond what is needed (`glibc.malloc.top_pad`).
     pub pad: u64,
-    /// 1: `mmap` and `trim` rise by themselves, which they do not where one of the variables is set; 0: they do not.
+    /// Whether the thresholds `mmap` and `trim` rise automatically (1) or stay fixed (0). In glibc they stay fixed if
+    /// one of the variables is set.
     pub rise: u64,
 }
 
@@ -44,17 +46,17 @@ impl Default for GlibcSettings {
     }
 }
 
-/// Bytes of addresses that each arena has.
+/// Bytes of address space per arena.
 const ARENA: u64 = 1 << 39;
-/// A freed chunk of this size has the fast bins merged.
+/// Freeing a chunk of this size or more merges the fast bins.
 const MERGE_FAST: u64 = 64 << 10;
-/// The greatest size from which on blocks are mapped, by itself; and the most mapped blocks.
+/// The maximum of the automatic mapping threshold, and the maximum number of mapped blocks.
 const MMAP_MAX: u64 = 32 << 20;
 const MMAPS: u64 = 65536;
-/// What a thread's cache takes of its arena.
+/// Bytes that a thread's cache occupies in its arena.
 const TCACHE: u64 = 0x290;
 
-/// The chunks that a thread keeps, by size. They count as used in their arena.
+/// Chunks cached by a thread, by size. The arena counts them as used.
 #[derive(Debug, Default)]
 struct Cache {
     chunks: Vec<Vec<Place>>,
@@ -68,7 +70,7 @@ pub struct Glibc {
     caches: Vec<Cache>,
     mapped: Mapped,
     thread: usize,
-    /// The sizes from which on blocks are mapped, and tops given back, as they are now.
+    /// The current thresholds for mapping blocks and for trimming the top.
     mmap: u64,
     trim: u64,
     heap: u64,
@@ -77,7 +79,7 @@ pub struct Glibc {
 }
 
 impl Glibc {
-    /// Makes an empty heap.
+    /// Creates an empty heap.
     #[must_use]
     pub fn new(settings: GlibcSettings) -> Self {
         let GlibcSettings { mmap, trim, .. } = settings;
@@ -86,13 +88,13 @@ impl Glibc {
         Self { settings, arenas, caches, mapped, thread: 0, mmap, trim, heap: 0, held: 0, touched: 0 }
     }
 
-    /// The chunk for a request: with a header of 8 bytes, in units of 16.
+    /// Returns the chunk size for a request, with an 8-byte header and rounded up to a multiple of 16.
     #[inline]
     fn chunk(size: u64) -> Option<u64> {
         (size < ADDRESS_SPACE).then(|| ((size + 8 + 15) & !15).max(LEAST))
     }
 
-    /// Counts what an arena holds again, after a change.
+    /// Changes an arena and updates the totals of held memory.
     fn recount(&mut self, arena: usize, work: impl FnOnce(&mut Arena) -> Option<u32>) -> Option<u32> {
         let of = self.arenas.get_mut(arena)?;
         let (heap, high) = (of.blocks.heap(), of.high.next_multiple_of(PAGE));
@@ -103,7 +105,7 @@ impl Glibc {
         result
     }
 
-    /// The cache's list for a chunk, if it has one.
+    /// Returns the cache list for a chunk size, if the cache has one.
     #[inline]
     fn cached(&mut self, chunk: u64) -> Option<&mut Vec<Place>> {
         let GlibcSettings { tcache, tcache_max, .. } = self.settings;
@@ -114,12 +116,12 @@ impl Glibc {
         self.caches.get_mut(self.thread)?.chunks.get_mut(at)
     }
 
-    /// The bin of a fast chunk.
+    /// Returns the fast bin for a chunk size.
     fn fast(&self, chunk: u64) -> Option<usize> {
         (chunk <= self.settings.fast).then(|| usize::try_from((chunk - LEAST) / UNIT).unwrap_or(0))
     }
 
-    /// How many more chunks of a size the cache takes.
+    /// Returns the number of chunks of a size for which the cache has room.
     fn room(&mut self, chunk: u64) -> usize {
         let most = usize::try_from(self.settings.tcache).unwrap_or(usize::MAX);
         self.cached(chunk).map_or(0, |list| most.saturating_sub(list.len()))
@@ -139,7 +141,7 @@ impl Glibc {
         }
     }
 
-    /// `_int_malloc`.
+    /// Models `_int_malloc`.
     fn take(&mut self, arena: usize, need: u64, acts: &mut Acts) -> Option<Place> {
         let room = self.room(need);
         if let Some(n) = self.fast(need)
@@ -147,7 +149,7 @@ impl Glibc {
             && let Some(id) = list.pop()
         {
             acts.note(Act::Unlinked);
-            // The cache takes the others of this size.
+            // The remaining chunks of this size go to the cache.
             let others: Vec<u32> = list.drain(list.len() - list.len().min(room)..).rev().collect();
             self.keep(arena, need, &others, acts);
             return self.used(arena, id);
@@ -169,7 +171,7 @@ impl Glibc {
             if let Some(id) = found {
                 return self.used(arena, id);
             }
-            // What the search put into the cache is as good.
+            // A chunk that the search put into the cache serves equally well.
             if !cached.is_empty() {
                 return self.cached(need)?.pop();
             }
@@ -198,14 +200,14 @@ impl Glibc {
         Some(Self::place(arena, of, id))
     }
 
-    /// `sysmalloc`, of an arena.
+    /// Models `sysmalloc` for an arena.
     #[cold]
     fn grow(&mut self, arena: usize, need: u64, acts: &mut Acts) -> Option<u32> {
         let (pad, first) = (self.settings.pad, arena == 0);
         self.recount(arena, |of| {
             let top = of.blocks.get(of.blocks.top_id());
             let top = if top.free { top.size } else { 0 };
-            // Only the first arena grows by more than it needs; another begins with the pad.
+            // Only the first arena grows by more than it needs; another arena only starts with the pad.
             let pad = if first || of.blocks.heap() == 0 { pad } else { 0 };
             let bytes = need.checked_add(LEAST + pad)?.checked_sub(top)?.checked_next_multiple_of(PAGE)?;
             of.blocks.heap().checked_add(bytes).filter(|end| *end <= ARENA)?;
@@ -257,10 +259,10 @@ impl Glibc {
         }
     }
 
-    /// `_int_free`: into the cache, or to the arena.
+    /// Models `_int_free`: puts the chunk into the cache or frees it in its arena.
     fn put(&mut self, place: Place, acts: &mut Acts) {
         let arena = usize::try_from(place.address / ARENA).unwrap_or(0);
-        // It may be larger than asked for, by a rest too small for a chunk.
+        // The chunk may exceed the requested size by a remainder too small for a chunk.
         let Some(chunk) = self.arenas.get(arena).and_then(|of| of.blocks.peek(place.block)).map(|block| block.size)
         else {
             return;
@@ -275,7 +277,7 @@ impl Glibc {
         self.give(arena, place.block, chunk, acts);
     }
 
-    /// Makes a used chunk larger where it is, if the top or the free chunk above has room for that.
+    /// Grows a used chunk in place if the top or the free chunk above has room.
     fn extend(&mut self, arena: usize, id: u32, need: u64, acts: &mut Acts) -> Option<u32> {
         self.recount(arena, |of| {
             let Block { size, above, .. } = of.blocks.get(id);
@@ -312,7 +314,7 @@ impl Allocator for Glibc {
     }
 
     fn switch_to(&mut self, thread: usize) {
-        // Threads above the bound share caches: no trace can make these many.
+        // Threads above the limit share caches, so a trace cannot create any number of them.
         self.thread = thread % super::THREADS;
         let arena = self.arena();
         while self.arenas.len() <= arena {
@@ -327,7 +329,7 @@ impl Allocator for Glibc {
             && cache.chunks.len() < lists
         {
             cache.chunks = vec![Vec::new(); lists];
-            // The cache itself lies in the arena.
+            // The cache itself occupies memory in the arena.
             let _ = self.take(arena, TCACHE, &mut Acts::default());
         }
     }
@@ -345,7 +347,7 @@ impl Allocator for Glibc {
         if Mapped::has(place) { self.unmap(place, acts) } else { self.put(place, acts) }
     }
 
-    /// `_int_realloc`: where it is if there is room, and what is too much is freed.
+    /// Models `_int_realloc`: resizes in place if there is room, and frees the surplus.
     fn reallocate(&mut self, place: Place, _: u64, size: u64, acts: &mut Acts) -> Option<Place> {
         let need = Self::chunk(size);
         if Mapped::has(place) {
@@ -399,7 +401,7 @@ impl Allocator for Glibc {
         let (mut heap, mut held) = (0, 0);
         for of in &self.arenas {
             let free = of.blocks.check_all()?;
-            // The top is in no list.
+            // The top chunk is in no list.
             let listed = free.len() - usize::from(of.blocks.top().free);
             of.bins.check(&of.blocks, listed)?;
             if of.fast.iter().flatten().any(|id| of.blocks.get(*id).free) {
@@ -409,12 +411,15 @@ impl Allocator for Glibc {
             held += of.high.next_multiple_of(PAGE);
         }
         if (heap, held) != (self.heap, self.held) {
-            return Err(format!("arenas have {heap} and hold {held} bytes, counted {} and {}", self.heap, self.held));
+            return Err(format!(
+                "the arenas have {heap} bytes and hold {held}, but {} and {} were counted",
+                self.heap, self.held
+            ));
         }
         for place in self.caches.iter().flat_map(|cache| cache.chunks.iter().flatten()) {
             let of = usize::try_from(place.address / ARENA).ok().and_then(|arena| self.arenas.get(arena));
             if of.is_none_or(|of| of.blocks.get(place.block).free) {
-                return Err(format!("a cached chunk at {} is free below", place.address));
+                return Err(format!("the cached chunk at {} is free in its arena", place.address));
             }
         }
         self.mapped.check()

@@ -1,14 +1,15 @@
-//! The paper's Figures 3 to 6 in one picture: each model's metrics, divided by the actual ones, with their intervals.
+//! Figures 3 to 6 of the paper in one picture: the metrics of each model, divided by the actual ones, with confidence
+//! intervals.
 
 use metatf_page::{Intervals, Panel};
 
 use super::student::Interval;
 use super::{INTRINSIC, Program};
 
-/// The top of the scale.
+/// The upper end of the scale.
 const MOST: f64 = 3.0;
 
-/// Makes four panels. A model that was stopped has no interval; the paper plots it at 0.
+/// Draws four panels. A stopped model has no interval; the paper plots it at 0.
 #[must_use]
 pub fn chart(title: &str, programs: &[Program]) -> Intervals {
     let models = programs.first().map_or(&[][..], |program| &program.models);

@@ -1,4 +1,4 @@
-//! The paper's experiment: how near synthetic traces come to the trace that their models were fitted to.
+//! The paper's experiment: measures how closely synthetic traces match the trace their models were fitted to.
 
 mod chart;
 mod page;
@@ -18,27 +18,27 @@ use serde::Serialize;
 
 use super::Kind;
 
-/// All that was measured of one trace.
+/// All measurements for one trace.
 #[derive(Clone, Debug, Serialize)]
 pub struct Program {
     /// The trace's name.
     pub name: String,
-    /// The trace itself.
+    /// The measurements of the trace itself.
     pub actual: Actual,
-    /// Its models, in the order of the experiment's.
+    /// The models, in the order of the experiment.
     pub models: Vec<OfModel>,
 }
 
-/// What one model of a trace came to.
+/// The results of one model of a trace.
 #[derive(Clone, Debug, Serialize)]
 pub struct OfModel {
     /// The model.
     pub model: Kind,
-    /// Trials, in order. One that ran into the memory limit ends them.
+    /// The trials in order. A trial that exceeds the memory limit is the last one.
     pub trials: Vec<Ended>,
-    /// The intrinsic metrics, divided by the actual ones; `None`: a trial was stopped.
+    /// The intrinsic metrics divided by the actual ones, or `None` if a trial was stopped.
     pub intrinsic: Option<[Interval; 4]>,
-    /// How far live bytes and live objects are from the actual ones over time.
+    /// The deviations of live bytes and live objects from the actual ones over time.
     pub tracking: Option<[Off; 2]>,
 }
 
@@ -46,7 +46,7 @@ pub struct OfModel {
 pub const INTRINSIC: [&str; 4] = ["Bytes", "Objects", "MaxBytes", "MaxObjects"];
 
 impl OfModel {
-    /// Puts the trials of a model together.
+    /// Combines the trials of a model.
     #[must_use]
     pub fn new(model: Kind, actual: &Actual, trials: Vec<Ended>) -> Self {
         let done = done(&trials);
@@ -65,13 +65,13 @@ impl OfModel {
     }
 }
 
-/// Returns the trials; `None` if one was stopped, or if there are none.
+/// Returns the trials, or `None` if a trial was stopped or if there are no trials.
 fn done(trials: &[Ended]) -> Option<Vec<&Trial>> {
     let done: Option<Vec<&Trial>> = trials.iter().map(Ended::trial).collect();
     done.filter(|trials| !trials.is_empty())
 }
 
-/// Returns what the models predict of the work (`ops`) and of the memory efficiency of each allocator.
+/// Returns the predictions of the models for the work (`ops`) and the memory efficiency of each allocator.
 #[must_use]
 pub fn predictions(programs: &[Program], allocators: &[String], models: &[Kind]) -> [Predictions; 2] {
     let metrics: [fn(&trials::Extrinsic) -> Option<f64>; 2] = [|metric| metric.ops, |metric| metric.efficiency];

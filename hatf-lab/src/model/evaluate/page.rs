@@ -1,4 +1,4 @@
-//! The experiment as blocks of a page: tables in the form of the paper's Tables 9 to 16.
+//! Report-page elements for the experiment: tables like Tables 9 to 16 of the paper.
 
 use metatf_page::{Column, Note, Page, Table, Value};
 
@@ -6,12 +6,12 @@ use super::predictions::{Predicted, Predictions, Rank};
 use super::student::{Interval, mean};
 use super::{Ended, INTRINSIC, Off, Program};
 
-/// Numbers of the paper's tables: actual values, errors, their summary, predicted values.
-const TABLES: [(&str, [u32; 4]); 2] = [("OPS AN OBJECT", [9, 10, 11, 15]), ("MEMORY EFFICIENCY", [12, 13, 14, 16])];
+/// Numbers of the paper's tables: actual values, errors, error summary and predicted values.
+const TABLES: [(&str, [u32; 4]); 2] = [("OPS PER OBJECT", [9, 10, 11, 15]), ("MEMORY EFFICIENCY", [12, 13, 14, 16])];
 
 /// Adds all tables.
 pub fn describe(programs: &[Program], predictions: &[Predictions; 2], trials: u64, page: &mut Page) {
-    page.heading(format!("MODEL / ACTUAL (Figures 3 to 6; mean of {trials} trials, 90 % interval)"));
+    page.heading(format!("MODEL / ACTUAL (Figures 3 to 6; mean of {trials} trials, 90% confidence interval)"));
     let mut rows = Vec::new();
     for program in programs {
         for model in &program.models {
@@ -24,7 +24,7 @@ pub fn describe(programs: &[Program], predictions: &[Predictions; 2], trials: u6
     }
     let header = ["program", "model"].into_iter().chain(INTRINSIC).map(str::to_owned).collect();
     table(header, rows, 2, page);
-    page.heading("OVER TIME: distance of windows from the actual maximum, divided by it (mean, worst); windows of 100 within 5 %");
+    page.heading("OVER TIME: deviation of windows from the actual maximum, divided by it (mean, worst); windows out of 100 within 5%");
     let mut rows = Vec::new();
     for program in programs {
         for model in &program.models {
@@ -42,7 +42,7 @@ pub fn describe(programs: &[Program], predictions: &[Predictions; 2], trials: u6
         for model in &program.models {
             let stopped = model.trials.iter().filter(|ended| matches!(ended, Ended::Stopped(_))).count();
             if stopped > 0 {
-                let note = Note::new("{}, {}: {} trials ran into the memory limit");
+                let note = Note::new("{}, {}: {} trials reached the memory limit");
                 let of = names(&[&program.name, &model.model.to_string()]);
                 page.push(note.with(of.into_iter().chain([Value::Count(stopped as u64)])));
             }
@@ -77,7 +77,7 @@ fn one_metric(of: &Predictions, name: &str, tables: [u32; 4], page: &mut Page) {
     }
     table(header(&["program", "model"], &["mean"]), rows, 2, page);
 
-    page.heading(format!("{name}: RELATIVE ERRORS (Table {errors}), and pairs of allocators that change places"));
+    page.heading(format!("{name}: RELATIVE ERRORS (Table {errors}), and pairs of allocators that change order"));
     let mut rows = Vec::new();
     for program in &of.programs {
         let (errors, ranks) = (program.errors(), program.ranks());
@@ -120,7 +120,8 @@ fn of_interval(Interval { mean, half }: Interval) -> Value {
     Value::Interval(mean, half, 3)
 }
 
-/// Adds a table whose first columns are names. Of several, a first one that repeats is left out.
+/// Adds a table whose first `names` columns are names. If there are several, a first name equal to that of the previous
+/// row is omitted.
 fn table(header: Vec<String>, rows: Vec<Vec<Value>>, names: usize, page: &mut Page) {
     let column = |(at, name)| if at < names { Column::key(name) } else { Column::new(name) };
     let mut table = Table::new(header.into_iter().enumerate().map(column));

@@ -1,65 +1,65 @@
-//! How far predictions of allocators are off: the paper's Tables 10, 11, 13 and 14, and rank orders.
+//! Errors of the predictions for allocators, as in Tables 10, 11, 13 and 14 of the paper, and rank orders.
 
 use serde::Serialize;
 
 use super::student::mean;
 
-/// Values of one metric, actual and predicted: the paper's Tables 15 or 16.
+/// Actual and predicted values of one metric, as in Tables 15 and 16 of the paper.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Predictions {
-    /// Names of allocators.
+    /// The names of the allocators.
     pub allocators: Vec<String>,
-    /// Names of models.
+    /// The names of the models.
     pub models: Vec<String>,
     /// The programs.
     pub programs: Vec<Predicted>,
 }
 
-/// Values of one program.
+/// The values of one program.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Predicted {
     /// The program's name.
     pub name: String,
-    /// Of the trace itself, by allocator.
+    /// The values of the trace itself, by allocator.
     pub actual: Vec<f64>,
-    /// Means of the trials, by model and allocator; `None`: the model was stopped.
+    /// The means over trials by model and allocator, or `None` if the model was stopped.
     pub models: Vec<Option<Vec<f64>>>,
 }
 
-/// Relative errors of one program: a part of Table 10 or 13.
+/// The relative errors for one program, which form a part of Table 10 or 13.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Errors {
-    /// By model and allocator.
+    /// Errors by model and allocator.
     pub errors: Vec<Option<Vec<f64>>>,
-    /// By model, the mean over allocators.
+    /// The mean over allocators, by model.
     pub of_models: Vec<Option<f64>>,
-    /// By allocator, the mean over models that were not stopped.
+    /// The mean over models that were not stopped, by allocator.
     pub of_allocators: Vec<Option<f64>>,
 }
 
-/// Means of errors over programs: Table 11 or 14.
+/// The mean errors over all programs, as in Table 11 or 14.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
-    /// By model.
+    /// Mean errors by model.
     pub of_models: Vec<Option<f64>>,
-    /// By allocator.
+    /// Mean errors by allocator.
     pub of_allocators: Vec<Option<f64>>,
 }
 
-/// How well a model ranks allocators.
+/// The quality of a model's ranking of the allocators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Rank {
-    /// Pairs of allocators that the model puts the other way round.
+    /// The number of allocator pairs that the model ranks in the wrong order.
     pub discordant: usize,
-    /// All pairs.
+    /// The number of all pairs.
     pub pairs: usize,
 }
 
-/// Values that differ by less than this part of the larger are ties.
+/// Values are tied if they differ by at most this fraction of the larger one.
 const TIE: f64 = 0.02;
 
 impl Predicted {
-    /// Returns relative errors, `|actual - predicted| / actual`.
+    /// Returns the relative errors, `|actual - predicted| / actual`.
     #[must_use]
     pub fn errors(&self) -> Errors {
         let error = |(actual, predicted): (&f64, &f64)| (actual - predicted).abs() / actual;
@@ -71,8 +71,8 @@ impl Predicted {
         Errors { errors, of_models, of_allocators }
     }
 
-    /// Compares the order of allocators by each model with the actual one. A pair within 2 % in either is a tie, and so not
-    /// discordant.
+    /// Compares each model's order of allocators with the actual one. A pair within 2% in either order is tied and
+    /// therefore not discordant.
     #[must_use]
     pub fn ranks(&self) -> Vec<Option<Rank>> {
         let rank = |values: &Vec<f64>| {
@@ -86,7 +86,7 @@ impl Predicted {
     }
 }
 
-/// Returns 1 if the first is greater, -1 if it is less, 0 for a tie.
+/// Returns 1 if `a` is greater, -1 if it is smaller, and 0 for a tie.
 fn order(a: f64, b: f64) -> i32 {
     match (a - b).abs() <= TIE * a.max(b) {
         true => 0,
@@ -96,7 +96,8 @@ fn order(a: f64, b: f64) -> i32 {
 }
 
 impl Predictions {
-    /// Returns the means over programs: of each model's mean over allocators, and of each allocator's mean over models.
+    /// Returns the means over programs: for each model, of its mean over allocators, and for each allocator, of its
+    /// mean over models.
     #[must_use]
     pub fn summary(&self) -> Summary {
         let errors: Vec<Errors> = self.programs.iter().map(Predicted::errors).collect();
@@ -111,7 +112,7 @@ impl Predictions {
     }
 }
 
-/// Returns the mean; `None` of nothing.
+/// Returns the mean, or `None` if there are no values.
 fn some(values: impl Iterator<Item = f64>) -> Option<f64> {
     let values: Vec<f64> = values.collect();
     (!values.is_empty()).then(|| mean(&values))
@@ -127,7 +128,7 @@ mod tests {
         let models = vec![Some(vec![1.0, 2.0, 3.0, 2.0]), Some(vec![3.0, 2.0, 1.99, 1.0]), None];
         let predicted = Predicted { name: String::new(), actual, models };
         let rank = |discordant| Some(Rank { discordant, pairs: 6 });
-        // In the first only a tie is turned round; in the second a tie does not count.
+        // The first model only swaps a tie; in the second one, a tie does not count.
         assert_eq!(predicted.ranks(), [rank(0), rank(4), None]);
     }
 

@@ -1,17 +1,18 @@
-//! Means with intervals of confidence.
+//! Means with confidence intervals.
 
 use serde::Serialize;
 
-/// A mean and half the width of its interval of 90 % confidence.
+/// A mean and half the width of its 90% confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Interval {
     /// The mean.
     pub mean: f64,
-    /// Student's: `t(0.95, n - 1) s / sqrt(n)`; `None`: there was one observation, so nothing is known of their variance.
+    /// Half the width, from Student's distribution: `t(0.95, n - 1) s / sqrt(n)`. `None` if there was only one
+    /// observation, which gives no variance.
     pub half: Option<f64>,
 }
 
-/// Returns the mean of observations, with its interval; a mean of none is 0.
+/// Returns the mean of observations with its confidence interval. The mean of no observations is 0.
 #[must_use]
 pub fn interval(values: &[f64]) -> Interval {
     let (count, mean) = (float(values.len()), mean(values));
@@ -24,9 +25,9 @@ pub(super) fn mean(values: &[f64]) -> f64 {
     if values.is_empty() { 0.0 } else { values.iter().sum::<f64>() / float(values.len()) }
 }
 
-/// Returns the quantile 0.95 of Student's distribution.
+/// Returns the 0.95 quantile of Student's distribution.
 fn quantile(freedom: usize) -> f64 {
-    // With one degree of freedom it is 6.31, with more less.
+    // The quantile is 6.31 for one degree of freedom, and smaller for more.
     let (mut low, mut high) = (0.0, 8.0);
     for _ in 0..60 {
         let middle = (low + high) / 2.0;
@@ -35,7 +36,7 @@ fn quantile(freedom: usize) -> f64 {
     low
 }
 
-/// Returns the probability of a value from -t to t (Abramowitz and Stegun, 26.7.3 and 26.7.4).
+/// Returns the probability of a value between -t and t (Abramowitz and Stegun, 26.7.3 and 26.7.4).
 fn two_sided(t: f64, freedom: usize) -> f64 {
     let angle = libm::atan(t / float(freedom).sqrt());
     let (sine, cosine) = (libm::sin(angle), libm::cos(angle));
@@ -50,7 +51,7 @@ fn two_sided(t: f64, freedom: usize) -> f64 {
     if odd { (angle + sine * sum) * std::f64::consts::FRAC_2_PI } else { sine * sum }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a number of trials")]
+#[expect(clippy::cast_precision_loss, reason = "the number of trials is small")]
 fn float(value: usize) -> f64 {
     value as f64
 }
@@ -59,7 +60,7 @@ fn float(value: usize) -> f64 {
 mod tests {
     use super::*;
 
-    /// Of tables in print.
+    /// Values from printed tables.
     #[test]
     fn quantiles() {
         let known = [(1, 6.3138), (2, 2.9200), (3, 2.3534), (4, 2.1318), (9, 1.8331), (30, 1.6973), (99, 1.6604)];

@@ -1,4 +1,4 @@
-//! How the live heap goes up and down: the most live bytes and objects in each of a hundred windows.
+//! Fluctuations of the live heap: the maximum of live bytes and objects in each of a hundred windows.
 
 use serde::Serialize;
 
@@ -7,12 +7,13 @@ use crate::objects::{Change, ObjectEvent};
 use crate::observer::Observer;
 use crate::{Result, Totals};
 
-/// Windows of equal numbers of events.
+/// The number of windows, which have equal numbers of events.
 pub const WINDOWS: usize = 100;
-/// Stretches that are kept; when there are more, two become one. So the edge of a window is off by an 80th of it at most.
+/// The maximum number of stretches. If there are more, pairs of them are joined. The edge of a window is therefore off
+/// by at most an 80th of the window.
 const STRETCHES: usize = 1 << 14;
 
-/// The most live bytes and objects, in stretches of events.
+/// The maximum of live bytes and objects in each stretch of events.
 #[derive(Clone, Debug)]
 pub struct Tracking {
     step: u64,
@@ -22,14 +23,14 @@ pub struct Tracking {
     stretches: Vec<[u64; 2]>,
 }
 
-/// How far a model's windows are from the actual ones, as parts of the overall maximum.
+/// The deviation of a model's windows from the actual ones, as fractions of the overall maximum.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Off {
-    /// The mean over windows.
+    /// The mean over all windows.
     pub mean: f64,
-    /// The worst window.
+    /// The deviation of the worst window.
     pub worst: f64,
-    /// Windows within 5 %.
+    /// The number of windows within 5%.
     pub within: usize,
 }
 
@@ -50,13 +51,13 @@ impl Tracking {
         self.left = self.step;
     }
 
-    /// Returns the most live bytes and objects of each window.
+    /// Returns the maximum of live bytes and objects in each window.
     #[must_use]
     pub fn windows(&self, totals: &Totals) -> Vec<[u64; 2]> {
         let mut windows = vec![[0; 2]; WINDOWS];
         let last = (self.left < self.step).then_some(&self.most);
         for (at, most) in (0_u64..).zip(self.stretches.iter().chain(last)) {
-            // The window of the stretch's middle event.
+            // The window that contains the middle event of the stretch.
             let event = (at * self.step + self.step / 2).min(totals.events.saturating_sub(1));
             let window = u128::from(event) * WINDOWS as u128 / u128::from(totals.events.max(1));
             if let Some(window) = usize::try_from(window).ok().and_then(|window| windows.get_mut(window)) {
@@ -87,7 +88,7 @@ impl Observer for Tracking {
     }
 }
 
-/// Compares windows, means over trials, with the actual ones: of bytes, and of objects.
+/// Compares the means of the windows over trials with the actual windows, for bytes and for objects.
 pub(super) fn off(actual: &[[u64; 2]], trials: &[&[[u64; 2]]]) -> [Off; 2] {
     [0, 1].map(|which| {
         let of = |windows: &[[u64; 2]], at: usize| windows.get(at).map_or(0.0, |window| wide(window[which]));
@@ -111,7 +112,7 @@ mod tests {
     use crate::HeapTracker;
     use hatf_trace::{Event, EventSink as _};
 
-    /// A heap that grows by one object of 10 bytes an event, and then shrinks.
+    /// A heap that grows by one 10-byte object per event and then shrinks.
     fn hill(events: u64) -> (Tracking, Totals) {
         let mut tracker = HeapTracker::new(Tracking::default());
         (1..=events / 2).for_each(|n| tracker.event(&Event::malloc(n, 10)).unwrap());

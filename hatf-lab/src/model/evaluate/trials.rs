@@ -1,4 +1,4 @@
-//! Runs trials of models, on all cores.
+//! Runs trials of models on all cores.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
@@ -12,73 +12,74 @@ use crate::model::law::wide;
 use crate::simulate::{Grid, Outcome, Simulation};
 use crate::{Error, ObjectEvent, Observer as _, Result, Totals};
 
-/// What is common to all trials.
+/// The settings shared by all trials.
 #[derive(Clone, Debug)]
 pub struct Experiment {
-    /// The simulated allocators, as [`by_name`] takes them.
+    /// The simulated allocators, in the syntax of [`by_name`].
     pub allocators: Vec<String>,
-    /// Trials of each model.
+    /// The number of trials per model.
     pub trials: u64,
-    /// The seed; each trial has a stream of its own.
+    /// The random seed. Each trial uses its own stream.
     pub seed: u64,
-    /// Bytes that the live objects of one trial may need, each counted as [`OBJECT_BYTES`]; `None`: no limit.
+    /// The bytes available for the live objects of one trial, each counted as [`OBJECT_BYTES`], or `None` for no limit.
     pub memory_limit: Option<u64>,
 }
 
-/// What one live object needs at most in a trial, with four allocators: places in the queue of frees, in the table of objects,
-/// and blocks of the simulations.
+/// The maximum memory needed per live object in a trial with four allocators: entries in the free queue and the object
+/// table, and simulated blocks.
 pub const OBJECT_BYTES: u64 = 512;
 
-/// What one allocator did in a trace.
+/// The metrics of one allocator in a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Extrinsic {
-    /// Acts an object, each with weight 1.
+    /// Operations per object, each with weight 1.
     pub ops: Option<f64>,
-    /// Mean live bytes / mean heap.
+    /// The mean live bytes divided by the mean heap size.
     pub efficiency: Option<f64>,
 }
 
-/// What came of one trace: the actual one, or a synthetic one.
+/// The metrics of one trace, actual or synthetic.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Trial {
-    /// Bytes allocated.
+    /// The number of bytes allocated.
     pub bytes: u64,
-    /// Objects allocated.
+    /// The number of objects allocated.
     pub objects: u64,
-    /// The most bytes live at once.
+    /// The maximum number of simultaneously live bytes.
     pub max_bytes: u64,
-    /// The most objects live at once.
+    /// The maximum number of simultaneously live objects.
     pub max_objects: u64,
-    /// The most live bytes and live objects in each of [`WINDOWS`](super::WINDOWS) windows of equal numbers of events.
+    /// The maximum of live bytes and live objects in each of [`WINDOWS`](super::WINDOWS) windows with equal numbers of
+    /// events.
     pub windows: Vec<[u64; 2]>,
-    /// By allocator.
+    /// Metrics by allocator.
     pub allocators: Vec<Extrinsic>,
 }
 
-/// The trace itself.
+/// The metrics of the trace itself.
 pub type Actual = Trial;
 
-/// How a trial ended.
+/// The outcome of a trial.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ended {
-    /// At its end.
+    /// The trial was completed.
     Done(Trial),
-    /// It ran into the memory limit with this many live objects.
+    /// The trial exceeded the memory limit with this many live objects.
     Stopped(u64),
 }
 
-/// A trial to run: an index of a model, and the number of the trial.
+/// A trial to run: the index of a model and the number of the trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Job {
-    /// Which model.
+    /// The index of the model.
     pub model: usize,
-    /// Which of its trials.
+    /// The number of the trial.
     pub trial: u64,
 }
 
 impl Trial {
-    /// Puts together what a trace came to.
+    /// Combines the results of a trace.
     #[must_use]
     pub fn new(totals: &Totals, tracking: &Tracking, outcomes: &[Outcome]) -> Self {
         let of = |outcome: &Outcome| Extrinsic { ops: outcome.ops, efficiency: outcome.memory_efficiency };
@@ -95,7 +96,7 @@ impl Trial {
 }
 
 impl Ended {
-    /// Returns the trial, if it came to its end.
+    /// Returns the trial if it was completed.
     #[must_use]
     pub fn trial(&self) -> Option<&Trial> {
         match self {
@@ -106,16 +107,16 @@ impl Ended {
 }
 
 impl Experiment {
-    /// Makes the simulations of a trial. With several threads each has some of them.
+    /// Creates the simulations of a trial and distributes them over the threads.
     ///
     /// # Errors
-    /// An allocator is unknown; the system has no thread.
+    /// Fails if an allocator is unknown or the system cannot create a thread.
     pub fn grid(&self, threads: usize) -> Result<Grid> {
         let simulations = self.allocators.iter().map(|name| Ok(Simulation::new(name, by_name(name)?)));
         Grid::new(simulations.collect::<Result<_>>()?, threads)
     }
 
-    /// Lists the trials of models; of one that chance has no part in, a single trial.
+    /// Lists the trials of the models. A deterministic model gets a single trial.
     #[must_use]
     pub fn jobs(&self, models: &[Model]) -> Vec<Job> {
         let of = |(model, trials)| (0..trials).map(move |trial| Job { model, trial });
@@ -138,10 +139,11 @@ impl Experiment {
     }
 }
 
-/// Runs the trials of models by several threads; returns them by model. `done` is called after each, by the calling thread.
+/// Runs the trials of models on several threads and returns the outcomes by model. `done` is called after each trial on
+/// the calling thread.
 ///
 /// # Errors
-/// The first of a trial.
+/// Returns the first error of a trial.
 pub fn trials(
     experiment: &Experiment,
     models: &[Model],
@@ -167,7 +169,7 @@ pub fn trials(
             spawned.map_err(|error| Error::System("a thread", error))?;
         }
         drop(results);
-        // An error drops the receiver, so that no further trial begins.
+        // An error drops the receiver, so no further trial begins.
         for (job, result) in taken {
             let result = result?;
             if let Some(ended) = ended.get_mut(job.model) {

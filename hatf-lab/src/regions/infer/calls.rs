@@ -1,23 +1,23 @@
-//! The calls that are active in each thread.
+//! The active calls of each thread.
 
 use std::collections::HashMap;
 
 use super::Context;
 use crate::Result;
 
-/// A call that is active.
+/// An active call.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Active {
     pub(super) context: Context,
-    /// Calls of all threads seen before it.
+    /// The number of calls of all threads seen before it.
     pub(super) serial: u64,
-    /// The `serial` of the call that it is in.
+    /// The `serial` of the enclosing call.
     pub(super) parent: Option<u64>,
-    /// Bytes of its region.
+    /// The bytes in the call's region.
     pub(super) bytes: u64,
 }
 
-/// The calls that are active in each thread: as the trace says, or as far as allocations show them.
+/// The active calls of each thread, as recorded in the trace or as far as allocations reveal them.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     pub(super) threads: HashMap<u64, Vec<Active>>,
@@ -25,8 +25,8 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    /// At an allocation: calls that are not on its stack are over, others have begun. `change` is given those that are over
-    /// innermost first, then those that begin.
+    /// Updates the calls at an allocation: calls absent from its stack have ended, and new ones have begun. `change`
+    /// receives the ended calls, innermost first, followed by the new ones.
     pub(super) fn see(
         &mut self,
         thread: u64,
@@ -48,24 +48,25 @@ impl Calls {
         Ok(())
     }
 
-    /// A call begins.
+    /// Begins a call.
     pub(super) fn begin(&mut self, thread: u64, context: Context) {
         push(self.threads.entry(thread).or_default(), context, &mut self.serial);
     }
 
-    /// The innermost call of a thread is over.
+    /// Ends the innermost call of a thread.
     pub(super) fn end(&mut self, thread: u64) -> Option<Active> {
         self.threads.get_mut(&thread)?.pop()
     }
 
-    /// Puts an object into the regions of the thread's outermost calls, this many; returns the `serial` of the innermost of them.
+    /// Adds an object to the regions of the `count` outermost calls of a thread. Returns the `serial` of the innermost
+    /// of them.
     pub(super) fn put(&mut self, thread: u64, count: usize, size: u64) -> Option<u64> {
         let active = self.threads.get_mut(&thread)?;
         active.iter_mut().take(count).for_each(|active| active.bytes = active.bytes.saturating_add(size));
         active.iter().take(count).next_back().map(|active| active.serial)
     }
 
-    /// Returns how many of the thread's calls have been active since the `serial`th call was seen.
+    /// Returns the number of the thread's calls that have been active since before call number `serial` was seen.
     pub(super) fn common(&self, thread: u64, serial: u64) -> usize {
         self.threads.get(&thread).map_or(0, |active| active.partition_point(|active| active.serial < serial))
     }
@@ -77,7 +78,7 @@ fn push(active: &mut Vec<Active>, context: Context, serial: &mut u64) {
     *serial += 1;
 }
 
-/// What an allocation shows of calls.
+/// A change of calls revealed by an allocation.
 pub(super) enum Seen {
     Over(Active),
     Begun(Context),

@@ -1,4 +1,4 @@
-//! What a region in each call would cost, and which sites go into it.
+//! The cost of a region in each call, and the choice of sites for it.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -9,25 +9,26 @@ use crate::Result;
 use crate::objects::{Change, Object, ObjectEvent};
 use crate::observer::Observer;
 
-/// Second pass: what a region in each context would cost, with all sites that it could have, and with each of them.
+/// The second pass, which computes the cost of a region in each context, with all suitable sites and with each site
+/// alone.
 #[derive(Debug)]
 pub struct Costs {
     enclosed: Enclosed,
     calls: Calls,
-    /// By context, of all sites.
+    /// Costs of all sites, by context.
     costs: Vec<Cost>,
-    /// By site, for each of its contexts.
+    /// For each site, its cost in each of its contexts.
     sites: Vec<Vec<Cost>>,
-    /// By the serial of a call that is active: bytes of each site, where no call within it has them.
+    /// For each active call, by serial, the bytes of each site that no inner call contains.
     contents: Contents,
 }
 
-/// What a region in one context would cost.
+/// The cost of a region in one context.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cost {
-    /// Bytes that are freed, and the region still has.
+    /// Freed bytes still held by the region.
     idle: u64,
-    /// The most of them.
+    /// The maximum of `idle`.
     most: u64,
 }
 
@@ -37,14 +38,14 @@ impl Cost {
         self.most = self.most.max(self.idle);
     }
 
-    /// A call is over: all objects in its region were freed before, so that its bytes are idle ones.
+    /// Ends a call. All objects in its region were freed before, so its bytes are idle.
     fn give_back(&mut self, bytes: u64) {
         self.idle = self.idle.saturating_sub(bytes);
     }
 }
 
 impl Costs {
-    /// Starts with an empty heap.
+    /// Creates an observer with an empty heap.
     #[must_use]
     pub fn new(enclosed: Enclosed) -> Self {
         let costs = vec![Cost::default(); enclosed.contexts.count()];
@@ -53,11 +54,11 @@ impl Costs {
         Self { enclosed, calls: Calls::default(), costs, sites, contents: HashMap::new() }
     }
 
-    /// Ends the pass. Returns the candidates, by frees saved: for each site the outermost context whose region costs at most `limit` bytes.
-    /// The further out a context is, the less depends on which calls were taken for one.
+    /// Ends the pass. Returns the candidates in descending order of saved frees. For each site, this is the outermost
+    /// context whose region costs at most `limit` bytes. Outer contexts depend less on distinguishing calls.
     ///
-    /// A region has all sites that it could have, if they cost no more than that. Sites that have no such context go into the outermost where
-    /// there is room for them: those first that save most frees for their bytes.
+    /// A region contains all suitable sites if they do not exceed the limit. The remaining sites go into the outermost
+    /// context with room for them, in order of saved frees per byte.
     #[must_use]
     pub fn finish(self, limit: u64) -> (Enclosed, Vec<RegionCandidate>) {
         let Self { enclosed, costs, sites: site_costs, .. } = self;
@@ -73,7 +74,7 @@ impl Costs {
             candidate.objects += site.objects;
             candidate.bytes = candidate.bytes.saturating_add(site.bytes);
         };
-        // By context: sites for which no region is cheap enough that has all it could have, and what each costs.
+        // For each context, the sites without a sufficiently cheap region, and the cost of each site.
         let mut left: HashMap<Context, Vec<(u64, u64)>> = HashMap::new();
         for (number, _) in (0..).zip(&enclosed.sites).filter(|(_, site)| site.objects > 0) {
             let contexts = enclosed.enclosing(number);
@@ -91,7 +92,7 @@ impl Costs {
         let mut taken = std::collections::HashSet::new();
         for context in contexts {
             let mut sites = left.remove(&context).unwrap_or_default();
-            // Bytes for each free that is saved, without fractions.
+            // Bytes per saved free, in integers.
             let price =
                 |&(site, cost): &(u64, u64)| u128::from(cost) * (1 << 32) / u128::from(enclosed.objects(site).max(1));
             sites.sort_by_key(|site| (price(site), Reverse(enclosed.objects(site.0)), site.0));
@@ -111,7 +112,7 @@ impl Costs {
     }
 }
 
-/// A call is over: its region gives its bytes back, and what it had is now in the call around it.
+/// Ends a call: its region returns its bytes, and its contents now belong to the enclosing call.
 fn over(enclosed: &Enclosed, costs: &mut [Cost], sites: &mut [Vec<Cost>], contents: &mut Contents, over: Active) {
     if let Some(cost) = costs.get_mut(over.context as usize) {
         cost.give_back(over.bytes);

@@ -1,7 +1,7 @@
-//! Calls whose beginnings and ends are in the trace: functions that say so, or phases.
+//! Calls whose start and end are recorded in the trace as functions or phases.
 //!
-//! A first pass learns in which scopes each site allocates; a site is then a stack in one context. Scopes in which nothing is ever
-//! allocated are not contexts, so a trace may have any number of them.
+//! A first pass collects the scopes in which each site allocates; a site is then a stack in one context. Scopes without
+//! any allocation are not contexts, so a trace may contain any number of them.
 
 use std::collections::HashMap;
 
@@ -10,38 +10,38 @@ use crate::objects::{Change, Object, ObjectEvent};
 use crate::observer::Observer;
 use crate::{Error, Result};
 
-/// Scopes further in count as the one that they are in.
+/// The maximum depth of scopes. Deeper scopes count as part of the one that contains them.
 pub const MOST_DEPTH: usize = 256;
 
-/// Learns when contexts begin and end.
+/// An observer of the start and end of contexts.
 pub trait ScopeObserver: Observer {
-    /// A thread enters a context, the innermost that it is in from here on.
+    /// Notifies that a thread enters a context, which becomes its innermost one.
     ///
     /// # Errors
-    /// No more should be given.
+    /// After an error, no more calls should be delivered.
     fn entered(&mut self, thread: u64, context: Context) -> Result<()> {
         let _ = (thread, context);
         Ok(())
     }
 
-    /// A thread leaves the context that it entered last.
+    /// Notifies that a thread leaves the context it entered last.
     ///
     /// # Errors
-    /// No more should be given.
+    /// After an error, no more calls should be delivered.
     fn left(&mut self, thread: u64) -> Result<()> {
         let _ = thread;
         Ok(())
     }
 }
 
-/// Contexts made of scopes, and the sites in them.
+/// Contexts built from scopes, and the sites in them.
 #[derive(Clone, Debug, Default)]
 pub struct ScopeTable {
     children: HashMap<(Context, u64), Context>,
-    /// By context less 1: the context around it, and its scope.
+    /// The parent and the scope of each context, at the index of the context less 1.
     parents: Vec<(Context, u64)>,
     sites: HashMap<(u64, Context), u64>,
-    /// By number less 1: its stack, and its context.
+    /// The stack and the context of each site, at the index of the site less 1.
     by_number: Vec<(u64, Context)>,
 }
 
@@ -51,17 +51,17 @@ impl ScopeTable {
         self.upwards(context).map(|(_, scope)| scope)
     }
 
-    /// Returns all sites: the number, the stack, and the context.
+    /// Returns all sites with their numbers, stacks and contexts.
     pub fn sites(&self) -> impl Iterator<Item = (u64, (u64, Context))> {
         (1..).zip(self.by_number.iter().copied())
     }
 
-    /// Returns the scopes of all contexts; one that several have comes again.
+    /// Returns the scopes of all contexts. A scope shared by several contexts occurs repeatedly.
     pub fn all_scopes(&self) -> impl Iterator<Item = u64> {
         self.parents.iter().map(|(_, scope)| *scope)
     }
 
-    /// Returns the number of a site's stack.
+    /// Returns the stack number of a site.
     #[must_use]
     pub fn stack(&self, site: u64) -> u64 {
         super::index(site).and_then(|site| self.by_number.get(site - 1)).map_or(0, |(stack, _)| *stack)
@@ -70,7 +70,7 @@ impl ScopeTable {
     /// Returns the contexts of all sites.
     ///
     /// # Errors
-    /// 2^32 contexts.
+    /// Fails if there are 2^32 contexts.
     pub fn contexts(&self) -> Result<Contexts> {
         let mut contexts = Contexts { exact: true, ..Contexts::new([])? };
         for (parent, _) in &self.parents {
@@ -105,35 +105,35 @@ impl ScopeTable {
     }
 }
 
-/// A scope that a thread is in.
+/// A scope that a thread has entered.
 #[derive(Clone, Copy, Debug)]
 struct Open {
     scope: u64,
-    /// `None`: nothing is allocated in it.
+    /// The context, or `None` if nothing is allocated in the scope.
     context: Option<Context>,
 }
 
-/// The scopes that a thread is in.
+/// The scopes that a thread has entered.
 #[derive(Debug, Default)]
 struct Thread {
     open: Vec<Open>,
-    /// How many more, further in than [`MOST_DEPTH`].
+    /// The number of scopes entered beyond [`MOST_DEPTH`].
     beyond: u64,
 }
 
-/// Gives an observer contexts, and the sites in them.
+/// A pass that supplies contexts, and the sites in them, to an observer.
 #[derive(Debug)]
 pub struct Scoped<O> {
     table: ScopeTable,
-    /// The first pass.
+    /// Whether this is the first pass.
     learns: bool,
     threads: HashMap<u64, Thread>,
-    /// By slot: the site of the object.
+    /// The sites of live objects, by slot.
     sites: Vec<u64>,
     observer: O,
 }
 
-/// The first pass has nobody to tell.
+/// The empty observer of the first pass.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Nobody;
 
@@ -146,13 +146,13 @@ impl Observer for Nobody {
 impl ScopeObserver for Nobody {}
 
 impl Scoped<Nobody> {
-    /// Starts the first pass.
+    /// Creates the first pass.
     #[must_use]
     pub fn learn() -> Self {
         Self { learns: true, ..Self::new(ScopeTable::default(), Nobody) }
     }
 
-    /// Ends the first pass.
+    /// Ends the first pass and returns its table.
     #[must_use]
     pub fn finish(self) -> ScopeTable {
         self.table
@@ -160,15 +160,15 @@ impl Scoped<Nobody> {
 }
 
 impl<O: ScopeObserver> Scoped<O> {
-    /// Starts a pass over the trace that the table was learnt from.
+    /// Creates a pass over the trace from which the table was built.
     pub fn new(table: ScopeTable, observer: O) -> Self {
         Self { table, learns: false, threads: HashMap::new(), sites: Vec::new(), observer }
     }
 
-    /// A thread enters a scope.
+    /// Enters a scope on a thread.
     ///
     /// # Errors
-    /// The observer's.
+    /// Returns the errors of the observer.
     pub fn enter(&mut self, thread: u64, scope: u64) -> Result<()> {
         let entered = self.threads.entry(thread).or_default();
         if entered.open.len() >= MOST_DEPTH {
@@ -181,10 +181,10 @@ impl<O: ScopeObserver> Scoped<O> {
         context.map_or(Ok(()), |context| self.observer.entered(thread, context))
     }
 
-    /// A thread leaves the scope that it entered last. Returns whether it was in one.
+    /// Leaves the scope that the thread entered last. Returns whether there was one.
     ///
     /// # Errors
-    /// The observer's.
+    /// Returns the errors of the observer.
     pub fn leave(&mut self, thread: u64) -> Result<bool> {
         let Some(left) = self.threads.get_mut(&thread) else { return Ok(false) };
         if left.beyond > 0 {
@@ -198,49 +198,49 @@ impl<O: ScopeObserver> Scoped<O> {
         Ok(true)
     }
 
-    /// A thread has ended.
+    /// Ends a thread.
     ///
     /// # Errors
-    /// The observer's.
+    /// Returns the errors of the observer.
     pub fn end_thread(&mut self, thread: u64) -> Result<()> {
         while self.leave(thread)? {}
         self.threads.remove(&thread);
         Ok(())
     }
 
-    /// All threads have ended.
+    /// Ends all threads.
     ///
     /// # Errors
-    /// The observer's.
+    /// Returns the errors of the observer.
     pub fn end_threads(&mut self) -> Result<()> {
         let mut threads: Vec<u64> = self.threads.keys().copied().collect();
         threads.sort_unstable();
         threads.into_iter().try_for_each(|thread| self.end_thread(thread))
     }
 
-    /// Returns the scope that a thread is in.
+    /// Returns the innermost scope of a thread.
     #[must_use]
     pub fn innermost(&self, thread: u64) -> Option<u64> {
         self.threads.get(&thread)?.open.last().map(|open| open.scope)
     }
 
-    /// Returns the site of an object that is live.
+    /// Returns the site of a live object.
     #[must_use]
     pub fn site(&self, object: &Object) -> u64 {
         self.sites.get(object.slot as usize).copied().unwrap_or(0)
     }
 
-    /// Returns the observer.
+    /// Returns a mutable reference to the observer.
     pub fn observer_mut(&mut self) -> &mut O {
         &mut self.observer
     }
 
-    /// Ends the pass.
+    /// Ends the pass and returns the observer.
     pub fn into_inner(self) -> O {
         self.observer
     }
 
-    /// Returns the site of what a thread allocates now.
+    /// Returns the site of an allocation in the current context of a thread.
     fn site_of(&mut self, thread: u64, stack: u64) -> Result<u64> {
         let Self { table, learns, threads, .. } = self;
         let mut context = 0;

@@ -1,4 +1,4 @@
-//! What was found beside a search of the whole list of events.
+//! Compares the results with a search of the complete list of events.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -7,7 +7,7 @@ use super::*;
 use crate::objects::{ObjectEvent, Objects};
 use hatf_trace::Event;
 
-/// Sites of three functions, which call each other; site 0 has no stack.
+/// Sites of three functions that call each other. Site 0 has no stack.
 const PATHS: [&[u64]; 8] = [&[], &[1], &[1, 2], &[1, 2, 3], &[1, 2, 4], &[1, 3], &[5], &[5, 2]];
 
 fn at(site: u64) -> usize {
@@ -26,7 +26,7 @@ enum Do {
         site: u64,
         size: u64,
     },
-    /// One of the objects that are live, if there is any.
+    /// Frees one of the live objects, if there is any.
     Free(usize),
 }
 
@@ -36,7 +36,7 @@ fn events() -> impl Strategy<Value = Vec<Do>> {
     vec(prop_oneof![allocate, any::<usize>().prop_map(Do::Free)], 0..60)
 }
 
-/// An object: its place among the events, and that of its end.
+/// An object with the indices of the events at which it begins and ends.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     thread: u64,
@@ -70,7 +70,8 @@ fn run(events: &[Do], observer: &mut dyn Observer) -> (Objects, Vec<Known>) {
     (objects, known)
 }
 
-/// When the call at this depth of an allocation's stack is over: at the thread's next allocation with another stack.
+/// Returns the end of the call at this depth of an allocation's stack, which is the thread's next allocation with a
+/// different stack.
 fn over(events: &[Do], object: &Known, depth: usize) -> usize {
     let own = &PATHS[at(object.site)][..depth];
     let other = |event: &Do| match *event {
@@ -87,7 +88,7 @@ fn enclosed(events: &[Do]) -> (Enclosed, Vec<Known>) {
     (enclosing.finish(objects.live().map(|object| object.site)), known)
 }
 
-/// The depth of the innermost call in which all objects of a site end.
+/// Returns the depth of the innermost call in which all objects of a site end.
 fn depth_of(events: &[Do], known: &[Known], site: u64) -> usize {
     let path = PATHS[at(site)];
     let fits = |object: &Known, depth: usize| object.end.is_some_and(|end| end < over(events, object, depth));
@@ -111,7 +112,7 @@ proptest! {
         let mut costs = Costs::new(found.clone());
         run(&events, &mut costs);
         let (_, candidates) = costs.finish(limit);
-        // Bytes that are freed, in regions of a context that are not over.
+        // Freed bytes in the regions of a context that have not ended.
         let idle = |now: usize, depth: usize, of: &dyn Fn(&Known) -> bool| -> u64 {
             let idle = |object: &&Known| object.end.is_some_and(|end| end <= now) && over(&events, object, depth) > now;
             known.iter().filter(|object| of(object)).filter(idle).map(|object| object.size).sum()
@@ -132,7 +133,7 @@ proptest! {
             prop_assert!(candidate.cost <= limit);
             candidate.sites.iter().for_each(|site| chosen[at(*site)] = Some(depth));
         }
-        // A site that is left out has room in no call that it ends in.
+        // A site without a candidate has no room in any call in which its objects end.
         for site in (1..PATHS.len() as u64).filter(|site| chosen[at(*site)].is_none() && found.objects(*site) > 0) {
             for depth in 1..=depth_of(&events, &known, site) {
                 let of = |candidate: &&RegionCandidate| candidate.context == found.contexts.path(site)[depth - 1];
@@ -153,13 +154,13 @@ proptest! {
         };
         let most = |of: &dyn Fn(usize) -> u64| (0..events.len()).map(of).max().unwrap_or(0);
         prop_assert_eq!(peaks, Peaks { before: most(&live), after: most(&after) });
-        prop_assert!(depths.0.values().all(|depth| *depth == 0), "regions that are entered are left");
+        prop_assert!(depths.0.values().all(|depth| *depth == 0), "all entered regions should be left");
         let in_regions = known.iter().filter(|object| chosen[at(object.site)].is_some()).count();
         prop_assert_eq!(depths.1, in_regions);
     }
 }
 
-/// How many regions each thread is in, and how many objects were allocated in one.
+/// The number of regions entered by each thread, and the number of objects allocated in regions.
 #[derive(Default)]
 struct Depths(HashMap<u64, usize>, usize);
 
@@ -186,15 +187,15 @@ impl Scopes for Depths {
 #[test]
 fn an_arena_for_a_request() {
     let serve = |site| Do::Allocate { thread: 0, site, size: 10 };
-    // Site 2 is called by the server, 3 and 4 by the request that it is for.
+    // Site 2 is called by the server, and sites 3 and 4 by the request that it handles.
     let events = [serve(2), serve(3), serve(4), Do::Free(1), serve(2), serve(3), Do::Free(3)];
     let (found, known) = enclosed(&events);
     assert_eq!(known.iter().filter(|object| object.end.is_some()).count(), 2);
     let depths: Vec<_> = [2, 3, 4].map(|site| found.contexts.depth(found.sites[site].context)).into();
-    assert_eq!(depths, [0, 2, 0], "objects that are never freed end in no call");
+    assert_eq!(depths, [0, 2, 0], "objects that are never freed should not end in a call");
 }
 
-/// What a program with entries does: two threads.
+/// A step of a program that records its scopes, on two threads.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Enter(u64, u64),
@@ -236,9 +237,9 @@ fn give<O: ScopeObserver>(steps: &[Step], scoped: &mut Scoped<O>) -> Objects {
     objects
 }
 
-/// By hand: for each stack in each path of scopes, how many of them enclose the life of all its objects.
+/// Computes for each stack and scope path how many of the scopes enclose the lives of all its objects.
 fn by_hand(steps: &[Step]) -> HashMap<(u64, Vec<u64>), usize> {
-    /// An object that is live: its site, and the calls that it was allocated in.
+    /// A live object: its site, and the calls in which it was allocated.
     type Live = ((u64, Vec<u64>), u64, Vec<usize>);
     let mut open: HashMap<u64, Vec<(u64, usize)>> = HashMap::new();
     let (mut live, mut depths) = (Vec::<Live>::new(), HashMap::new());
@@ -299,7 +300,7 @@ proptest! {
     }
 }
 
-/// Calls without end: the memory is bounded, and calls end where they began.
+/// With unbounded call depth, memory stays bounded and calls end where they began.
 #[test]
 fn calls_deeper_than_any() {
     let mut steps: Vec<Step> = (0..1000).map(|_| Step::Enter(0, 7)).collect();

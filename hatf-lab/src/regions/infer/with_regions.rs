@@ -1,4 +1,4 @@
-//! What a program with regions does, and the memory it needs.
+//! The operations of a program with regions, and its memory usage.
 
 use std::collections::HashMap;
 
@@ -7,28 +7,28 @@ use crate::Result;
 use crate::objects::{Change, Object, ObjectEvent};
 use crate::observer::Observer;
 
-/// Receives what a program with regions does.
+/// A receiver of the operations of a program with regions.
 pub trait Scopes {
-    /// A thread enters the region of a candidate.
+    /// Notifies that a thread enters the region of a candidate.
     ///
     /// # Errors
-    /// No more should be given.
+    /// After an error, no more operations should be delivered.
     fn enter(&mut self, thread: u64, candidate: usize) -> Result<()>;
 
-    /// A thread leaves the region that it entered last.
+    /// Notifies that a thread leaves the region it entered last.
     ///
     /// # Errors
-    /// No more should be given.
+    /// After an error, no more operations should be delivered.
     fn exit(&mut self, thread: u64) -> Result<()>;
 
-    /// A thread allocates in one of the regions that it has entered.
+    /// Notifies that a thread allocates in one of the regions that it has entered.
     ///
     /// # Errors
-    /// No more should be given.
+    /// After an error, no more operations should be delivered.
     fn allocate(&mut self, thread: u64, site: u64, size: u64) -> Result<()>;
 }
 
-/// Regions that nobody learns of.
+/// Ignores all operations.
 impl Scopes for () {
     fn enter(&mut self, _: u64, _: usize) -> Result<()> {
         Ok(())
@@ -43,12 +43,12 @@ impl Scopes for () {
     }
 }
 
-/// Third pass: what a program with these regions does, and the memory it needs.
+/// The third pass, which derives the operations and memory usage of a program with these regions.
 #[derive(Debug)]
 pub struct WithRegions<S> {
     contexts: Contexts,
     candidates: Vec<RegionCandidate>,
-    /// By site: the place in `candidates`.
+    /// Indices in `candidates`, by site.
     by_site: HashMap<u64, usize>,
     calls: Calls,
     live: u64,
@@ -56,12 +56,12 @@ pub struct WithRegions<S> {
     regions: Regions<S>,
 }
 
-/// The regions that are entered and left.
+/// The regions entered and left.
 #[derive(Debug)]
 struct Regions<S> {
-    /// By context: the place among the candidates.
+    /// Indices of candidates, by context.
     by_context: HashMap<Context, usize>,
-    /// Bytes that are freed, and a region still has.
+    /// Freed bytes still held by a region.
     idle: u64,
     scopes: S,
 }
@@ -80,17 +80,17 @@ impl<S: Scopes> Regions<S> {
     }
 }
 
-/// The most bytes of the whole heap.
+/// The maximum memory usage of the entire heap in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Peaks {
-    /// Live bytes of the program as it is.
+    /// Live bytes of the program without regions.
     pub before: u64,
-    /// The same with regions: live bytes outside of them, and all bytes in them.
+    /// Live bytes outside of regions plus all bytes in regions.
     pub after: u64,
 }
 
 impl<S: Scopes> WithRegions<S> {
-    /// Starts with an empty heap.
+    /// Creates a pass with an empty heap.
     pub fn new(contexts: Contexts, candidates: Vec<RegionCandidate>, scopes: S) -> Self {
         let by_context = candidates.iter().zip(0..).map(|(candidate, number)| (candidate.context, number)).collect();
         let by_site =
@@ -100,15 +100,15 @@ impl<S: Scopes> WithRegions<S> {
         Self { contexts, candidates, by_site, calls, live: 0, peaks, regions }
     }
 
-    /// Returns what learns of regions.
+    /// Returns the receiver of operations.
     pub fn scopes_mut(&mut self) -> &mut S {
         &mut self.regions.scopes
     }
 
-    /// Ends the pass: leaves all regions, and returns the peaks, and what learnt of regions.
+    /// Ends the pass by leaving all regions. Returns the peaks and the receiver of operations.
     ///
     /// # Errors
-    /// That of [`Scopes`].
+    /// Returns the errors of [`Scopes`].
     pub fn finish(mut self) -> Result<(Peaks, S)> {
         for (thread, active) in self.calls.threads {
             active.iter().try_for_each(|active| self.regions.over(thread, active))?;

@@ -1,12 +1,12 @@
-//! First fit with a rover, and best fit, on a plain list of free intervals.
+//! First fit with a rover, and best fit, using a plain list of free intervals.
 
-#![allow(clippy::unwrap_used, reason = "a test that goes wrong has to panic")]
+#![allow(clippy::unwrap_used, reason = "a failing test must panic")]
 
 use std::collections::BTreeMap;
 
 pub(crate) struct Naive {
     best: bool,
-    /// Address and size of free blocks, in the list's order.
+    /// Addresses and sizes of free blocks in list order.
     list: Vec<(u64, u64)>,
     rover: usize,
     used: BTreeMap<u64, u64>,
@@ -62,7 +62,7 @@ impl Naive {
         self.give_back(payload - 8, size);
     }
 
-    /// Puts a block into the list, merged with its neighbours; the rover is then at it.
+    /// Inserts a block into the list, merged with its neighbours, and moves the rover to it.
     fn give_back(&mut self, address: u64, size: u64) {
         let below = self.list.iter().position(|(start, length)| start + length == address);
         let above = self.list.iter().position(|(start, _)| *start == address + size);

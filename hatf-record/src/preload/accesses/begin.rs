@@ -1,4 +1,4 @@
-//! Where a program asks for what it counts by.
+//! The entry point through which an instrumented program obtains its counters.
 
 use core::sync::atomic::Ordering;
 
@@ -8,9 +8,11 @@ use crate::conditions::Conditions;
 use crate::preload::platform::thread_state::nested;
 use crate::preload::spool::session;
 
-/// Returns the functions and the table that a program counts by; null where the process is not recorded with stacks, or there is no memory.
+/// Returns the functions and the table that a program uses for counting, or null if the process is not recorded with
+/// stacks or there is no memory.
 ///
-/// Its number goes up with what they are: a program of an older `hatf cc` finds none, and counts nothing.
+/// The number in the name increases with incompatible changes, so a program built by an older `hatf cc` does not find
+/// the function and counts nothing.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn hatf_recorder_accesses_2() -> *const Interface {
     let Some(session) = session::current().filter(|session| session.conditions().has(Conditions::STACKS)) else {

@@ -4,30 +4,30 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use super::shadow;
 
-/// How often all blocks were reached at once: blocks of before are not known.
+/// The number of times that all blocks were marked as reached in one step. Earlier blocks are no longer known.
 pub(super) static EPOCH: AtomicU32 = AtomicU32::new(0);
-/// Bytes of a head.
+/// Bytes in a head.
 pub(super) const HEAD: usize = 32;
 
 /// The head of a block.
 #[repr(C)]
 pub(super) struct Head {
-    /// Where the real allocator's block begins.
+    /// The address of the real allocator's block.
     pub(super) base: usize,
-    /// Bytes asked for.
+    /// The requested size in bytes.
     pub(super) size: usize,
-    /// The number of times by then that all blocks were reached.
+    /// The value of `EPOCH` when the block was created.
     pub(super) epoch: u32,
-    /// What is known of its accesses.
+    /// The state of knowledge about its accesses.
     pub(super) state: AtomicU32,
-    /// The last scan that has met it.
+    /// The last scan that visited the block.
     pub(super) scan: AtomicU32,
 }
 
 const _: () = assert!(size_of::<Head>() <= HEAD);
-/// The program's own code allocated it; otherwise accesses are made that are not seen.
+/// The application code allocated the block; otherwise there are accesses that are not counted.
 const KNOWN: u32 = 1;
-/// Code that is not instrumented has, or could find, its address.
+/// Uninstrumented code has the address of the block, or could find it.
 const REACHED: u32 = 2;
 
 /// A live block with a head.
@@ -37,13 +37,13 @@ pub(super) struct Block {
 }
 
 impl Block {
-    /// Returns the block that begins here. It is not to end as long as it is used.
+    /// Returns the block that begins at an address. The block must not end while the result is in use.
     pub(super) fn at(address: usize) -> Option<Self> {
-        // SAFETY: it is noted that a block begins here, and so there is its head.
+        // SAFETY: a mark states that a block begins here, and therefore its head exists.
         shadow::is_marked(address).then(|| Self { address, head: unsafe { &*((address - HEAD) as *const Head) } })
     }
 
-    /// Returns the block that an address is in, or just behind.
+    /// Returns the block that contains an address or ends at it.
     pub(super) fn around(address: usize) -> Option<Self> {
         let block = Self::at(shadow::begins_before(address)?)?;
         (address - block.address <= block.head.size).then_some(block)
@@ -53,22 +53,22 @@ impl Block {
         self.head.size
     }
 
-    /// Notes that the program's own code allocated it.
+    /// Records that the application code allocated the block.
     pub(super) fn make_known(&self) {
         self.head.state.fetch_or(KNOWN, Ordering::Relaxed);
     }
 
-    /// Notes that it was reached; returns whether it was before.
+    /// Marks the block as reached. Returns whether it was already marked.
     pub(super) fn reach(&self) -> bool {
         self.head.state.fetch_or(REACHED, Ordering::Relaxed) & REACHED != 0
     }
 
-    /// Returns whether accesses may have been made that were not counted.
+    /// Returns whether there may have been uncounted accesses.
     pub(super) fn is_reached(&self) -> bool {
         self.head.state.load(Ordering::Relaxed) != KNOWN || self.head.epoch != EPOCH.load(Ordering::Relaxed)
     }
 
-    /// Returns whether a scan meets it for the first time.
+    /// Returns whether a scan visits the block for the first time.
     pub(super) fn meet(&self, scan: u32) -> bool {
         self.head.scan.swap(scan, Ordering::Relaxed) != scan
     }

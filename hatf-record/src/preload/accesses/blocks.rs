@@ -1,7 +1,9 @@
-//! How blocks lie whose accesses are counted: at multiples of 32 bytes, behind a head of 32. So no two blocks have a byte in the same 64, whatever lies
-//! between them, and no counter is of both.
+//! The layout of blocks whose accesses are counted: they are at multiples of 32 bytes and follow a 32-byte head.
+//! Therefore no two blocks share a 64-byte granule, regardless of what is between them, and no counter covers more than
+//! one block.
 //!
-//! These functions come between the hooks and the real allocator. Blocks of before they did have no head, and are the real allocator's alone.
+//! These functions are inserted between the hooks and the real allocator. Earlier blocks have no head and belong to the
+//! real allocator alone.
 
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
@@ -15,19 +17,19 @@ use crate::conditions::Conditions;
 use crate::preload::elf::real::pointers;
 use crate::preload::spool::session;
 
-/// What a block takes more than it was asked for, where the real allocator aligns to 16.
+/// Bytes that a block needs in addition to its size if the real allocator aligns to 16 bytes.
 const MORE: usize = HEAD + 16;
 
 macro_rules! behind {
     ($($name:ident: fn($($argument:ty),*) -> $result:ty;)*) => {
-        /// The functions behind these.
-        #[expect(non_upper_case_globals, reason = "named after the functions they hold")]
+        /// The underlying functions.
+        #[expect(non_upper_case_globals, reason = "the names are those of the stored functions")]
         mod behind {
             use super::*;
             $(pub(super) static $name: AtomicPtr<c_void> = AtomicPtr::new(null_mut());)*
         }
 
-        /// Comes between the hooks and the real allocator.
+        /// Inserts these functions between the hooks and the real allocator.
         fn replace() {
             $(
                 let real = pointers::$name.load(Ordering::Acquire);
@@ -38,13 +40,13 @@ macro_rules! behind {
             )*
         }
 
-        /// The functions behind these, as such.
-        #[allow(dead_code, reason = "all that aligns is made of one")]
+        /// The underlying functions with their types.
+        #[allow(dead_code, reason = "one function serves all aligned allocations")]
         mod call {
             use super::*;
             $(
                 pub(super) fn $name() -> Option<unsafe extern "C" fn($($argument),*) -> $result> {
-                    // SAFETY: null, which is `None`, or the address of a function of this name.
+                    // SAFETY: null, which is `None`, or the address of a function with this name.
                     unsafe { core::mem::transmute(behind::$name.load(Ordering::Relaxed)) }
                 }
             )*
@@ -65,11 +67,11 @@ behind! {
     malloc_usable_size: fn(*mut c_void) -> usize;
 }
 
-/// Begins, once.
+/// Inserts the functions once.
 pub(super) fn begin() {
     static BEGUN: AtomicBool = AtomicBool::new(false);
     if !BEGUN.swap(true, Ordering::AcqRel) {
-        // What is null there is made of `realloc`.
+        // A null pointer makes the hook use `realloc`.
         pointers::reallocarray.store(null_mut(), Ordering::Release);
         replace();
     }
@@ -81,7 +83,7 @@ fn out_of_memory() -> *mut c_void {
     null_mut()
 }
 
-/// Puts a block behind its head into what the real allocator gave, this many bytes from its beginning.
+/// Creates a block after its head, at this offset in a block from the real allocator.
 fn place(base: *mut c_void, offset: usize, size: usize) -> *mut c_void {
     let address = base as usize + offset;
     let head = Head {
@@ -91,9 +93,9 @@ fn place(base: *mut c_void, offset: usize, size: usize) -> *mut c_void {
         state: AtomicU32::new(0),
         scan: AtomicU32::new(0),
     };
-    // SAFETY: inside of the real allocator's block, in front of ours.
+    // SAFETY: inside of the real allocator's block, before our block.
     unsafe { ((address - HEAD) as *mut Head).write(head) };
-    // Where there is no memory for counters the block has no mark, and no head then: it is the real allocator's.
+    // Without memory for counters, the block has neither a mark nor a head, and the real allocator's block is used.
     if shadow::make(address, size) {
         shadow::clear(address, size);
         shadow::cover(address, size);
@@ -103,14 +105,14 @@ fn place(base: *mut c_void, offset: usize, size: usize) -> *mut c_void {
     base
 }
 
-/// Returns how far behind its beginning a block that is aligned to 16 bytes has ours.
+/// Returns the offset of our block in a real block that is aligned to 16 bytes.
 fn offset_in(base: *mut c_void) -> usize {
     (base as usize + HEAD).next_multiple_of(shadow::UNIT) - base as usize
 }
 
 unsafe extern "C" fn malloc(size: usize) -> *mut c_void {
     let (Some(malloc), Some(bytes)) = (call::malloc(), size.checked_add(MORE)) else { return out_of_memory() };
-    // SAFETY: any size may be asked for.
+    // SAFETY: any size can be requested.
     let base = unsafe { malloc(bytes) };
     if base.is_null() { base } else { place(base, offset_in(base), size) }
 }
@@ -119,13 +121,13 @@ unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
     let size = count.checked_mul(size);
     let bytes = size.and_then(|size| size.checked_add(MORE));
     let (Some(calloc), Some(size), Some(bytes)) = (call::calloc(), size, bytes) else { return out_of_memory() };
-    // SAFETY: any size may be asked for.
+    // SAFETY: any size can be requested.
     let base = unsafe { calloc(1, bytes) };
     if base.is_null() { base } else { place(base, offset_in(base), size) }
 }
 
-/// Takes the head of a block away, which ends; returns the real allocator's block. What has no head is that itself. `None`: a scan that a signal
-/// handler interrupted may look at it, so it stays.
+/// Removes the head of an ending block and returns the real allocator's block, which is the block itself if it has no
+/// head. Returns `None` if a scan interrupted by a signal handler may still inspect the block, so the block must stay.
 fn take(block: *mut c_void) -> Option<*mut c_void> {
     let Some(known) = Block::at(block as usize) else { return Some(block) };
     let base = known.head.base;
@@ -135,25 +137,25 @@ fn take(block: *mut c_void) -> Option<*mut c_void> {
 
 unsafe extern "C" fn free(block: *mut c_void) {
     if let (Some(free), Some(block)) = (call::free(), take(block)) {
-        // SAFETY: the caller's block, of the real allocator, that nobody looks at.
+        // SAFETY: the caller's block, owned by the real allocator, which nobody inspects any more.
         unsafe { free(block) };
     }
 }
 
-/// Copies a block that stays into a new one of a size, if that is not 0.
+/// Copies a block that must stay into a new block of this size, unless the size is 0.
 ///
 /// # Safety
-/// `bytes` bytes of the block can be read, and `size` at most.
+/// `bytes` bytes of the block must be readable, and `bytes` must not exceed `size`.
 unsafe fn moved(old: *mut c_void, bytes: usize, size: usize) -> *mut c_void {
     if size == 0 {
         return null_mut();
     }
-    // SAFETY: any size may be asked for.
+    // SAFETY: any size can be requested.
     let new = unsafe { malloc(size) };
     if new.is_null() {
         shadow::mark(old as usize);
     } else {
-        // SAFETY: the caller's promise, and a new block.
+        // SAFETY: by the caller's promise, and a new block.
         unsafe { new.cast::<u8>().copy_from_nonoverlapping(old.cast(), bytes) };
     }
     new
@@ -162,7 +164,7 @@ unsafe fn moved(old: *mut c_void, bytes: usize, size: usize) -> *mut c_void {
 unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
     let Some(realloc) = call::realloc() else { return out_of_memory() };
     if old.is_null() {
-        // SAFETY: any size may be asked for.
+        // SAFETY: any size can be requested.
         return unsafe { malloc(size) };
     }
     let Some(known) = Block::at(old as usize) else {
@@ -170,7 +172,8 @@ unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
         return unsafe { realloc(old, size) };
     };
     let Some(bytes) = size.checked_add(MORE) else { return out_of_memory() };
-    // What it copies is read, and written elsewhere; how much of it the program needs is not known.
+    // The copied bytes count as read, and as written at the new location. It is unknown how many of them the program
+    // needs.
     shadow::count(old as usize, known.head.size.min(size), false, now());
     if let Some(session) = session::current().filter(|session| session.conditions().has(Conditions::ACCESSES)) {
         tell(session, old as usize);
@@ -183,14 +186,14 @@ unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
         return unsafe { moved(old, before.min(size), size) };
     }
     if size == 0 {
-        // As the C library does.
+        // Like the C library.
         if let Some(free) = call::free() {
             // SAFETY: the caller's block.
             unsafe { free(base as *mut c_void) };
         }
         return null_mut();
     }
-    // One that is further behind its beginning than others has to be moved within.
+    // A block whose offset is larger than usual must be moved within the real block.
     let slack = offset.saturating_sub(MORE);
     let Some(bytes) = bytes.checked_add(slack) else {
         shadow::mark(old as usize);
@@ -204,7 +207,7 @@ unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
     }
     let to = offset_in(new);
     if to != offset {
-        // SAFETY: inside of the new block, which has the content of the old one at its place.
+        // SAFETY: inside of the new block, which has the contents of the old one at the same offset.
         unsafe {
             let content = new.cast::<u8>();
             core::ptr::copy(content.add(offset), content.add(to), before.min(size));
@@ -213,25 +216,25 @@ unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
     let block = place(new, to, size);
     shadow::count(block as usize, before.min(size), true, now());
     if block == new {
-        // Without counters.
+        // The block has no counters.
         // SAFETY: as above.
         unsafe { core::ptr::copy(new.cast::<u8>().add(to), new.cast::<u8>(), before.min(size)) };
     }
     block
 }
 
-/// As far behind its beginning as it is aligned.
+/// The offset of the block equals its alignment.
 unsafe extern "C" fn memalign(align: usize, size: usize) -> *mut c_void {
     let align = align.max(HEAD).checked_next_power_of_two();
     let bytes = align.and_then(|align| size.checked_add(align));
     let (Some(memalign), Some(align), Some(bytes)) = (call::memalign(), align, bytes) else { return out_of_memory() };
-    // SAFETY: any alignment and size may be asked for.
+    // SAFETY: any alignment and size can be requested.
     let base = unsafe { memalign(align, bytes) };
     if base.is_null() { base } else { place(base, align, size) }
 }
 
 unsafe extern "C" fn aligned_alloc(align: usize, size: usize) -> *mut c_void {
-    // SAFETY: any alignment and size may be asked for.
+    // SAFETY: any alignment and size can be requested.
     unsafe { memalign(align, size) }
 }
 
@@ -239,7 +242,8 @@ unsafe extern "C" fn posix_memalign(block: *mut *mut c_void, align: usize, size:
     if !align.is_power_of_two() || align < size_of::<*mut c_void>() {
         return libc::EINVAL;
     }
-    // SAFETY: `errno` of this thread, which this function keeps; any alignment and size; the caller's place.
+    // SAFETY: `errno` of this thread, which this function preserves; any alignment and size; the caller's place for the
+    // result.
     unsafe {
         let errno = *libc::__errno_location();
         let new = memalign(align, size);
@@ -255,19 +259,19 @@ unsafe extern "C" fn posix_memalign(block: *mut *mut c_void, align: usize, size:
 const PAGE: usize = 4096;
 
 unsafe extern "C" fn valloc(size: usize) -> *mut c_void {
-    // SAFETY: any size may be asked for.
+    // SAFETY: any size can be requested.
     unsafe { memalign(PAGE, size) }
 }
 
 unsafe extern "C" fn pvalloc(size: usize) -> *mut c_void {
-    // SAFETY: any size may be asked for.
+    // SAFETY: any size can be requested.
     size.checked_next_multiple_of(PAGE).map_or_else(out_of_memory, |size| unsafe { memalign(PAGE, size) })
 }
 
 unsafe extern "C" fn malloc_usable_size(block: *mut c_void) -> usize {
     let Some(usable) = call::malloc_usable_size() else { return 0 };
     let base = Block::at(block as usize).map_or(block as usize, |known| known.head.base);
-    // SAFETY: the real allocator's block, in which the caller's lies.
+    // SAFETY: the real allocator's block, which contains the caller's block.
     let bytes = unsafe { usable(base as *mut c_void) };
     bytes.saturating_sub(block as usize - base)
 }

@@ -1,4 +1,4 @@
-//! What an instrumented program calls.
+//! The functions called by an instrumented program.
 
 use core::sync::atomic::{AtomicPtr, AtomicU64};
 
@@ -9,7 +9,7 @@ use crate::event::{Kind, SpoolEvent};
 use crate::preload::spool::push;
 use crate::preload::spool::session;
 
-/// What the program calls: `struct hatf_accesses` of `src/cc/access.c` of `hatf`.
+/// The interface that the program calls: `struct hatf_accesses` in `src/cc/access.c` of `hatf`.
 #[repr(C)]
 pub(crate) struct Interface {
     pub(super) regions: AtomicPtr<shadow::Entry>,
@@ -17,7 +17,7 @@ pub(crate) struct Interface {
     module: extern "C" fn(usize, usize, usize, usize),
     enter: extern "C" fn(usize),
     leave: extern "C" fn(),
-    /// The time of the last call that was recorded, which accesses note: nanoseconds of `CLOCK_MONOTONIC`.
+    /// The time of the last recorded call, which accesses store: nanoseconds of `CLOCK_MONOTONIC`.
     pub(super) now: AtomicU64,
 }
 
@@ -38,7 +38,7 @@ extern "C" fn leave() {
     function_event(Kind::Leave, 0);
 }
 
-/// Records that a function begins or ends.
+/// Records the start or end of a function.
 fn function_event(kind: Kind, function: usize) {
     let Some(session) = session::current().filter(|session| !session.conditions().has(Conditions::OFF)) else { return };
     let thread = push::thread_number(session);

@@ -1,4 +1,4 @@
-//! Modules that are instrumented, and the blocks that their code allocates: of those it is known which accesses there are.
+//! Instrumented modules and the blocks allocated by their code, whose accesses are known.
 
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
@@ -7,20 +7,21 @@ use super::scans::{self, wait_for_scans};
 use crate::preload::elf::found::Found;
 use crate::preload::stacks::{tree, unwind};
 
-/// A module that is instrumented. A place that is free has zeros; one whose module was unloaded has ends that are zeros before it is free again.
+/// An instrumented module. A free entry contains zeros. After a module is unloaded, its ends are set to zero before the
+/// entry becomes free.
 struct Module {
-    /// The start of its code.
+    /// The start of the code.
     code: AtomicUsize,
     code_end: AtomicUsize,
-    /// The start of its variables.
+    /// The start of the variables.
     variables: AtomicUsize,
     variables_end: AtomicUsize,
-    /// The start and the end of the loaded module.
+    /// The start and end of the loaded module.
     loaded: [AtomicUsize; 2],
 }
 
 static MODULES: [Module; 64] = [const { Module::none() }; 64];
-/// Threads that are unloading modules.
+/// The number of threads that are unloading modules.
 static UNLOADING: AtomicU32 = AtomicU32::new(0);
 
 impl Module {
@@ -34,14 +35,14 @@ impl Module {
         }
     }
 
-    /// Returns how many bytes there are from an address on to an end, if it lies between the two.
+    /// Returns the number of bytes from an address to `end`, if the address is between `start` and `end`.
     fn rest(start: &AtomicUsize, end: &AtomicUsize, address: usize) -> Option<usize> {
         let (from, to) = (start.load(Ordering::Relaxed), end.load(Ordering::Acquire));
-        // The place may be another module's by now.
+        // The entry may belong to another module by now.
         ((from..to).contains(&address) && start.load(Ordering::Relaxed) == from).then(|| to - address)
     }
 
-    /// Returns whether it is still where it was.
+    /// Returns whether the module is still loaded at the same addresses.
     fn is_loaded(&self) -> bool {
         let [start, end] = [&self.loaded[0], &self.loaded[1]].map(|place| place.load(Ordering::Relaxed));
         let found = unwind::find(self.code.load(Ordering::Relaxed));
@@ -49,7 +50,8 @@ impl Module {
     }
 }
 
-/// Notes where the code and the variables of an instrumented module lie. Code of a module that is not kept counts as not instrumented.
+/// Records the code and variables of an instrumented module. Code of a module without an entry counts as
+/// uninstrumented.
 pub(super) extern "C" fn module(start: usize, end: usize, variables: usize, variables_end: usize) {
     let Some(found) = unwind::find(start).filter(|_| start != 0) else { return };
     let taken = |module: &&Module| module.code.compare_exchange(0, start, Ordering::AcqRel, Ordering::Relaxed).is_ok();
@@ -62,51 +64,51 @@ pub(super) extern "C" fn module(start: usize, end: usize, variables: usize, vari
     }
 }
 
-/// Notes that modules are about to be unloaded, and waits until nobody reads their variables.
+/// Announces that modules are about to be unloaded, and waits until nobody reads their variables.
 pub(crate) fn before_unload() {
     UNLOADING.fetch_add(1, Ordering::SeqCst);
-    // A handler that interrupted its own thread's scan does not wait for the scan; it must not call `dlclose`.
+    // A handler that interrupted a scan in its own thread does not wait for that scan; it must not call `dlclose`.
     let _ = wait_for_scans();
 }
 
-/// Forgets modules that were unloaded.
+/// Removes unloaded modules.
 pub(crate) fn after_unload() {
     let gone = |module: &&Module| module.code_end.load(Ordering::Acquire) != 0 && !module.is_loaded();
     for module in MODULES.iter().filter(gone) {
         module.code_end.store(0, Ordering::SeqCst);
         module.variables_end.store(0, Ordering::SeqCst);
-        // A scanner that has read the ends may read the starts until its scan is over.
+        // A scan that has read the ends may read the starts until it is over.
         if wait_for_scans() {
             module.code.store(0, Ordering::Release);
         }
     }
-    // A child that another thread forked meanwhile has begun to count again.
+    // A child forked by another thread in the meantime has reset the counter.
     let _ = UNLOADING.fetch_update(Ordering::SeqCst, Ordering::Relaxed, |threads| threads.checked_sub(1));
 }
 
-/// Forgets what other threads were in the middle of, in a forked child, which has one thread: it would wait for them.
+/// Discards operations of other threads in a forked child, which has only one thread and would wait for them forever.
 pub(crate) fn leave() {
     scans::leave();
     UNLOADING.store(0, Ordering::Relaxed);
 }
 
-/// Variables of an instrumented module.
+/// The variables of an instrumented module.
 pub(super) struct Variables {
     /// The number of bytes from an address to the end of the variables.
     pub(super) bytes: usize,
-    /// They are there until the scan is over.
+    /// Whether the variables stay mapped until the scan is over.
     pub(super) stay: bool,
 }
 
-/// Returns the variables that an address is in. Called in a scan.
+/// Returns the variables that contain an address. Must be called in a scan.
 pub(super) fn variables(address: usize) -> Option<Variables> {
     let rest = |module: &Module| Module::rest(&module.variables, &module.variables_end, address);
     let bytes = MODULES.iter().find_map(rest)?;
     Some(Variables { bytes, stay: UNLOADING.load(Ordering::SeqCst) == 0 })
 }
 
-/// Notes a block that the program's own code allocated, whose stack has this number. Blocks of code that is not instrumented, whose accesses
-/// cannot be seen, are left as they are.
+/// Registers a block allocated by application code, given the number of its stack. Blocks of uninstrumented code are
+/// ignored, because their accesses cannot be observed.
 #[inline(never)]
 pub(crate) fn note_block(address: usize, stack: u32) {
     let Some(frame) = tree::innermost(stack) else { return };

@@ -1,10 +1,12 @@
-//! Which loads and stores does a block get, in programs that `hatf cc` built?
+//! Counts of loads and stores for each block, in programs built by `hatf cc`.
 //!
-//! Such a program has the functions of `src/cc/access.c` of `hatf` in it, which count. When it is loaded it asks for the table of counters (`begin`), and
-//! from then on blocks lie so that no two share a counter. What was counted of a block is recorded before it ends, and at the end of the program.
+//! Such a program contains the functions of `src/cc/access.c` of `hatf`, which count accesses. When it is loaded, it
+//! requests the table of counters (`begin`). From then on, the layout of blocks ensures that no two blocks share a
+//! counter. The counts of a block are recorded before the block ends, and at the end of the program.
 //!
-//! `shadow` has the counters, `blocks` lays blocks out, each behind its head (`block`), `reach` finds those that a call passes to code that is not
-//! instrumented (`known`), while `scans` lets none end, and `tell` records what was counted. The program calls the functions of `interface`.
+//! `shadow` contains the counters, and `blocks` places each block after its head (`block`). `reach` finds the blocks
+//! that a call passes to uninstrumented code (`known`), while `scans` prevents blocks from ending, and `tell` records
+//! the counts. The program calls the functions in `interface`.
 
 mod begin;
 mod block;

@@ -1,10 +1,12 @@
-//! Which blocks a call passes to code that is not instrumented: those that its arguments point to, and those that can be found from there.
+//! Finds the blocks that a call passes to uninstrumented code: those that its arguments point to, and those reachable
+//! from there.
 //!
-//! Every word counts as an address that may be one. Of a block the first 4 KiB are looked at, of variables and of the caller's stack 256 bytes; of
-//! blocks that an earlier call had reached, 16 are followed.
+//! Every word that may be an address counts as one. The scan covers the first 4 KiB of a block, and 256 bytes of
+//! variables and of the caller's stack; it follows 16 of the blocks that an earlier call had reached.
 //!
-//! Memory is read directly only where it is known to stay: blocks that are live, variables of modules while none is being unloaded, and the used part of
-//! a stack whose end is known. All else is copied by the kernel, which knows what is there; where it must not be asked, all blocks are reached.
+//! Memory is read directly only if it is known to stay mapped: live blocks, variables of modules while no module is
+//! being unloaded, and the used part of a stack whose end is known. All other memory is copied by the kernel, which
+//! knows the mappings. If the kernel must not be called, all blocks count as reached.
 
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -17,21 +19,22 @@ use crate::preload::platform::thread_state::known_stack;
 
 static SCAN: AtomicU32 = AtomicU32::new(0);
 
-/// Blocks that one call may reach; where there are more, all are reached.
+/// The maximum number of blocks that one call can reach. If there are more, all blocks count as reached.
 const MOST: usize = 1024;
-/// Of those, blocks that an earlier call had reached.
+/// The maximum number of them that an earlier call had already reached.
 const EARLIER: usize = 16;
-/// Bytes of an object that are looked at where a call is not deep: a string's.
+/// The number of scanned bytes in an object if a call is not deep, which covers a string object.
 const OBJECT: usize = 32;
-/// Bytes of a block that are looked at.
+/// The number of scanned bytes in a block.
 const OF_BLOCK: usize = 4096;
-/// Bytes of variables, and of the stack.
+/// The number of scanned bytes in variables and in the stack.
 const OF_OTHERS: usize = 256;
-/// Bytes of the stack, from the call on, in which an argument may point.
+/// The number of stack bytes, starting at the call, into which an argument may point.
 const STACK: usize = 1 << 16;
 
-/// Learns the arguments of a call, which lie on the caller's stack; null: they are not known, and all blocks are reached. If it is not `deep`, it
-/// reaches what arguments point to, and what the objects there do.
+/// Processes the arguments of a call, which are on the caller's stack. Null means that they are unknown, so all blocks
+/// count as reached. If the call is not `deep`, it only reaches the blocks that the arguments and the objects there
+/// point to.
 pub(super) unsafe extern "C" fn reach(words: *const usize, count: usize, deep: i32) {
     if words.is_null() {
         EPOCH.fetch_add(1, Ordering::Relaxed);
@@ -42,14 +45,15 @@ pub(super) unsafe extern "C" fn reach(words: *const usize, count: usize, deep: i
     while_blocks_stay(|| scan(words, deep != 0));
 }
 
-/// Blocks that were met and not looked at yet: addresses and lengths.
+/// The blocks found but not scanned yet, as addresses and lengths.
 struct Found {
     blocks: [MaybeUninit<(usize, usize)>; MOST],
     count: usize,
     number: u32,
-    /// Those that an earlier call had reached are followed, too, but not far: a call in a loop would follow all of them again.
+    /// The number of blocks already reached by an earlier call. These are followed as well, but only a few of them,
+    /// because a call in a loop would follow all of them again.
     earlier: usize,
-    /// Blocks may be reached that were not met: there were too many, or memory could not be read.
+    /// Whether further blocks may be reached, because there were too many or memory could not be read.
     is_full: bool,
 }
 
@@ -72,11 +76,12 @@ impl Found {
         self.count = (self.count + 1).min(MOST);
     }
 
-    /// Looks at what an argument points to that may be a variable, or on the stack of a call whose arguments lie at `arguments`.
+    /// Scans the target of an argument that may be a variable, or may be on the stack of a call whose arguments are at
+    /// `arguments`.
     fn other(&mut self, word: usize, most: usize, arguments: usize) {
         if word >= arguments && word - arguments < STACK {
             match known_stack() {
-                // SAFETY: the used part of the stack at hand, up to its end.
+                // SAFETY: the used part of the current stack, up to its end.
                 Some(stack) => unsafe { self.memory(word, most.min(stack.end.saturating_sub(word))) },
                 None => self.copied(word, most),
             }
@@ -91,7 +96,7 @@ impl Found {
         }
     }
 
-    /// Looks at memory that may not be there.
+    /// Scans memory that may be unmapped.
     fn copied(&mut self, start: usize, bytes: usize) {
         let mut words = [0; OF_OTHERS / size_of::<usize>()];
         let first = start.next_multiple_of(size_of::<usize>());
@@ -103,7 +108,7 @@ impl Found {
         }
     }
 
-    /// If some memory could not be scanned, all blocks count as reached.
+    /// Marks all blocks as reached if some memory could not be scanned.
     fn finish(&self) {
         if self.is_full {
             EPOCH.fetch_add(1, Ordering::Relaxed);
@@ -111,12 +116,12 @@ impl Found {
     }
 
     /// # Safety
-    /// The bytes can be read.
+    /// The bytes must be readable.
     unsafe fn memory(&mut self, start: usize, bytes: usize) {
         let first = start.next_multiple_of(size_of::<usize>());
         let end = start.saturating_add(bytes);
         for at in (first..end.saturating_sub(size_of::<usize>() - 1)).step_by(size_of::<usize>()) {
-            // SAFETY: the caller's promise. Other threads may be writing there: any value is as good as another.
+            // SAFETY: by the caller's promise. Other threads may be writing to this memory: any value is acceptable.
             self.word(unsafe { core::ptr::read_volatile(at as *const usize) });
         }
     }
@@ -132,7 +137,7 @@ fn scan(words: &[usize], is_deep: bool) {
         found.word(word);
         if !is_deep && let Some(block) = Block::around(word) {
             let end = block.address + block.size();
-            // SAFETY: within a block that is live.
+            // SAFETY: inside of a live block.
             unsafe { found.memory(word, OBJECT.min(end - word)) };
         }
         found.other(word, if is_deep { OF_OTHERS } else { OBJECT }, stack);
@@ -142,9 +147,9 @@ fn scan(words: &[usize], is_deep: bool) {
     }
     let mut next = 0;
     while let Some(place) = found.blocks.get(next).filter(|_| next < found.count) {
-        // SAFETY: the first `count` are written.
+        // SAFETY: the first `count` entries are initialized.
         let (start, bytes) = unsafe { place.assume_init() };
-        // SAFETY: a block that is live, and does not end before the scan does.
+        // SAFETY: a live block, which does not end before the scan does.
         unsafe { found.memory(start, bytes) };
         next += 1;
     }

@@ -1,13 +1,13 @@
-//! Scans of blocks, which do not end meanwhile.
+//! Scans of blocks. No block ends during a scan.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use crate::preload::platform::thread_state::current;
 
-/// Threads that look at blocks.
+/// The number of threads that are scanning blocks.
 static SCANS: AtomicU32 = AtomicU32::new(0);
 
-/// Does something while no block ends.
+/// Runs a function while no block ends.
 pub(super) fn while_blocks_stay(run: impl FnOnce()) {
     let own = &current().scans;
     own.set(own.get() + 1);
@@ -17,20 +17,23 @@ pub(super) fn while_blocks_stay(run: impl FnOnce()) {
     own.set(own.get() - 1);
 }
 
-/// Forgets the scans of other threads, in a forked child, which has one thread.
+/// Discards the scans of other threads in a forked child, which has only one thread.
 pub(super) fn leave() {
     SCANS.store(current().scans.get(), Ordering::SeqCst);
 }
 
-/// Turns after which a waiting thread lets others run: one that was interrupted in a scan may wait for a processor.
+/// The number of iterations after which a waiting thread yields: a thread interrupted in a scan may be waiting for a
+/// CPU.
 const SPINS: u32 = 1000;
-/// Turns that a signal handler waits at most.
+/// The maximum number of iterations that a signal handler waits.
 const TURNS: u32 = 1_000_000;
 
-/// Waits until no other thread looks at a block any more that is marked no longer, however long its scan is interrupted.
+/// Waits until no other thread inspects a block that has been unmarked, even if its scan is interrupted for a long
+/// time.
 ///
-/// A signal handler that interrupted a scan of this thread does not wait for that, which goes on behind it. Nor does it wait for ever: the
-/// handler of another thread may be waiting for this one. `false` then, or if this thread's own scan may look at the block: it must stay.
+/// A signal handler that interrupted a scan in this thread does not wait for that scan, which continues after the
+/// handler. Nor does the handler wait forever: the handler of another thread may be waiting for this one. Returns
+/// `false` in that case, or if this thread's own scan may inspect the block, which must therefore stay.
 #[must_use]
 pub(super) fn wait_for_scans() -> bool {
     let own = current().scans.get();

@@ -1,8 +1,9 @@
-//! Counters of accesses, two for each 64 bytes of memory, and when they were last accessed; a bit for each 32 bytes, whether a block begins there; and for each page of 4 KiB which block
-//! goes on there.
+//! Counters of accesses: two per 64 bytes of memory, and the time of the last access. There is also a bit per 32 bytes
+//! that marks the start of a block, and an entry per 4 KiB page for the block that continues there.
 //!
-//! A region is 64 MiB of addresses. It has counters once a block lies in it, so there is no large reservation that a limit of the address space
-//! could refuse; where a region's memory cannot be had, its blocks are not counted.
+//! A region covers 64 MiB of addresses. It gets counters when the first block is placed in it, so there is no large
+//! reservation that an address space limit could reject. If there is no memory for a region, its blocks are not
+//! counted.
 
 use core::ffi::c_void;
 use core::ptr::null_mut;
@@ -10,17 +11,17 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering}
 
 use crate::preload::platform::{large, memory};
 
-/// A place in the table: a region's memory, or null.
+/// A table entry: the memory of a region, or null.
 pub(super) type Entry = AtomicPtr<u8>;
 
 const REGION_BITS: u32 = 26;
 const REGION: usize = 1 << REGION_BITS;
-/// Regions below 2^47, where user space ends.
+/// The number of regions below 2^47, where user space ends.
 const REGIONS: usize = 1 << (47 - REGION_BITS);
-/// Bytes of a granule, which has a counter.
+/// Bytes per granule, which has its own counter.
 const GRANULE: usize = 64;
 const COUNTERS_BYTES: usize = REGION / GRANULE * size_of::<Counter>();
-/// Blocks begin at multiples of this.
+/// Blocks begin at multiples of this value.
 pub(super) const UNIT: usize = 32;
 const BITS_BYTES: usize = REGION / UNIT / 8;
 const PAGES_BYTES: usize = REGION / PAGE * size_of::<usize>();
@@ -28,43 +29,43 @@ const REGION_BYTES: usize = COUNTERS_BYTES + BITS_BYTES + PAGES_BYTES;
 
 static TABLE: AtomicPtr<Entry> = AtomicPtr::new(null_mut());
 
-/// Regions that have memory: their numbers. Blocks of those that do not fit are not found at the end of the program.
+/// The numbers of the regions with memory. Blocks of regions that do not fit are not found at the end of the program.
 static MADE: [AtomicUsize; 4096] = [const { AtomicUsize::new(0) }; 4096];
 static MADE_COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// `struct counter` of `src/cc/access.c` of `hatf`.
+/// `struct counter` in `src/cc/access.c` of `hatf`.
 #[repr(C)]
 struct Counter {
     /// Loads and stores.
     counts: [AtomicU32; 2],
-    /// The `now` of the interface at the last of them.
+    /// The interface's `now` at the last access.
     last: AtomicU64,
 }
 
-/// What was counted of a block.
+/// The counts of a block.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Counts {
     pub(super) loads: u64,
     pub(super) stores: u64,
-    /// Granules with an access.
+    /// The number of granules with an access.
     pub(super) touched: u64,
-    /// When the last access was; 0: there was none.
+    /// The time of the last access, or 0 if there was none.
     pub(super) last: u64,
 }
 
-/// Returns whether there is a table.
+/// Returns whether the table exists.
 pub(crate) fn is_on() -> bool {
     !TABLE.load(Ordering::Acquire).is_null()
 }
 
-/// Makes the table, if there is none yet; `None` if there is no memory.
+/// Returns the table, which is created if necessary. Returns `None` if there is no memory.
 pub(super) fn begin() -> Option<*mut Entry> {
     let known = TABLE.load(Ordering::Acquire);
     if !known.is_null() {
         return Some(known);
     }
     let table = reserve(REGIONS * size_of::<Entry>())?.cast::<Entry>();
-    // Modules are loaded one after the other.
+    // Modules are loaded one at a time.
     TABLE.store(table, Ordering::Release);
     Some(table)
 }
@@ -76,7 +77,7 @@ fn reserve(bytes: usize) -> Option<*mut u8> {
     if memory == libc::MAP_FAILED {
         return None;
     }
-    // SAFETY: the fresh mapping. A huge page for a few counters would be a waste.
+    // SAFETY: the fresh mapping. A huge page would be wasted on a few counters.
     unsafe { memory::advise(memory, bytes, libc::MADV_NOHUGEPAGE) };
     Some(memory.cast())
 }
@@ -84,17 +85,17 @@ fn reserve(bytes: usize) -> Option<*mut u8> {
 fn entry(address: usize) -> Option<&'static Entry> {
     let table = TABLE.load(Ordering::Acquire);
     let place = address >> REGION_BITS;
-    // SAFETY: the mapping of `begin`, which stays, has this many entries; zeros are null pointers.
+    // SAFETY: the mapping created by `begin`, which is permanent, has this many entries; zeros are null pointers.
     (!table.is_null() && place < REGIONS).then(|| unsafe { &*table.add(place) })
 }
 
-/// Returns the memory of the region that an address is in, if it has any.
+/// Returns the memory of the region that contains an address, if it has any.
 fn region(address: usize) -> Option<*mut u8> {
     let memory = entry(address)?.load(Ordering::Acquire);
     (!memory.is_null()).then_some(memory)
 }
 
-/// Gives memory to all regions that bytes lie in; `false` if there is none.
+/// Allocates memory for all regions that a range of bytes touches. Returns `false` if there is no memory.
 pub(super) fn make(start: usize, bytes: usize) -> bool {
     let last = start.saturating_add(bytes.max(1) - 1);
     (start >> REGION_BITS..=last >> REGION_BITS).all(|number| {
@@ -104,7 +105,7 @@ pub(super) fn make(start: usize, bytes: usize) -> bool {
         }
         let Some(memory) = reserve(REGION_BYTES) else { return false };
         if entry.compare_exchange(null_mut(), memory, Ordering::AcqRel, Ordering::Acquire).is_err() {
-            // SAFETY: the mapping that was just made, and that nobody else knows.
+            // SAFETY: the mapping that was just created and that nobody else knows.
             unsafe { large::unmap(memory.cast::<c_void>(), REGION_BYTES) };
             return true;
         }
@@ -115,12 +116,13 @@ pub(super) fn make(start: usize, bytes: usize) -> bool {
     })
 }
 
-/// Returns the number of granules that bytes lie in.
+/// Returns the number of granules that a range of bytes touches.
 pub(super) fn granules(start: usize, bytes: usize) -> usize {
     if bytes == 0 { 0 } else { (start.saturating_add(bytes - 1)) / GRANULE - start / GRANULE + 1 }
 }
 
-/// Calls a function with the counters of bytes, region by region: where they begin, and how many granules they are of.
+/// Calls a function with the counters for a range of bytes, region by region: the first counter and the number of
+/// granules.
 fn each_piece(start: usize, bytes: usize, use_piece: &mut dyn FnMut(*mut Counter, usize)) {
     let mut granule = start / GRANULE;
     let mut left = granules(start, bytes);
@@ -135,15 +137,15 @@ fn each_piece(start: usize, bytes: usize, use_piece: &mut dyn FnMut(*mut Counter
     }
 }
 
-/// From this many bytes of counters on, memory is given back instead of being zeroed.
+/// The number of counter bytes from which memory is returned instead of being zeroed.
 const LARGE: usize = 1 << 16;
 const PAGE: usize = 4096;
 
-/// Begins to count for a new block.
+/// Resets the counters for a new block.
 pub(super) fn clear(start: usize, bytes: usize) {
     each_piece(start, bytes, &mut |counters, granules| {
         let (from, length) = (counters.cast::<u8>(), granules * size_of::<Counter>());
-        // SAFETY: the counters of a block that nobody has yet. Other threads' counters lie in other words.
+        // SAFETY: the counters of a block that nobody uses yet. Other threads' counters are in other words.
         unsafe {
             if length < LARGE {
                 core::ptr::write_bytes(from, 0, length);
@@ -158,7 +160,7 @@ pub(super) fn clear(start: usize, bytes: usize) {
     });
 }
 
-/// Counts a load or a store of the first byte of a block that is not empty, at this time.
+/// Counts a load or store of the first byte of a block, unless the block is empty, at this time.
 pub(super) fn count(start: usize, bytes: usize, is_store: bool, now: u64) {
     each_piece(start, bytes.min(1), &mut |counters, _| {
         // SAFETY: the counter of a granule, whose words are atomic here.
@@ -169,12 +171,13 @@ pub(super) fn count(start: usize, bytes: usize, is_store: bool, now: u64) {
     });
 }
 
-/// Adds up what was counted of a block.
+/// Sums the counts of a block.
 pub(super) fn fold(start: usize, bytes: usize) -> Counts {
     let mut counts = Counts::default();
     each_piece(start, bytes, &mut |counters, granules| {
         for granule in 0..granules {
-            // SAFETY: inside of the piece. The program counts by plain instructions, which an atomic load may meet.
+            // SAFETY: inside of the piece. The program counts using plain instructions, with which an atomic load may
+            // overlap.
             let Counter { counts: [loads, stores], last } = unsafe { &*counters.add(granule) };
             let (loads, stores) = (loads.load(Ordering::Relaxed), stores.load(Ordering::Relaxed));
             counts.loads += u64::from(loads);
@@ -190,37 +193,37 @@ pub(super) fn fold(start: usize, bytes: usize) -> Counts {
 fn mark_of(address: usize) -> Option<(&'static AtomicU64, u64)> {
     let memory = region(address)?;
     let unit = address % REGION / UNIT;
-    // SAFETY: inside of the region's marks, which lie behind its counters.
+    // SAFETY: inside of the region's marks, which follow its counters.
     let word = unsafe { &*memory.add(COUNTERS_BYTES).cast::<AtomicU64>().add(unit / 64) };
     Some((word, 1 << (unit % 64)))
 }
 
-/// Notes that a block begins at a multiple of [`UNIT`], whose region has memory.
+/// Marks the start of a block at a multiple of [`UNIT`], whose region has memory.
 pub(super) fn mark(address: usize) {
     if let Some((word, bit)) = mark_of(address) {
         word.fetch_or(bit, Ordering::SeqCst);
     }
 }
 
-/// Notes that it ends; returns whether one was noted.
+/// Removes the mark of a block. Returns whether there was one.
 pub(super) fn unmark(address: usize) -> bool {
     mark_of(address).is_some_and(|(word, bit)| word.fetch_and(!bit, Ordering::SeqCst) & bit != 0)
 }
 
-/// Returns whether a block begins here.
+/// Returns whether a block begins at an address.
 #[inline]
 pub(super) fn is_marked(address: usize) -> bool {
     address.is_multiple_of(UNIT) && mark_of(address).is_some_and(|(word, bit)| word.load(Ordering::SeqCst) & bit != 0)
 }
 
-/// Returns the place of a page of 4 KiB that says which block its first byte is in.
+/// Returns the entry of a 4 KiB page, which contains the block that covers the page's first byte.
 fn page_of(address: usize) -> Option<&'static AtomicUsize> {
     let memory = region(address)?;
-    // SAFETY: inside of the region's pages, which lie behind its marks.
+    // SAFETY: inside of the region's page entries, which follow its marks.
     Some(unsafe { &*memory.add(COUNTERS_BYTES + BITS_BYTES).cast::<AtomicUsize>().add(address % REGION / PAGE) })
 }
 
-/// Notes that a block has the first bytes of these pages.
+/// Records that a block covers the first bytes of its later pages.
 pub(super) fn cover(start: usize, bytes: usize) {
     for page in (start.next_multiple_of(PAGE)..start.saturating_add(bytes)).step_by(PAGE) {
         if let Some(place) = page_of(page) {
@@ -229,11 +232,12 @@ pub(super) fn cover(start: usize, bytes: usize) {
     }
 }
 
-/// Returns where the block begins that an address is in or behind, if there is any so near: it may have ended, or end before that address.
+/// Returns the start of the last block that begins at or before an address, if there is one nearby. The block may
+/// already have ended, or may end before the address.
 pub(super) fn begins_before(address: usize) -> Option<usize> {
     const WORD: usize = 64 * UNIT;
     let (word, bit) = mark_of(address / UNIT * UNIT)?;
-    // The marks up to this one, and those of the rest of the page.
+    // The marks up to this one, followed by those in the rest of the page.
     let mut bits = word.load(Ordering::SeqCst) & (bit | (bit - 1));
     let mut base = address / WORD * WORD;
     loop {
@@ -248,7 +252,7 @@ pub(super) fn begins_before(address: usize) -> Option<usize> {
     }
 }
 
-/// Calls a function with the beginning of each block.
+/// Calls a function with the start of each block.
 pub(super) fn each_marked(with: &mut dyn FnMut(usize)) {
     for number in &MADE {
         let base = number.load(Ordering::Acquire) << REGION_BITS;

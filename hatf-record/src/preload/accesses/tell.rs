@@ -1,4 +1,4 @@
-//! Recording what was counted of blocks.
+//! Records the access counts of blocks.
 
 use core::sync::atomic::Ordering;
 
@@ -10,17 +10,17 @@ use crate::event::{Kind, SpoolEvent, accesses_word};
 use crate::preload::spool::push;
 use crate::preload::spool::session::Session;
 
-/// Notes that a call was just recorded.
+/// Updates the time after a call was recorded.
 pub(crate) fn note_time() {
     INTERFACE.now.store(nanoseconds(), Ordering::Relaxed);
 }
 
-/// Returns the time that accesses note now.
+/// Returns the time that accesses currently store.
 pub(super) fn now() -> u64 {
     INTERFACE.now.load(Ordering::Relaxed)
 }
 
-/// Records what was counted of a block, which is about to end. Other threads do not have its address yet.
+/// Records the counts of a block that is about to end. Other threads do not have its address yet.
 #[inline(never)]
 pub(crate) fn tell(session: &Session, address: usize) {
     if let Some(block) = Block::at(address) {
@@ -28,7 +28,7 @@ pub(crate) fn tell(session: &Session, address: usize) {
     }
 }
 
-/// Records what was counted of all blocks that are live.
+/// Records the counts of all live blocks.
 pub(crate) fn tell_all(session: &Session) {
     if shadow::is_on() {
         scans::while_blocks_stay(|| shadow::each_marked(&mut |address| tell(session, address)));

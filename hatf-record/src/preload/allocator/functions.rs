@@ -1,4 +1,5 @@
-//! What an allocator in the program calls to be recorded: the functions of the preloaded object where there is one, or those beside it.
+//! The functions that an allocator in the program calls to be recorded: those of the preloaded object if there is one,
+//! otherwise those linked into the program.
 
 use core::ffi::c_void;
 
@@ -7,17 +8,17 @@ use crate::preload::choose::call::{Begun, Block, Call};
 use crate::preload::events::record;
 use crate::preload::platform::thread_state;
 
-/// Functions by which calls are recorded. `version` comes first: all else may differ from one to another.
+/// Functions that record calls. `version` comes first because everything else may differ between versions.
 #[repr(C)]
 pub(crate) struct Functions {
     pub(crate) version: usize,
-    /// Records a call: the number of its [`Kind`], size, address, old address, and what is extra.
+    /// Records a call, given the number of its [`Kind`], the size, address, old address, and extra value.
     pub(crate) call: extern "C" fn(u8, usize, usize, usize, usize),
-    /// Records that a realloc of a block begins; returns what [`Functions::realloc_ends`] takes.
+    /// Records the start of a realloc. Returns a value for [`Functions::realloc_ends`].
     pub(crate) realloc_begins: extern "C" fn(*mut c_void, usize) -> Begun,
-    /// Records that it has returned.
+    /// Records the end of a realloc.
     pub(crate) realloc_ends: extern "C" fn(*mut c_void, *mut c_void, usize, Begun),
-    /// From this stack pointer on calls are not the program's own: returns what [`Functions::leave`] takes.
+    /// Marks calls from this stack pointer on as internal. Returns a value for [`Functions::leave`].
     pub(crate) enter: extern "C" fn(usize) -> usize,
     pub(crate) leave: extern "C" fn(usize),
 }
@@ -30,7 +31,7 @@ pub(crate) static FUNCTIONS: Functions =
 
 extern "C" fn call(kind: u8, size: usize, address: usize, old: usize, extra: usize) {
     let numbers = Call { size, address, old, extra, ..Call::default() };
-    // Constants, so that each is as fast as the hook of its function.
+    // Kinds are constants here, so each call is as fast as the hook of its function.
     match Kind::from_number(kind) {
         Some(Kind::Malloc) => record::call(Kind::Malloc, numbers),
         Some(Kind::Free) => record::call(Kind::Free, numbers),
@@ -56,7 +57,7 @@ extern "C" fn leave(before: usize) {
     thread_state::leave(before);
 }
 
-/// Returns the functions of the preloaded object, for an allocator in the program.
+/// Returns the functions of the preloaded object to an allocator in the program.
 #[cfg(feature = "preload")]
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn hatf_recorder_functions() -> *const Functions {

@@ -1,6 +1,6 @@
-//! How does an allocator in the program have itself recorded?
+//! Recording of an allocator that is part of the program.
 //!
-//! `recording` is one, and `functions` are what it calls.
+//! `recording` is such an allocator, and `functions` contains the functions it calls.
 
 mod functions;
 #[cfg(feature = "allocator")]

@@ -1,4 +1,4 @@
-//! An allocator that has another one recorded.
+//! An allocator that records the calls to another allocator.
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::ffi::c_void;
@@ -15,17 +15,19 @@ use crate::preload::hooks::{control, fork};
 use crate::preload::platform::thread_state::{nested, stack_pointer};
 use crate::preload::session::{begin, origin, standalone, thread_end};
 
-/// An alignment that every block has.
+/// The alignment of every block.
 const ALIGNED: usize = 16;
 
-/// An allocator that passes calls to another one, and has them recorded if the program runs under `hatf record`, or is to be recorded without.
+/// An allocator that forwards calls to another one and records them if the program runs under `hatf record` or is
+/// configured to record itself.
 ///
-/// It works in programs that are statically linked, and in those whose allocator does not call `malloc`. Where `hatf record` could
-/// preload its recorder that one records, and each call is recorded once. Otherwise the recorder in this crate does.
+/// It works in statically linked programs and in programs whose allocator does not call `malloc`. If `hatf record`
+/// could preload its recorder, that recorder is used, and each call is recorded once. Otherwise, the recorder in this
+/// crate is used.
 ///
-/// Without `hatf record` the environment variable `HATF_OUTPUT` names a folder that the program makes and records into, from its first
-/// allocation on; [`Recording::record_into`] does so later. `hatf recover FOLDER` makes the trace when the program has ended.
-/// A program that is not recorded pays a load and a comparison for each call.
+/// Without `hatf record`, the environment variable `HATF_OUTPUT` names a directory that the program creates and records
+/// into, starting with its first allocation; [`Recording::record_into`] does so later. `hatf recover DIR` creates the
+/// trace after the program has ended. A program that is not recorded pays for a load and a comparison per call.
 ///
 /// ```
 /// use std::alloc::System;
@@ -41,36 +43,41 @@ pub struct Recording<A = System> {
 }
 
 impl<A> Recording<A> {
-    /// Makes one that passes calls to `inner`.
+    /// Creates an allocator that forwards calls to `inner`.
     #[must_use]
     pub const fn new(inner: A) -> Self {
         Self { inner }
     }
 
-    /// Records this process from now on into a folder that is made for it, in which `%p` stands for the number of the process. Blocks that were allocated before are not known in
-    /// the trace, which `hatf recover FOLDER` makes when the program has ended.
+    /// Records this process from now on into a new directory, in whose name `%p` stands for the process ID. The trace
+    /// contains no blocks allocated before this call. Create the trace with `hatf recover DIR` after the program has
+    /// ended.
     ///
-    /// `HATF_OUTPUT_SIZE` says how long the file of events may become, in bytes, or with `MiB` or `GiB` behind the number; by default 1 GiB, which
-    /// is 60 million events. Later events are counted, and left out. With `HATF_SAMPLE=512KiB` one block is recorded for this many bytes.
+    /// `HATF_OUTPUT_SIZE` limits the size of the event file, in bytes or with the suffix `MiB` or `GiB`. The default is
+    /// 1 GiB, which holds 60 million events. Later events are counted but not recorded. With `HATF_SAMPLE=512KiB`, one
+    /// block per this many bytes is recorded on average.
     ///
     /// # Errors
-    /// The process is recorded already, the folder is there, or it cannot be made.
+    /// Fails if the process is already being recorded, or if the directory exists or cannot be created.
     pub fn record_into(&self, folder: impl AsRef<Path>) -> io::Result<()> {
         if functions().is_some() {
-            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "the process is recorded already"));
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "the process is already being recorded"));
         }
         let folder = standalone::expand(folder.as_ref().as_os_str().as_bytes());
         let folder = folder.ok_or_else(|| io::Error::from_raw_os_error(libc::ENAMETOOLONG))?;
         if STATE.compare_exchange(NOT_RECORDED, DECIDING, Ordering::AcqRel, Ordering::Relaxed).is_err() {
-            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "another thread begins to record the process"));
+            return Err(io::Error::new(
+                io::ErrorKind::AlreadyExists,
+                "another thread is already starting to record the process",
+            ));
         }
         let begun = nested(|| {
             origin::remember(standalone::make(&folder).map_err(io::Error::from_raw_os_error)?);
             begin::again();
-            if begin() { Ok(()) } else { Err(io::Error::other("no memory for a recording")) }
+            if begin() { Ok(()) } else { Err(io::Error::other("not enough memory for a recording")) }
         });
         if begun.is_ok() {
-            // So a reader knows that there may be blocks from before.
+            // Tells the reader that there may be blocks from before.
             control::hatf_recorder_stop();
             control::hatf_recorder_start();
             CALLED.store(core::ptr::from_ref(&FUNCTIONS).cast_mut(), Ordering::Relaxed);
@@ -86,10 +93,10 @@ const DECIDING: u32 = 1;
 const RECORDED: u32 = 2;
 const NOT_RECORDED: u32 = 3;
 
-/// The functions, once the state is `RECORDED`.
+/// The functions to call, valid if the state is `RECORDED`.
 static CALLED: AtomicPtr<Functions> = AtomicPtr::new(null_mut());
 
-/// Returns the functions to call, if the process is recorded.
+/// Returns the functions to call if the process is being recorded.
 #[inline]
 fn functions() -> Option<&'static Functions> {
     match STATE.load(Ordering::Acquire) {
@@ -100,11 +107,11 @@ fn functions() -> Option<&'static Functions> {
     }
 }
 
-/// Finds out who records. Calls that come meanwhile, from this thread or another, are not recorded.
+/// Determines the recorder to use. Calls made in the meantime, by this thread or another one, are not recorded.
 #[cold]
 fn decide() -> Option<&'static Functions> {
     STATE.compare_exchange(UNDECIDED, DECIDING, Ordering::AcqRel, Ordering::Relaxed).ok()?;
-    // SAFETY: null, or a function of the preloaded object of this signature.
+    // SAFETY: null, or a function of the preloaded object with this signature.
     let preloaded = unsafe { core::mem::transmute::<usize, Option<extern "C" fn() -> *const Functions>>(preloaded()) };
     let functions = match preloaded {
         // SAFETY: null, or functions that stay; those of another version have a version, too.
@@ -118,7 +125,7 @@ fn decide() -> Option<&'static Functions> {
     functions
 }
 
-/// Has this process recorded, if it is to be.
+/// Starts recording this process, if requested.
 fn begin() -> bool {
     let Some(session) = begin::session() else { return false };
     fork::register();
@@ -127,8 +134,8 @@ fn begin() -> bool {
     true
 }
 
-/// Returns the address of the preloaded object's `hatf_recorder_functions`; 0 where there is none. By way of the table of addresses that the
-/// dynamic linker fills; in a static program the linker puts a 0 there.
+/// Returns the address of the preloaded object's `hatf_recorder_functions`, or 0 if there is none. Reads the global
+/// offset table, which the dynamic linker fills; in a static program, the linker puts a 0 there.
 #[cfg(target_arch = "x86_64")]
 fn preloaded() -> usize {
     let address: usize;
@@ -144,7 +151,7 @@ fn preloaded() -> usize {
     address
 }
 
-/// As on x86-64.
+/// Does the same as on x86-64.
 #[cfg(target_arch = "aarch64")]
 fn preloaded() -> usize {
     let address: usize;
@@ -161,14 +168,14 @@ fn preloaded() -> usize {
     address
 }
 
-/// Elsewhere by name.
+/// Looks up the function by name on other architectures.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 fn preloaded() -> usize {
     // SAFETY: a C string.
     unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"hatf_recorder_functions".as_ptr()) as usize }
 }
 
-/// Calls the allocator behind, of whose own calls none is the program's.
+/// Calls the underlying allocator and marks its own calls as internal.
 #[inline(always)]
 fn inside<T>(functions: &Functions, call: impl FnOnce() -> T) -> T {
     let before = (functions.enter)(stack_pointer());
@@ -178,7 +185,7 @@ fn inside<T>(functions: &Functions, call: impl FnOnce() -> T) -> T {
 }
 
 impl<A: GlobalAlloc> Recording<A> {
-    /// Allocates, and records it as a call of this kind; over-aligned blocks are those of `memalign`.
+    /// Allocates a block and records it as a call of this kind; over-aligned blocks are recorded as `memalign`.
     #[inline]
     fn allocate(&self, kind: Kind, layout: Layout, extra: usize, allocate: impl FnOnce() -> *mut u8) -> *mut u8 {
         let Some(functions) = functions() else { return allocate() };
@@ -189,20 +196,20 @@ impl<A: GlobalAlloc> Recording<A> {
     }
 }
 
-// SAFETY: each call goes to the allocator behind as it came, and so does each result.
+// SAFETY: each call and each result is forwarded unchanged.
 unsafe impl<A: GlobalAlloc> GlobalAlloc for Recording<A> {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's promise.
+        // SAFETY: by the caller's promise.
         self.allocate(Kind::Malloc, layout, 0, || unsafe { self.inner.alloc(layout) })
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's promise.
+        // SAFETY: by the caller's promise.
         self.allocate(Kind::Calloc, layout, 1, || unsafe { self.inner.alloc_zeroed(layout) })
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise.
+        // SAFETY: by the caller's promise.
         let free = || unsafe { self.inner.dealloc(block, layout) };
         let Some(functions) = functions() else { return free() };
         (functions.call)(Kind::Free as u8, 0, block as usize, 0, 0);
@@ -210,7 +217,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Recording<A> {
     }
 
     unsafe fn realloc(&self, old: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // SAFETY: the caller's promise.
+        // SAFETY: by the caller's promise.
         let realloc = || unsafe { self.inner.realloc(old, layout, size) };
         let Some(functions) = functions() else { return realloc() };
         let old = old.cast::<c_void>();

@@ -1,4 +1,4 @@
-//! What runs when the object is loaded.
+//! The constructor, which runs when the object is loaded.
 
 use core::ffi::{c_char, c_int};
 
@@ -7,16 +7,17 @@ use crate::preload::hooks::{control, exit, fork};
 use crate::preload::platform::thread_state::nested;
 use crate::preload::session::{begin, thread_end};
 
-/// Looks up the functions that the hooks replace, decides whether this process is recorded, if no hook did, and registers for forks and for threads that end.
+/// Looks up the functions replaced by the hooks, decides whether this process is recorded unless a hook has already
+/// decided, and registers handlers for forks and thread ends.
 extern "C" fn constructor(_: c_int, _: *const *const c_char, _: *const *const c_char) {
-    // Of an object that is loaded later, `inject` does that.
+    // For an object loaded later, `inject` does this.
     if nested(is_preloaded) {
         real::known();
         #[cfg(target_arch = "x86_64")]
         nested(crate::preload::hooks::cxx::look_up);
     }
     let Some(session) = begin::session() else {
-        // Without an environment nothing will ever be recorded.
+        // Without an environment, nothing will ever be recorded.
         begin::give_up();
         return;
     };
@@ -33,7 +34,7 @@ extern "C" fn constructor(_: c_int, _: *const *const c_char, _: *const *const c_
 #[cfg(target_arch = "x86_64")]
 use crate::preload::elf::got::is_preloaded;
 
-/// On other machines no object is loaded later.
+/// Returns `true`: on other architectures, the object is never loaded later.
 #[cfg(not(target_arch = "x86_64"))]
 fn is_preloaded() -> bool {
     true

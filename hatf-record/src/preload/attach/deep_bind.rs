@@ -1,7 +1,9 @@
-//! Libraries that are loaded with `RTLD_DEEPBIND`: the loader binds their calls to the C library's own functions and not to ours, so the addresses
-//! that they call are replaced (`elf/redirected.rs`) before the program gets a function of such a library.
+//! Support for libraries loaded with `RTLD_DEEPBIND`. The loader binds their calls to the C library's own functions and
+//! not to ours, so the addresses they call are replaced (`elf/redirected.rs`) before the program receives a function of
+//! such a library.
 //!
-//! `dlopen` and `dlsym` go by the address that they return to: it says which module asks. So ours jump to the real ones.
+//! `dlopen` and `dlsym` inspect their return addresses to identify the calling module, so our versions jump to the real
+//! ones.
 
 use core::ffi::{CStr, c_int};
 
@@ -13,9 +15,9 @@ use crate::preload::platform::thread_state::nested;
 use crate::preload::spool::session;
 
 jump_to_real! {
-    /// `dlopen` that remembers whether calls of what it loads will have to be redirected.
+    /// `dlopen`, extended to remember whether calls from the loaded object must be redirected.
     dlopen known_or_loaded_since after |_, flags| before_dlopen(flags);
-    /// `dlsym` that has calls of libraries redirected first, if some are expected.
+    /// `dlsym`, extended to redirect the calls of libraries first, if any are pending.
     dlsym known_or_loaded_since after |_, _| before_dlsym();
 }
 

@@ -1,4 +1,5 @@
-//! Recording of a process that runs already: `hatf record --pid` has it load this object, and calls these functions in one of its threads.
+//! Recording of a running process: `hatf record --pid` makes it load this object and calls these functions in one of
+//! its threads.
 
 use core::ffi::{CStr, c_char, c_int};
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -13,10 +14,10 @@ use crate::preload::spool::session;
 use crate::preload::stacks::tree;
 use crate::reasons::Answer;
 
-/// The process was recorded in this way before.
+/// Whether the process was recorded this way before.
 static PREPARED: AtomicBool = AtomicBool::new(false);
 
-/// Returns a hook of the function of this name.
+/// Returns a hook for the function with this name.
 macro_rules! hook {
     ($module:ident, $name:ident) => {
         Hook {
@@ -30,7 +31,7 @@ macro_rules! hook {
     };
 }
 
-/// Hooks of C functions.
+/// The number of hooks for C functions.
 const C: usize = 29;
 
 /// Returns all hooks.
@@ -74,10 +75,10 @@ pub(crate) fn hooks() -> [Hook; C + cxx::HOOKS] {
     all
 }
 
-/// Begins to record this process into a spool, whose path it is given; recording is off if `on` is 0.
+/// Starts recording this process into the spool at this path. Recording is off initially if `on` is 0.
 ///
 /// # Safety
-/// `events` is a C string, or null.
+/// `events` must be a C string or null.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn hatf_recorder_attach(events: *const c_char, on: c_int) -> c_int {
     if events.is_null() {
@@ -86,7 +87,7 @@ pub(crate) unsafe extern "C" fn hatf_recorder_attach(events: *const c_char, on: 
     if session::current().is_some_and(|session| !session.is_abandoned()) {
         return Answer::Recorded as c_int;
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: by the caller's promise.
     let path = Path::new().with(unsafe { CStr::from_ptr(events) }.to_bytes());
     let Some(path) = path else { return Answer::Failed as c_int };
     nested(|| {
@@ -101,7 +102,7 @@ pub(crate) unsafe extern "C" fn hatf_recorder_attach(events: *const c_char, on: 
                     return Answer::NoSpool as c_int;
                 }
             }
-            // Where it was recorded from the beginning that is done.
+            // If the process was recorded from the start, this has already been done.
             if !is_preloaded || session::inherited().is_none() {
                 fork::register();
                 thread_end::create_key();
@@ -112,9 +113,10 @@ pub(crate) unsafe extern "C" fn hatf_recorder_attach(events: *const c_char, on: 
         begin::again();
         let Some(session) = begin::session() else { return Answer::NoSpool as c_int };
         session.set_multithreaded();
-        // A reader is to know that there are blocks from before. `hatf` has asked for that already: nothing is recorded before all calls come to hooks. A block that a hook saw
-        // begin could otherwise end in a call that has none yet. Hooks may be called by now: by threads that were in one when an earlier recording ended, and by addresses
-        // that the program has kept.
+        // Tells the reader that there are blocks from before. `hatf` has already requested this: nothing is recorded
+        // until all calls reach hooks. Otherwise, a block whose start was seen by a hook could end in a call that is
+        // not hooked yet. Hooks may already be called by threads that were in one when an earlier recording ended, and
+        // through addresses that the program has stored.
         control::hatf_recorder_stop();
         if !redirected::redirect() {
             end();
@@ -127,7 +129,7 @@ pub(crate) unsafe extern "C" fn hatf_recorder_attach(events: *const c_char, on: 
     })
 }
 
-/// Ends the recording: the process calls what it called before.
+/// Ends the recording, so that the process calls the original functions again.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn hatf_recorder_detach() -> c_int {
     nested(end);
@@ -135,10 +137,11 @@ pub(crate) extern "C" fn hatf_recorder_detach() -> c_int {
 }
 
 fn end() {
-    // Nothing is recorded from now on: hooks that stay, at an address that the program has kept, would record blocks whose ends are not.
+    // Nothing may be recorded from now on: hooks that are still called, through addresses that the program has stored,
+    // would record blocks whose ends are not recorded.
     session::end();
     redirected::restore();
-    // Other threads may be in the middle of a hook: what they still write reaches nobody.
+    // Other threads may be in the middle of a hook; nobody reads what they still write.
     if session::retire_spool() {
         tree::retire();
     }

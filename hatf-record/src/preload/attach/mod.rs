@@ -1,7 +1,7 @@
-//! How do the program's calls come to the hooks, where the loader alone does not see to it?
+//! Ways for the program's calls to reach the hooks if the loader alone does not ensure this.
 //!
-//! `constructor` runs when the object is loaded. `inject` begins to record a process that runs already, `deep_bind` sees libraries loaded that do not find
-//! the hooks, and `linked` records an allocator that the program has linked in.
+//! `constructor` runs when the object is loaded. `inject` starts recording a running process, `deep_bind` handles
+//! libraries that do not bind to the hooks, and `linked` records a statically linked allocator.
 
 #[cfg(feature = "preload")]
 mod constructor;

@@ -1,7 +1,8 @@
-//! Whether the module that makes a call is one of those whose blocks alone are recorded.
+//! Determines whether a call was made by one of the modules to which recording is restricted.
 //!
-//! A call is one of a module if code of that module made it, or had the C library or a library of C++ make it: the innermost frame that is in
-//! neither, or that is in one which is named, decides. What is found out of an instruction is kept in a table.
+//! A call is attributed to a module if the module's code made it, directly or through the C library or a C++ library:
+//! the innermost frame that is outside of these libraries, or in a named module, decides. The results are cached per
+//! instruction.
 
 use core::ffi::CStr;
 use core::ops::ControlFlow;
@@ -16,30 +17,30 @@ use crate::preload::stacks::frame::{Frame, Visitor};
 use crate::preload::stacks::met_modules;
 use crate::preload::stacks::unwind::{self, Here};
 
-/// Beginnings of the names of libraries that allocate for who calls them.
+/// Name prefixes of libraries that allocate on behalf of their callers.
 const LIBRARIES: [&[u8]; 7] = [b"libc.so", b"libc-", b"libstdc++.so", b"libc++", b"libgcc_s", b"ld-linux", b"libm.so"];
-/// Instructions of which it is kept what they belong to.
+/// The number of cached instructions.
 const INSTRUCTIONS: usize = 1 << 12;
-/// The instruction, and behind it two bits: the answer.
+/// Each instruction, followed by two bits for the result.
 static KNOWN: [AtomicU64; INSTRUCTIONS] = [const { AtomicU64::new(0) }; INSTRUCTIONS];
 
-/// Whose an instruction is.
+/// The owner of an instruction.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Whose {
     Wanted,
     Other,
-    /// A library's, which allocates for another.
+    /// A library that allocates on behalf of its callers.
     Library,
 }
 
 pub(super) fn begin() -> Option<()> {
     unwind::begin()?;
-    // An earlier recording of this process may have had other names.
+    // An earlier recording of this process may have used other names.
     KNOWN.iter().for_each(|known| known.store(0, Ordering::Relaxed));
     Some(())
 }
 
-/// Returns whether the program's call is one of a module whose blocks are recorded.
+/// Returns whether the program's call comes from a module whose blocks are recorded.
 #[inline(never)]
 pub(crate) fn is_module(session: &Session) -> bool {
     let mut walk = Caller { session, whose: Whose::Other };
@@ -54,7 +55,7 @@ struct Caller<'s> {
 }
 
 impl Visitor for Caller<'_> {
-    /// Who walks the whole stack next does not learn of it.
+    /// Notes the module if stacks are recorded, because the next walk of the complete stack will not report it again.
     fn module(&mut self, found: &Found) {
         if self.session.conditions().has(Conditions::STACKS) {
             met_modules::note(self.session, found);
@@ -69,7 +70,7 @@ impl Visitor for Caller<'_> {
 }
 
 fn whose(instruction: usize) -> Whose {
-    // Modules that were unloaded may have been where others are now.
+    // Unloaded modules may have been at addresses that others now occupy.
     let key = instruction as u64 ^ unwind::unloaded() << 48;
     let place = (instruction as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - INSTRUCTIONS.trailing_zeros());
     let Some(known) = KNOWN.get(usize::try_from(place).unwrap_or_default()) else { return Whose::Other };
@@ -93,7 +94,7 @@ fn whose(instruction: usize) -> Whose {
 #[cold]
 #[inline(never)]
 fn look_up(instruction: usize) -> Whose {
-    // Code that was made at run time is nobody's.
+    // Code generated at run time belongs to no module.
     let Some(found) = unwind::find(instruction) else { return Whose::Other };
     // SAFETY: the loader's description of the module, whose name is a C string, empty for the program itself.
     let name = unsafe {

@@ -1,7 +1,7 @@
-//! Whether the calling thread is one of those whose blocks alone are recorded.
+//! Determines whether the calling thread is one of those to which recording is restricted.
 //!
-//! A thread goes by the name that it has when it allocates. What a thread finds out of its own is kept in its state, until it or another is
-//! named again.
+//! A thread is identified by its name at the time of the allocation. The result is cached in the thread's state until
+//! this thread or another one is renamed.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -9,10 +9,10 @@ use super::name_list::{THREADS, has};
 use crate::preload::platform::thread_name;
 use crate::preload::platform::thread_state::ThreadState;
 
-/// Goes up when threads may have other names. Bit 0 is of the answer beside it.
+/// A counter that is incremented when thread names may have changed. Bit 0 is reserved for the cached result.
 static NAMED: AtomicU32 = AtomicU32::new(2);
 
-/// Notes that a thread may have another name now.
+/// Records that a thread may have a different name now.
 pub(crate) fn names_changed() {
     NAMED.fetch_add(2, Ordering::AcqRel);
 }

@@ -1,8 +1,8 @@
-//! A call that a hook has seen.
+//! A call observed by a hook.
 
 use crate::event::{Flags, Kind};
 
-/// The numbers of a call, by their names in [`crate::SpoolEvent`].
+/// The numbers of a call, named as in [`crate::SpoolEvent`].
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Call {
     pub(crate) size: usize,
@@ -13,35 +13,35 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    /// Leaves out where the blocks are.
+    /// Removes the addresses of the blocks.
     pub(crate) fn without_address(self) -> Self {
         let flags = if self.address == 0 { self.flags } else { Flags::NO_ADDRESS };
         Self { address: 0, old: 0, flags, ..self }
     }
 }
 
-/// Whose block a call returned.
+/// The allocator of a call's block.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Block {
-    /// That of the functions behind ours: `malloc_usable_size` knows it.
+    /// The underlying functions, whose `malloc_usable_size` knows the block.
     Malloc,
-    /// Another allocator's.
+    /// Another allocator.
     Other,
 }
 
-/// What is recorded of the beginning of a realloc.
+/// The record of the start of a realloc.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Begun {
-    /// Nothing: only programs with several threads need it.
+    /// Nothing was recorded: only programs with several threads need it.
     No,
-    /// A [`Kind::ReallocBegin`].
+    /// A [`Kind::ReallocBegin`] was recorded.
     Recorded,
-    /// Recording was off. Another thread may be given the old block, and record that, before the call returns.
+    /// Recording was off. Another thread may receive the old block, and record that, before the call returns.
     Off,
 }
 
-/// Returns whether calls of a kind end a block, and begin none.
+/// Returns whether calls of this kind end a block without beginning one.
 #[inline]
 pub(crate) fn ends_only(kind: Kind) -> bool {
     matches!(kind, Kind::Free | Kind::ReallocBegin)

@@ -1,4 +1,4 @@
-//! The choice of calls: the first of the three steps of an event (see `events/record.rs`).
+//! The choice of calls, which is the first of the three steps of an event (see `events/record.rs`).
 
 use super::call::{Call, ends_only};
 use super::{by_thread, recorded_blocks, sample, switch};
@@ -7,46 +7,48 @@ use crate::event::Kind;
 use crate::preload::platform::thread_state::ThreadState;
 use crate::preload::spool::session::Session;
 
-/// How a call is recorded.
+/// The level of detail of a recorded call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Detail {
-    /// By its numbers.
+    /// Only its numbers.
     Numbers,
-    /// With what is known of a block that it allocates: see `events/describe.rs`.
+    /// Its numbers and a description of the allocated block: see `events/describe.rs`.
     Described,
 }
 
-/// Recording may be off.
+/// Conditions under which recording may be off.
 const SWITCH: Conditions = Conditions(Conditions::OFF.0 | Conditions::CHANGE.0);
-/// More than its numbers is recorded of a call that allocates.
+/// Conditions under which allocating calls are described.
 const DESCRIBED: Conditions = Conditions(Conditions::STACKS.0 | Conditions::USABLE.0);
 
-/// Returns whether recording is on, after doing what was asked for.
+/// Returns whether recording is on, after performing a pending request.
 #[inline]
 pub(crate) fn is_on(session: &Session, conditions: Conditions) -> bool {
     !conditions.has_any(SWITCH) || switch::is_on(session)
 }
 
-/// Returns how a call is recorded, where all are.
+/// Returns the level of detail of a call if all calls are recorded.
 #[inline]
 pub(crate) fn detail(conditions: Conditions, kind: Kind) -> Detail {
     if ends_only(kind) { Detail::Numbers } else { detail_of_block(conditions) }
 }
 
-/// Returns how a call that allocates is recorded.
+/// Returns the level of detail of an allocating call.
 #[inline]
 fn detail_of_block(conditions: Conditions) -> Detail {
     if conditions.has_any(DESCRIBED) { Detail::Described } else { Detail::Numbers }
 }
 
-/// Returns whether calls of a kind are ever recorded where not all are: those that end blocks are not where only sizes are recorded.
+/// Returns whether calls of this kind can be recorded if not all calls are: calls that end blocks are not recorded if
+/// only sizes are.
 #[inline]
 pub(crate) fn may_be_chosen(conditions: Conditions, kind: Kind) -> bool {
     !(ends_only(kind) && conditions.has(Conditions::SIZES))
 }
 
-/// Chooses a call that [may be](may_be_chosen), and changes it to what of it is recorded: of a realloc each half is recorded as what it is by itself, as its
-/// two blocks need not both be chosen. `None`: it is not recorded. `begun`: it is a realloc whose beginning was recorded.
+/// Chooses a call for which [`may_be_chosen`] returned `true`, and reduces it to the recorded part: each half of a
+/// realloc is recorded on its own, because its two blocks need not both be chosen. Returns `None` if the call is not
+/// recorded. `begun` means that the call is a realloc whose start was recorded.
 #[inline]
 pub(crate) fn choose(
     session: &Session,
@@ -55,7 +57,7 @@ pub(crate) fn choose(
     call: &mut Call,
     begun: bool,
 ) -> Option<Detail> {
-    // Blocks are not known where only sizes are recorded: what ends one is not recorded, and what begins one has no address.
+    // If only sizes are recorded, blocks are unknown: their ends are not recorded, and their starts have no address.
     let sizes_only = session.conditions().has(Conditions::SIZES);
     let ends = if *kind == Kind::Free { call.address } else { call.old };
     let ended = begun || !sizes_only && ends != 0 && recorded_blocks::forget(ends);
@@ -65,7 +67,7 @@ pub(crate) fn choose(
     let detail = detail_of_block(session.conditions());
     let failed = call.address == 0 && call.size != 0;
     if failed && call.old != 0 && !sizes_only {
-        // Of a block that is not recorded, it is not recorded either that it could not be changed.
+        // If a block is not recorded, a failure to resize it is not recorded either.
         return (ended && recorded_blocks::keep(call.old)).then_some(detail);
     }
     let begins = (call.address != 0 || failed)
@@ -73,7 +75,7 @@ pub(crate) fn choose(
         && (call.address == 0 || sizes_only || recorded_blocks::keep(call.address));
     if begins {
         if sizes_only {
-            // What the block really has is asked by its address, before that is left out.
+            // The usable size is queried by the block's address before the address is removed.
             if detail == Detail::Numbers {
                 *call = call.without_address();
             }
@@ -87,7 +89,7 @@ pub(crate) fn choose(
     }
     let old = call.old;
     if begun {
-        // Of one whose beginning is there the end has to be, too: the block has become nothing.
+        // If the start was recorded, the end must be recorded as well: the block has become nothing.
         *call = Call { old, ..Call::default() };
     } else {
         *kind = Kind::Free;
@@ -96,11 +98,11 @@ pub(crate) fn choose(
     Some(Detail::Numbers)
 }
 
-/// Returns whether a call that allocates is recorded, or that failed to.
+/// Returns whether an allocating call, successful or failed, is recorded.
 #[inline]
 fn is_chosen(session: &Session, state: &ThreadState, call: &Call) -> bool {
     let conditions = session.conditions();
-    // What costs least comes first. Of what is left out by name each byte has had the same chance as others, too.
+    // Cheap checks come first. Excluding blocks by name does not change the probability of the remaining bytes.
     (!conditions.has(Conditions::ONLY_THREADS) || by_thread::is_thread(state))
         && (!conditions.has(Conditions::SAMPLE) || call.address != 0 && sample::chooses(session, state, call.size))
         && (!conditions.has(Conditions::ONLY_MODULES) || is_module(session))
@@ -109,7 +111,7 @@ fn is_chosen(session: &Session, state: &ThreadState, call: &Call) -> bool {
 #[cfg(all(feature = "preload", target_arch = "x86_64"))]
 use super::by_module::is_module;
 
-/// Without stacks nobody knows which module makes a call.
+/// Returns `false`: without stacks, the calling module is unknown.
 #[cfg(not(all(feature = "preload", target_arch = "x86_64")))]
 fn is_module(_: &Session) -> bool {
     false

@@ -1,7 +1,7 @@
-//! Is this call recorded, and how?
+//! The decision whether, and in what detail, a call is recorded.
 //!
-//! `choice` answers. It asks `switch` whether recording is on, `sample` and `by_thread` and `by_module` whether a block is one of those to be
-//! recorded, and `recorded_blocks` whether one that ends was.
+//! `choice` makes the decision. It queries `switch` for whether recording is on, `sample`, `by_thread` and `by_module`
+//! for whether a block should be recorded, and `recorded_blocks` for whether an ending block was recorded.
 
 #[cfg(all(feature = "preload", target_arch = "x86_64"))]
 mod by_module;

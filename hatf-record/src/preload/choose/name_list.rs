@@ -1,4 +1,4 @@
-//! Names of threads and modules, where only their blocks are recorded: in files of the first process's folder.
+//! Names of the threads and modules to which recording is restricted, from files in the first process's directory.
 
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, Ordering};
@@ -6,33 +6,33 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 use crate::preload::platform::path::Path;
 use crate::preload::platform::{files, memory};
 
-/// Bytes of a list that count.
+/// The maximum length of a list in bytes.
 const LIST: usize = 4096;
 
-/// The names, each with a line feed behind it.
+/// The names, one per line.
 pub(super) struct List {
     bytes: [u8; LIST],
     length: usize,
 }
 
-/// Threads whose blocks are recorded.
+/// The threads whose blocks are recorded.
 pub(super) static THREADS: AtomicPtr<List> = AtomicPtr::new(null_mut());
-/// Modules whose blocks are recorded.
+/// The modules whose blocks are recorded.
 pub(super) static MODULES: AtomicPtr<List> = AtomicPtr::new(null_mut());
 
-/// Reads a list; `None` where that cannot be.
+/// Reads a list. Returns `None` on failure.
 pub(super) fn read(path: &Path, place: &AtomicPtr<List>) -> Option<()> {
-    // In place of that of an earlier recording, which another thread may be looking at.
+    // Replaces the list of an earlier recording, which another thread may still be using.
     let list = memory::pages(size_of::<List>())?.cast::<List>();
-    // SAFETY: fresh zeros, which are a value, aligned for it, that nobody else has yet.
+    // SAFETY: fresh zeros, which are a valid value and aligned for it, and which nobody else has yet.
     let filled = unsafe { &mut *list };
     filled.length = files::read(path.as_c(), &mut filled.bytes)?.len();
     place.store(list, Ordering::Release);
     Some(())
 }
 
-/// Returns whether a name is one of a list, of which a `*` at the end stands for anything. Of names that are compared with those of the kernel only
-/// this many bytes count.
+/// Returns whether a list contains a name. A trailing `*` in the list matches anything. Only the first `most` bytes
+/// count, for comparison with names truncated by the kernel.
 pub(super) fn has(list: &AtomicPtr<List>, name: &[u8], most: usize) -> bool {
     // SAFETY: null, or a list that was written before its address was stored, and that nobody changes or frees.
     let Some(List { bytes, length }) = (unsafe { list.load(Ordering::Acquire).as_ref() }) else { return false };

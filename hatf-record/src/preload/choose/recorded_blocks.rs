@@ -1,20 +1,22 @@
-//! The blocks that are recorded, where not all are: a bit for each address that a block may have, in pages that are made when they are needed.
+//! The set of recorded blocks if not all blocks are recorded: a bit for each possible address of a block, in pages
+//! allocated on demand.
 //!
-//! Of an address the high part chooses a table, the middle part a leaf in it, and the low part a bit of the leaf. Nothing locks, and there is
-//! room for every block, as long as there is memory: a page of bits for each 256 KiB that have a block.
+//! The high part of an address selects a table, the middle part a leaf in the table, and the low part a bit in the
+//! leaf. There are no locks, and there is room for every block as long as there is memory: a page of bits for each 256
+//! KiB that contain a block.
 
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use crate::preload::platform::memory;
 
-/// Bits of an address that do not count: every block begins at a multiple of 8.
+/// The number of ignored low address bits: every block begins at a multiple of 8.
 const ALIGNED: u32 = 3;
-/// Bits of an address that choose a bit of a leaf.
+/// The number of address bits that select a bit in a leaf.
 const IN_LEAF: u32 = 21;
-/// Bits of an address that choose a leaf, and a table.
+/// The number of address bits that select a leaf, and the number that select a table.
 const IN_TABLE: u32 = 12;
-/// Addresses of programs, which are shorter where pointers are.
+/// The number of bits in addresses of programs, which is smaller if pointers are.
 const BITS: u32 = ALIGNED + IN_LEAF + 2 * IN_TABLE;
 
 struct Table([AtomicPtr<Leaf>; 1 << IN_TABLE]);
@@ -22,27 +24,27 @@ struct Leaf([AtomicU64; 1 << (IN_LEAF - 6)]);
 
 static TABLES: [AtomicPtr<Table>; 1 << IN_TABLE] = [const { AtomicPtr::new(null_mut()) }; 1 << IN_TABLE];
 
-/// Returns what a place points to, if it is there.
+/// Returns the target of a pointer, if it exists.
 fn there<T>(place: &AtomicPtr<T>) -> Option<&'static T> {
-    // SAFETY: null, or pages that `make` has put there, which stay; all zeros are a value, and it is made of atomics.
+    // SAFETY: null, or pages stored by `make`, which stay; all zeros are a valid value, and it consists of atomics.
     unsafe { place.load(Ordering::Acquire).as_ref() }
 }
 
-/// Returns what a place points to, which is made if it is not there; `None` if there is no memory. Keeps `errno`.
+/// Returns the target of a pointer, creating it if necessary. Returns `None` if there is no memory. Preserves `errno`.
 fn make<T>(place: &AtomicPtr<T>) -> Option<&'static T> {
     if let Some(there) = there(place) {
         return Some(there);
     }
     let made = memory::pages(size_of::<T>())?.cast::<T>();
     if place.compare_exchange(null_mut(), made, Ordering::AcqRel, Ordering::Acquire).is_err() {
-        // Another thread was first.
-        // SAFETY: the pages that were made just now, which nobody else has.
+        // Another thread was faster.
+        // SAFETY: the pages that were created just now, which nobody else has.
         unsafe { memory::unmap(made.cast(), size_of::<T>()) };
     }
     there(place)
 }
 
-/// The places of an address: of its table, of its leaf there, and of its word and bit there.
+/// The indices of an address: its table, its leaf in the table, and its word and bit in the leaf.
 struct Places {
     table: usize,
     leaf: usize,
@@ -64,7 +66,7 @@ impl Places {
     }
 }
 
-/// Keeps a block; `false` where there is no memory for that, and the block is not to be recorded.
+/// Adds a block. Returns `false` if there is no memory, in which case the block must not be recorded.
 pub(crate) fn keep(address: usize) -> bool {
     if address as u64 >> BITS != 0 {
         return false;
@@ -74,22 +76,22 @@ pub(crate) fn keep(address: usize) -> bool {
     place().map(|word| word.fetch_or(bit, Ordering::AcqRel)).is_some()
 }
 
-/// Forgets a block that is about to end; returns whether it was kept.
+/// Removes a block that is about to end. Returns whether it was in the set.
 #[inline]
 pub(crate) fn forget(address: usize) -> bool {
     let Places { table, leaf, word, bit } = Places::of(address);
     let place = || there(there(TABLES.get(table)?)?.0.get(leaf)?)?.0.get(word);
     place().is_some_and(|word| {
-        // Most blocks are not kept, and their word stays in the caches of all cores.
+        // Most blocks are not in the set, and their words stay in the caches of all cores.
         word.load(Ordering::Acquire) & bit != 0 && word.fetch_and(!bit, Ordering::AcqRel) & bit != 0
     })
 }
 
-/// Forgets all blocks: they may have ended while nobody looked.
+/// Removes all blocks, because they may have ended unobserved.
 pub(crate) fn forget_all() {
     let leaves = TABLES.iter().filter_map(there).flat_map(|table| table.0.iter().filter_map(there));
     for leaf in leaves {
-        // SAFETY: the pages of a leaf, of private memory: all zeros after this.
+        // SAFETY: the pages of a leaf, in private memory: all zeros after this.
         unsafe { memory::advise(core::ptr::from_ref(leaf).cast_mut().cast(), size_of::<Leaf>(), libc::MADV_DONTNEED) };
     }
 }

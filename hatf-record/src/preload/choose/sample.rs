@@ -1,29 +1,30 @@
-//! Sampling by bytes: of all bytes that are allocated each has the same small chance to choose its block.
+//! Sampling by bytes: each allocated byte has the same small probability of selecting its block.
 //!
-//! How many bytes a thread allocates up to the next choice is drawn from an exponential distribution, so a block of `s` bytes is chosen with
-//! probability `1 - exp(-s / mean)`, whatever was allocated before it. Who reads the trace counts it as that many times more, and
-//! the estimate has no bias. Of a chosen block the end is recorded, too: see `recorded_blocks.rs`.
+//! The number of bytes until a thread's next selection is drawn from an exponential distribution, so a block of `s`
+//! bytes is selected with probability `1 - exp(-s / mean)`, independently of previous allocations. A reader of the
+//! trace weights the block with the inverse of this probability, which makes the estimate unbiased. The end of a
+//! selected block is recorded as well: see `recorded_blocks.rs`.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::preload::platform::thread_state::ThreadState;
 use crate::preload::spool::session::Session;
 
-/// The mean number of bytes from one choice to the next.
+/// The mean number of bytes between two selections.
 static MEAN: AtomicU64 = AtomicU64::new(0);
 
-/// Begins to sample.
+/// Starts sampling.
 pub(crate) fn begin(mean: u64) {
     MEAN.store(mean, Ordering::Relaxed);
 }
 
-/// Returns whether a thread's next block, of this many bytes, is chosen.
+/// Returns whether the thread's next block, of this many bytes, is selected.
 #[inline]
 pub(crate) fn chooses(session: &Session, state: &ThreadState, size: usize) -> bool {
     if state.random.get() == 0 {
         begin_thread(session, state);
     }
-    // A block of no bytes is as likely as one of one byte.
+    // An empty block has the same probability as a block of one byte.
     let left = state.until_sample.get().saturating_sub(i64::try_from(size.max(1)).unwrap_or(i64::MAX));
     state.until_sample.set(if left <= 0 { draw(state) } else { left });
     left <= 0
@@ -36,8 +37,8 @@ fn begin_thread(session: &Session, state: &ThreadState) {
     state.until_sample.set(draw(state));
 }
 
-/// Draws from the exponential distribution by comparisons alone (J. von Neumann, Various techniques used in connection with random
-/// digits, 1951).
+/// Draws from the exponential distribution using comparisons alone (J. von Neumann, Various techniques used in
+/// connection with random digits, 1951).
 fn draw(state: &ThreadState) -> i64 {
     let mean = MEAN.load(Ordering::Relaxed);
     let mut whole = 0_u64;

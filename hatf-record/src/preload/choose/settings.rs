@@ -1,4 +1,4 @@
-//! What the settings of a recording say about which calls are recorded.
+//! Settings of a recording that determine which calls are recorded.
 
 use core::sync::atomic::Ordering;
 
@@ -9,7 +9,7 @@ use crate::layout::Header;
 use crate::names;
 use crate::preload::platform::path::Path;
 
-/// Heeds the settings of a recording that begins; `None` where that cannot be, and nothing is recorded.
+/// Applies the settings of a new recording. Returns `None` if that is impossible, in which case nothing is recorded.
 pub(crate) fn heed(header: &Header, first_events: &Path) -> Option<()> {
     let mean = header.sample.load(Ordering::Relaxed);
     if mean > 0 {
@@ -17,7 +17,7 @@ pub(crate) fn heed(header: &Header, first_events: &Path) -> Option<()> {
         header.set(Conditions::SAMPLE);
     }
     read_lists(first_events, header.conditions())?;
-    // Of an earlier recording of this process, or of its parent.
+    // Discard the blocks of an earlier recording of this process, or of its parent.
     recorded_blocks::forget_all();
     Some(())
 }
@@ -39,7 +39,7 @@ fn read_lists(first_events: &Path, conditions: Conditions) -> Option<()> {
 #[cfg(all(feature = "preload", target_arch = "x86_64"))]
 use super::by_module::begin as begin_modules;
 
-/// Without stacks nobody knows which module makes a call.
+/// Fails: without stacks, the calling module is unknown.
 #[cfg(not(all(feature = "preload", target_arch = "x86_64")))]
 fn begin_modules() -> Option<()> {
     None

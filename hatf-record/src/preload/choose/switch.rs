@@ -1,7 +1,9 @@
-//! Whether recording is on: it is turned off and on by the program, by a signal, or by `hatf`, which sets a bit that the next hook sees.
+//! The state of recording: it is switched off and on by the program, by a signal, or by `hatf`, which sets a bit that
+//! the next hook notices.
 //!
-//! What is allocated while it is off is not known afterwards, and what ends meanwhile is not seen to end. So nothing from before counts when
-//! it goes on: a reader of the trace begins with an empty heap at [`Kind::Start`].
+//! Blocks allocated while recording is off are unknown afterwards, and the ends of blocks in the meantime are not
+//! observed. Therefore nothing from before counts when recording resumes: a reader of the trace starts with an empty
+//! heap at [`Kind::Start`].
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
@@ -13,11 +15,12 @@ use crate::preload::platform::thread_state;
 use crate::preload::spool::push;
 use crate::preload::spool::session::Session;
 
-/// The thread that turns recording off or on, by the address of its state; 0: none does. There is one at a time: if a start of one thread were in
-/// the middle of a stop of another, the trace would say that recording is off where it is on, or the reverse.
+/// The thread that is switching recording off or on, identified by the address of its state, or 0 if there is none.
+/// Only one thread does so at a time: if one thread started recording while another was stopping it, the trace could
+/// say that recording is off while it is on, or vice versa.
 static CHANGING: AtomicUsize = AtomicUsize::new(0);
 
-/// Returns whether recording is on, after doing what was asked for.
+/// Returns whether recording is on, after performing a pending request.
 #[cold]
 pub(crate) fn is_on(session: &Session) -> bool {
     if session.conditions().has(Conditions::CHANGE) {
@@ -26,11 +29,12 @@ pub(crate) fn is_on(session: &Session) -> bool {
     !session.conditions().has(Conditions::OFF)
 }
 
-/// Does what was asked for by [`crate::Header::ask`], unless another thread, or the code that this signal handler has interrupted, is about to.
+/// Performs the request made by [`crate::Header::ask`], unless another thread, or the code interrupted by this signal
+/// handler, is already doing so.
 #[cold]
 pub(crate) fn change(session: &Session) {
     let header = session.spool.header();
-    // First: a question that comes now sets it again.
+    // This must come first: a request made after this sets the bit again.
     header.clear(Conditions::CHANGE);
     loop {
         let me = core::ptr::from_ref(thread_state::current()) as usize;
@@ -44,20 +48,20 @@ pub(crate) fn change(session: &Session) {
             start(session);
         }
         CHANGING.store(0, Ordering::SeqCst);
-        // Who has asked meanwhile has left it to this thread.
+        // Requests made in the meantime were left to this thread.
         if header.off.load(Ordering::SeqCst) == off {
             return;
         }
     }
 }
 
-/// Notes that the calling thread has jumped out of what it was in the middle of.
+/// Ends an unfinished switch of the calling thread, which has jumped out of it.
 pub(crate) fn leave() {
     let me = core::ptr::from_ref(thread_state::current()) as usize;
     let _ = CHANGING.compare_exchange(me, 0, Ordering::SeqCst, Ordering::Relaxed);
 }
 
-/// Notes that this is a forked child, which has none of the threads of its parent.
+/// Resets the state in a forked child, which has none of its parent's threads.
 pub(crate) fn leave_process() {
     CHANGING.store(0, Ordering::SeqCst);
 }
@@ -77,7 +81,7 @@ fn start(session: &Session) {
     if conditions.has_any(Conditions::PART) {
         recorded_blocks::forget_all();
     }
-    // Stamped and written before another thread can record a call.
+    // The event is stamped and written before another thread can record a call.
     record(session, Kind::Start);
     header.clear(Conditions::OFF);
 }

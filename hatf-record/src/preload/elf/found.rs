@@ -1,6 +1,6 @@
-//! Where a module lies, as the loader describes it.
+//! The location of a module, as described by the loader.
 
-/// Where a module lies, and its tables: what `_dl_find_object` answers.
+/// The location of a module and its tables, which is the result of `_dl_find_object`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct Found {

@@ -1,8 +1,10 @@
-//! Hooks for a process that runs already: the addresses that its modules call functions by are replaced by those of the hooks, and put back.
+//! Hooks for a running process: replaces the function addresses that its modules call with those of the hooks, and
+//! restores them.
 //!
-//! A module calls a function of another by an address in a table of its own (`.got`, `.got.plt`), which the dynamic linker has filled, or fills at the first
-//! call. Relocations say where the address of which function stands. A table that is read-only by now (RELRO) is made writable for a moment.
-//! Addresses are replaced by one store each, so threads that run meanwhile call the function or the hook.
+//! A module calls a function of another module through an address in its own table (`.got`, `.got.plt`), which the
+//! dynamic linker fills at load time or at the first call. Relocations specify which function each address belongs to.
+//! A table that is already read-only (RELRO) is made writable temporarily. Each address is replaced by a single store,
+//! so running threads call either the function or the hook.
 
 use core::ffi::{CStr, c_int, c_void};
 use core::ops::Range;
@@ -12,19 +14,20 @@ use super::found::Found;
 use super::segments;
 use crate::preload::platform::memory;
 
-/// A hook: the function that it stands for, and its own address.
+/// A hook: the function that it replaces, and its own address.
 #[derive(Clone, Copy)]
 pub(crate) struct Hook {
     pub(crate) name: &'static CStr,
     pub(crate) ours: usize,
-    /// 0: the program does not have it.
+    /// The address of the replaced function, or 0 if the program does not have it.
     pub(crate) real: usize,
 }
 
-/// What is to be done with the tables of all modules.
+/// The operation on the tables of all modules.
 #[derive(Clone, Copy)]
 enum Act<'o> {
-    /// As long as this says so. It is asked with the loader's lock, which a restoring thread waits for.
+    /// Redirects calls while the flag is set. The flag is read while holding the loader's lock, which a restoring
+    /// thread waits for.
     Redirect(&'o AtomicBool),
     Restore,
 }
@@ -35,18 +38,20 @@ struct Pass<'h> {
     changed: usize,
 }
 
-/// Has all modules but this one call the hooks, unless `on` is false by then; returns how many addresses were replaced.
+/// Makes all modules except this one call the hooks, unless `on` is false by then. Returns the number of replaced
+/// addresses.
 pub(crate) fn redirect(hooks: &[Hook], on: &AtomicBool) -> usize {
     pass(Act::Redirect(on), hooks)
 }
 
-/// Has all modules call the functions again.
+/// Makes all modules call the original functions again.
 pub(crate) fn restore(hooks: &[Hook]) -> usize {
     pass(Act::Restore, hooks)
 }
 
-/// Returns the address of the function of this name in the first module that defines it, this one left out; 0 if none does. The loader's own answer
-/// may be a piece of code in the program that calls the function by the program's table: where that is redirected it would be the hook.
+/// Returns the address of the function with this name in the first module, other than this one, that defines it, or 0
+/// if there is none. The loader's own answer may be code in the program that calls the function through the program's
+/// table, which would lead to the hook if that table is redirected.
 pub(crate) fn look_up(name: &CStr) -> usize {
     struct Search<'n> {
         name: &'n CStr,
@@ -63,12 +68,12 @@ pub(crate) fn look_up(name: &CStr) -> usize {
         }
     }
     let mut search = Search { name, found: 0 };
-    // SAFETY: a function of this signature, and what it expects.
+    // SAFETY: a function with this signature, and the data that it expects.
     unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast()) };
     search.found
 }
 
-/// Returns whether the program itself, and no library, defines a function that others find.
+/// Returns whether the program itself, as opposed to a library, defines an exported function with this name.
 pub(crate) fn program_defines(name: &CStr) -> bool {
     struct Search<'n> {
         name: &'n CStr,
@@ -84,15 +89,15 @@ pub(crate) fn program_defines(name: &CStr) -> bool {
         1
     }
     let mut search = Search { name, found: false };
-    // SAFETY: a function of this signature, and what it expects.
+    // SAFETY: a function with this signature, and the data that it expects.
     unsafe { libc::dl_iterate_phdr(Some(visit_first), (&raw mut search).cast()) };
     search.found
 }
 
-/// Returns whether this module was preloaded: then it comes before the C library, and otherwise after it.
+/// Returns whether this module was preloaded, in which case it precedes the C library; otherwise it follows it.
 pub(crate) fn is_preloaded() -> bool {
     unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, is_first: *mut c_void) -> c_int {
-        // SAFETY: as in `visit_module`, and the place of `is_preloaded`.
+        // SAFETY: as in `visit_module`, and the variable in `is_preloaded`.
         unsafe {
             if (*info).dlpi_phdr.is_null() {
                 return 0;
@@ -104,39 +109,39 @@ pub(crate) fn is_preloaded() -> bool {
                 is_first.cast::<bool>().write(true);
                 return 1;
             }
-            // Of all modules the C library alone defines this.
+            // The C library is the only module that defines this.
             let is_libc = |module: &Module<'_>| module.definition(c"__errno_location", FUNCTION).is_some();
             c_int::from(Module::of_info(info).as_ref().is_some_and(is_libc))
         }
     }
     let mut is_first = false;
-    // SAFETY: a function of this signature, and what it expects.
+    // SAFETY: a function with this signature, and the data that it expects.
     unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut is_first).cast()) };
     is_first
 }
 
-/// Returns how many modules were ever loaded.
+/// Returns the number of modules ever loaded.
 pub(crate) fn loaded() -> u64 {
     unsafe extern "C" fn note(info: *mut libc::dl_phdr_info, _: usize, adds: *mut c_void) -> c_int {
-        // SAFETY: the loader's structure, and the number of `loaded`.
+        // SAFETY: the loader's structure, and the number in `loaded`.
         unsafe { *adds.cast::<u64>() = (*info).dlpi_adds };
         1
     }
     let mut adds = 0_u64;
-    // SAFETY: a function of this signature, and what it expects.
+    // SAFETY: a function with this signature, and the data that it expects.
     unsafe { libc::dl_iterate_phdr(Some(note), (&raw mut adds).cast()) };
     adds
 }
 
 fn pass<'h>(act: Act<'h>, hooks: &'h [Hook]) -> usize {
     let mut pass = Pass { act, hooks, changed: 0 };
-    // SAFETY: a function of this signature, and what it expects.
+    // SAFETY: a function with this signature, and the data that it expects.
     unsafe { libc::dl_iterate_phdr(Some(visit_module), (&raw mut pass).cast()) };
     pass.changed
 }
 
 unsafe extern "C" fn visit_module(info: *mut libc::dl_phdr_info, _: usize, data: *mut c_void) -> c_int {
-    // SAFETY: the loader's structure, whose program table has this many entries, and the pass of `pass`.
+    // SAFETY: the loader's structure, whose program table has this many entries, and the pass from `pass`.
     unsafe {
         let pass = &mut *data.cast::<Pass<'_>>();
         if matches!(pass.act, Act::Redirect(on) if !on.load(Ordering::Relaxed)) {
@@ -160,7 +165,7 @@ struct Dynamic {
     value: u64,
 }
 
-/// What the C library's headers call these.
+/// Tags, named as in the C library's headers.
 const DT_PLTRELSZ: i64 = 2;
 const DT_STRTAB: i64 = 5;
 const DT_SYMTAB: i64 = 6;
@@ -179,31 +184,31 @@ const R_JUMP_SLOT: u32 = 7;
 
 const PAGE: usize = 4096;
 
-/// A module, and where its tables are.
+/// A module and the locations of its tables.
 #[derive(Default)]
 pub(crate) struct Module<'t> {
     base: usize,
     segments: &'t [libc::Elf64_Phdr],
-    /// All of its segments.
+    /// The range of all segments.
     range: Range<usize>,
-    /// What is read-only since it was loaded.
+    /// The range that became read-only after loading.
     fixed: Range<usize>,
     names: Range<usize>,
     symbols: usize,
     relocations: [Range<usize>; 2],
-    /// Of symbols that others may use, by their names' hashes; 0: there are none.
+    /// The hash table of exported symbols, or 0 if there is none.
     hashes: usize,
-    /// The versions of symbols; 0: there are none.
+    /// The versions of symbols, or 0 if there are none.
     versions: usize,
 }
 
 impl<'t> Module<'t> {
-    /// Finds the tables of a module that the loader shows.
+    /// Finds the tables of a module reported by the loader.
     ///
     /// # Safety
-    /// `info` is the loader's, which has its lock as long as this lives.
+    /// `info` must come from the loader, which must hold its lock for as long as the result lives.
     unsafe fn of_info(info: *const libc::dl_phdr_info) -> Option<Self> {
-        // SAFETY: the caller's promise: the program table has this many entries.
+        // SAFETY: by the caller's promise: the program table has this many entries.
         unsafe {
             let info = info.as_ref().filter(|info| !info.dlpi_phdr.is_null())?;
             Self::of(address(info.dlpi_addr), core::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()))
@@ -217,7 +222,8 @@ impl<'t> Module<'t> {
         Self::of(base, segments::of(found)?)
     }
 
-    /// Finds the tables of a module, all of which are inside of it; `None` if it has none, or is this one.
+    /// Finds the tables of a module, which must be inside of it. Returns `None` if the module has no tables, or is this
+    /// one.
     fn of(base: usize, table: &'t [libc::Elf64_Phdr]) -> Option<Self> {
         let place = |segment: &libc::Elf64_Phdr| segments::place(base, segment);
         let of_kind = |kind: u32| table.iter().filter(move |segment| segment.p_type == kind);
@@ -233,10 +239,10 @@ impl<'t> Module<'t> {
         }
         let mut at = place(of_kind(libc::PT_DYNAMIC).next()?).start;
         let (mut sizes, mut starts, mut names) = ([0; 2], [0; 2], [0; 2]);
-        // The loader has made addresses of some offsets, and left others.
+        // The loader has relocated some of the offsets to addresses, but not others.
         let within = |value: usize| if range.contains(&value) { value } else { base.wrapping_add(value) };
         while range.contains(&at) && range.contains(&(at + size_of::<Dynamic>() - 1)) {
-            // SAFETY: inside of the module's dynamic section, which is readable, and ends with a tag of 0.
+            // SAFETY: inside of the module's dynamic section, which is readable and ends with a tag of 0.
             let (tag, value) = unsafe {
                 let entry = &*(at as *const Dynamic);
                 (entry.tag, address(entry.value))
@@ -268,7 +274,7 @@ impl<'t> Module<'t> {
         Some(module)
     }
 
-    /// Changes the addresses of the functions that have hooks.
+    /// Changes the addresses of functions that have hooks.
     fn change(&self, pass: &mut Pass<'_>) {
         let mut opened = false;
         for table in &self.relocations {
@@ -295,7 +301,7 @@ impl<'t> Module<'t> {
         }
     }
 
-    /// Returns the address of a symbol of a kind that the module defines.
+    /// Returns the address of a symbol of this kind that the module defines.
     pub(crate) fn definition(&self, name: &CStr, kind: u8) -> Option<usize> {
         let word = |at: usize| {
             let inside = self.range.contains(&at) && self.range.contains(&(at + 3)) && at.is_multiple_of(4);
@@ -328,13 +334,13 @@ impl<'t> Module<'t> {
         None
     }
 
-    /// Returns the address of a symbol, if it is one of this kind that is defined under this name, for programs that ask for no older version.
+    /// Returns the address of a symbol if it has this kind and is defined under this name as the default version.
     fn defined(&self, number: usize, name: &CStr, kind: u8) -> Option<usize> {
         const HIDDEN: u16 = 0x8000;
         let (found, is_own) = self.symbol(number)?;
         let version = number.checked_mul(2)?.checked_add(self.versions)?;
         let is_readable = self.versions != 0 && self.range.contains(&version) && self.range.contains(&(version + 1));
-        // SAFETY: inside of the module; and the symbol was looked at just now.
+        // SAFETY: inside of the module; and the symbol was checked just now.
         let (hidden, symbol) = unsafe {
             let hidden = is_readable && (version as *const u16).read_unaligned() & HIDDEN != 0;
             (hidden, &*(self.symbols as *const libc::Elf64_Sym).add(number))
@@ -343,8 +349,8 @@ impl<'t> Module<'t> {
         is_it.then(|| self.base.wrapping_add(address(symbol.st_value)))
     }
 
-    /// Returns whether what will be read-only is not so yet: then the loader still writes there. Found out by asking for the page to be
-    /// made writable memory, which changes nothing (Linux 5.14).
+    /// Returns whether the range that becomes read-only is still writable, which means that the loader is still writing
+    /// there. The test asks the kernel to populate the page for writing, which changes nothing (Linux 5.14).
     fn is_being_loaded(&self) -> bool {
         let start = self.fixed.start as *mut c_void;
         // SAFETY: a page of the module; the advice changes no byte.
@@ -353,26 +359,27 @@ impl<'t> Module<'t> {
 
     fn protect(&self, access: c_int) -> bool {
         let Range { start, end } = self.fixed;
-        // SAFETY: whole pages of the module, which stay readable, and become what they were.
+        // SAFETY: complete pages of the module, which stay readable, and whose protection is restored.
         unsafe { libc::mprotect(start as *mut c_void, end - start, access) == 0 }
     }
 
-    /// Returns the slot of a relocation, and what is to stand there, if that is another address.
+    /// Returns the slot of a relocation and the address to store there, if that is a different one.
     fn wanted(&self, relocation: &libc::Elf64_Rela, pass: &Pass<'_>) -> Option<(&'static AtomicUsize, usize)> {
-        #[expect(clippy::cast_possible_truncation, reason = "the low half")]
+        #[expect(clippy::cast_possible_truncation, reason = "only the low half is needed")]
         let kind = relocation.r_info as u32;
         if !matches!(kind, R_64 | R_GLOB_DAT | R_JUMP_SLOT) || kind == R_64 && relocation.r_addend != 0 {
             return None;
         }
         let slot = self.slot(address(relocation.r_offset))?;
         let value = slot.load(Ordering::Acquire);
-        // A function that was not called yet has an address in the module, which has the loader look it up.
+        // The entry for a function not called yet is an address in the module, from which the loader looks the function
+        // up.
         let unbound = kind == R_JUMP_SLOT && self.range.contains(&value);
         let is_it = |hook: &&Hook| match pass.act {
             Act::Redirect(_) => hook.real != 0 && (value == hook.real || unbound),
             Act::Restore => value == hook.ours,
         };
-        // Most are of other functions: their names are not looked at.
+        // Most relocations are for other functions, whose names need not be compared.
         pass.hooks.iter().find(is_it)?;
         let (name, is_own) = self.symbol(address(relocation.r_info >> 32))?;
         let hook = pass.hooks.iter().filter(is_it).find(|hook| hook.name == name)?;
@@ -393,12 +400,12 @@ impl<'t> Module<'t> {
                 && place.contains(&at)
                 && place.contains(&(at + size_of::<usize>() - 1))
         });
-        // SAFETY: a word of a segment that stays while the loader has its lock; the program writes there by itself only
-        // when it binds a function, with one store as well.
+        // SAFETY: a word of a segment that stays while the loader holds its lock; the program itself writes there only
+        // when it binds a function, also with one store.
         (is_writable && at.is_multiple_of(size_of::<usize>())).then(|| unsafe { &*(at as *const AtomicUsize) })
     }
 
-    /// Returns the name of a symbol, and whether the module defines it itself.
+    /// Returns the name of a symbol, and whether the module itself defines it.
     fn symbol(&self, number: usize) -> Option<(&'static CStr, bool)> {
         let at = number.checked_mul(size_of::<libc::Elf64_Sym>())?.checked_add(self.symbols)?;
         if !self.range.contains(&at) || !self.range.contains(&(at + size_of::<libc::Elf64_Sym>() - 1)) {
@@ -414,5 +421,5 @@ impl<'t> Module<'t> {
     }
 }
 
-/// Bytes of the longest name of a hook, and more.
+/// An upper bound for the length of a hook's name in bytes.
 const NAME_MAX: usize = 64;

@@ -1,7 +1,7 @@
-//! Where are the modules of the process, their tables and their functions?
+//! The modules of the process, their tables and their functions.
 //!
-//! `found` is what the loader says of one, `segments` and `got` read its tables, `real` has the functions behind the hooks, and `redirected` has modules
-//! call the hooks that do not find them by name.
+//! `found` is the loader's description of a module, `segments` and `got` read its tables, `real` contains the functions
+//! underlying the hooks, and `redirected` makes modules call the hooks if they do not find them by name.
 
 #[cfg(all(feature = "preload", target_arch = "x86_64"))]
 pub(crate) mod found;

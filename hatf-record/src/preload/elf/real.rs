@@ -1,7 +1,7 @@
-//! The functions behind ours: the next ones in the program's search order.
+//! The underlying functions, which are the next ones in the program's search order.
 //!
-//! Looked up with `dlsym(RTLD_NEXT)`, never by a libc-internal name: the program may have an allocator
-//! of its own behind us (jemalloc, tcmalloc, mimalloc), and blocks of one must not reach another.
+//! They are looked up with `dlsym(RTLD_NEXT)`, never by a libc-internal name: the program may use its own allocator
+//! (jemalloc, tcmalloc, mimalloc) after us, and the blocks of one allocator must not reach another.
 
 use core::ffi::{CStr, c_char, c_int, c_uint, c_ulong, c_void};
 use core::mem::transmute;
@@ -15,17 +15,18 @@ const UNKNOWN: u32 = 0;
 const LOOKING: u32 = 1;
 const KNOWN: u32 = 2;
 
-/// Returns whether the real functions can be called. The first call looks them up; for calls that come in meanwhile it is
-/// `false`, and they are served from the arena.
+/// Returns whether the real functions can be called. The first call looks them up; for calls in the meantime the result
+/// is `false`, and they are served from the arena.
 #[inline]
 pub(crate) fn known() -> bool {
     STATE.load(Ordering::Acquire) == KNOWN || look_up()
 }
 
-/// Looks everything up, once per process.
+/// Looks up all functions, once per process.
 ///
-/// It takes the loader's lock, which a forked child never gets if another thread of its parent held it. No hook may come here in such a child, so
-/// the constructor and the hook of `pthread_create` look everything up before there is a second thread, and a child inherits the answers.
+/// This takes the loader's lock, which a forked child never obtains if another thread of its parent held it. Hooks must
+/// not call this in such a child, so the constructor and the hook of `pthread_create` look everything up before there
+/// is a second thread, and a child inherits the results.
 #[cold]
 #[inline(never)]
 fn look_up() -> bool {
@@ -37,22 +38,23 @@ fn look_up() -> bool {
     true
 }
 
-/// This object was not preloaded, but loaded later: no module finds our functions by their names, and there is nothing behind them.
+/// Whether this object was loaded later instead of being preloaded: no module finds our functions by name, and no
+/// functions follow them.
 static LATER: AtomicBool = AtomicBool::new(false);
 
-/// Has functions looked up that were there before this object.
+/// Makes lookups search the modules loaded before this object.
 pub(crate) fn look_before() {
     LATER.store(true, Ordering::Release);
 }
 
-/// Returns the function of this name behind ours, if there is one.
+/// Returns the next function with this name after ours, if there is one.
 pub(crate) fn next(name: &CStr) -> *mut c_void {
     #[cfg(target_arch = "x86_64")]
     if LATER.load(Ordering::Acquire) {
         return super::got::look_up(name) as *mut c_void;
     }
-    // That there is none is a message, for which the program's own `malloc` is called: and that may wait for a call of `mmap`, which is what
-    // needs the function here.
+    // If there is none, the loader creates a message, for which it calls the program's own `malloc`. That may wait for
+    // a call to `mmap`, which needs the function being looked up here.
     #[cfg(target_arch = "x86_64")]
     if super::got::program_defines(c"malloc") && super::got::look_up(name) == 0 {
         return null_mut();
@@ -63,7 +65,7 @@ pub(crate) fn next(name: &CStr) -> *mut c_void {
 
 macro_rules! real_functions {
     ($($name:ident: fn($($argument:ty),*) -> $result:ty;)*) => {
-        #[expect(non_upper_case_globals, reason = "named after the functions they hold")]
+        #[expect(non_upper_case_globals, reason = "the names are those of the stored functions")]
         pub(crate) mod pointers {
             use super::*;
             $(pub(crate) static $name: AtomicPtr<c_void> = AtomicPtr::new(null_mut());)*
@@ -81,12 +83,12 @@ macro_rules! real_functions {
         }
 
         $(
-            /// Returns the real function of this name, if there is one.
+            /// Returns the real function with this name, if there is one.
             #[inline]
-            #[allow(dead_code, non_snake_case, reason = "named after the real function, which may be jumped to")]
+            #[allow(dead_code, non_snake_case, reason = "named like the real function, which may only be jumped to")]
             pub(crate) fn $name() -> Option<unsafe extern "C" fn($($argument),*) -> $result> {
-                // SAFETY: the pointer is null, which is None, or dlsym's answer for the name of a C
-                // function of this signature.
+                // SAFETY: the pointer is null, which is None, or dlsym's answer for the name of a C function with this
+                // signature.
                 unsafe { transmute(pointers::$name.load(Ordering::Relaxed)) }
             }
         )*

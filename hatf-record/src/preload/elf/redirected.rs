@@ -1,5 +1,6 @@
-//! The modules of a process that runs already: which of their calls are redirected, and when they are looked at. An object that was preloaded has no need
-//! of that, as the loader finds its functions first, except for libraries loaded with `RTLD_DEEPBIND`.
+//! Redirection of calls in the modules of a running process, and the times at which modules are checked. A preloaded
+//! object does not need this, because the loader finds its functions first, except for libraries loaded with
+//! `RTLD_DEEPBIND`.
 
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -9,23 +10,24 @@ use crate::clock::nanoseconds;
 use crate::preload::platform::memory::pages;
 use crate::preload::platform::thread_state::nested;
 
-/// Modules are redirected at this time.
+/// Whether modules are currently being redirected.
 static ON: AtomicBool = AtomicBool::new(false);
-/// How many modules were ever loaded when they were last looked at.
+/// The number of modules ever loaded, as of the last check.
 static LOADED: AtomicU64 = AtomicU64::new(0);
-/// When that was, in milliseconds.
+/// The time of the last check in milliseconds.
 static LOOKED: AtomicU32 = AtomicU32::new(0);
-/// How often the modules are looked at once more, as the loader may not be done with one that is there.
+/// The number of remaining checks, because the loader may not have finished with a new module.
 static AGAIN: AtomicU32 = AtomicU32::new(0);
-/// How often it is looked, in milliseconds.
+/// The interval between checks in milliseconds.
 const LOOK: u32 = 20;
 
-/// The hooks: those of functions that end blocks alone come first, then those of functions that end one and begin another.
+/// The hooks: first those of functions that only end blocks, followed by those of functions that end a block and begin
+/// another.
 static HOOKS: AtomicPtr<Hook> = AtomicPtr::new(null_mut());
-/// How many there are of each: that end blocks, that do both, and all others.
+/// The number of hooks of each kind: those that end blocks, those that do both, and all others.
 static COUNTS: [AtomicUsize; 3] = [const { AtomicUsize::new(0) }; 3];
 
-/// Returns which of these a hook is of.
+/// Returns the kind of a hook.
 fn rank(hook: &Hook) -> usize {
     let name = hook.name.to_bytes();
     let name = name.strip_prefix(b"__libc_").unwrap_or(name);
@@ -37,11 +39,12 @@ fn rank(hook: &Hook) -> usize {
     }
 }
 
-/// Says that the object was not preloaded, and what the hooks are; `None` where there is no memory to keep them.
+/// Stores the hooks, which also states that the object was not preloaded. Returns `None` if there is no memory to store
+/// them.
 pub(crate) fn set_hooks(hooks: &mut [Hook]) -> Option<()> {
     hooks.sort_unstable_by_key(rank);
     let memory = pages(size_of_val(hooks))?.cast::<Hook>();
-    // SAFETY: fresh memory of the size, aligned for it, which is never given back.
+    // SAFETY: fresh memory of this size, aligned for it, which is never unmapped.
     unsafe { memory.copy_from_nonoverlapping(hooks.as_ptr(), hooks.len()) };
     for (wanted, place) in COUNTS.iter().enumerate() {
         place.store(hooks.iter().filter(|hook| rank(hook) == wanted).count(), Ordering::Relaxed);
@@ -50,39 +53,42 @@ pub(crate) fn set_hooks(hooks: &mut [Hook]) -> Option<()> {
     Some(())
 }
 
-/// Returns the hooks of functions that end blocks alone, of those that do both, and all others; `None` if the object was preloaded.
+/// Returns the hooks of functions that only end blocks, of those that do both, and of all others. Returns `None` if the
+/// object was preloaded.
 fn hooks() -> Option<[&'static [Hook]; 3]> {
     let memory = HOOKS.load(Ordering::Acquire);
     let [ends, both, others] = [0, 1, 2].map(|rank| COUNTS.get(rank).map_or(0, |count| count.load(Ordering::Relaxed)));
-    // SAFETY: null, or this many that were written before.
+    // SAFETY: null, or this many hooks that were written before.
     let all = (!memory.is_null()).then(|| unsafe { core::slice::from_raw_parts(memory, ends + both + others) })?;
     Some([all.get(..ends)?, all.get(ends..ends + both)?, all.get(ends + both..)?])
 }
 
-/// Redirects calls that end blocks first, then those that do both: no block of a module that is loaded while a recording goes on ends in a call that is not recorded. A
-/// `realloc` that was called before its hook was in place has a block from before that of `malloc` was.
-/// Does nothing for functions of which `on` is false when it is their turn: another thread may have put the addresses back meanwhile.
+/// Redirects calls that end blocks first, followed by those that do both. No block of a module loaded during a
+/// recording therefore ends in a call that is not recorded. A `realloc` called before its hook was installed returns a
+/// block from before the hook of `malloc` was installed. Skips functions for which `on` is false by their turn: another
+/// thread may have restored the addresses in the meantime.
 fn redirect_all(on: &AtomicBool) -> usize {
     hooks().map_or(0, |hooks| hooks.into_iter().map(|hooks| got::redirect(hooks, on)).sum())
 }
 
-/// Has all modules call the hooks, unless they do so anyhow; `false` if none calls a function that has one.
+/// Makes all modules call the hooks, unless they already do. Returns `false` if no module calls a hooked function.
 pub(crate) fn redirect() -> bool {
     if hooks().is_none() {
         return true;
     }
     LOADED.store(got::loaded(), Ordering::Relaxed);
     AGAIN.store(AGAIN_MOST, Ordering::Relaxed);
-    // Hooks that are called already look at modules from then on. If they did before, they would redirect what is counted here.
+    // Hooks that are already called check modules from then on. If they did so before, they would redirect calls that
+    // are counted here.
     let is_called = redirect_all(&AtomicBool::new(true)) > 0;
     ON.store(true, Ordering::Relaxed);
     is_called
 }
 
-/// A module is being loaded, or was, whose calls have to be redirected although this object was preloaded.
+/// Whether a module is being or was loaded whose calls must be redirected although this object was preloaded.
 static EXPECTING: AtomicBool = AtomicBool::new(false);
 
-/// Has modules that are loaded from now on call the hooks; `false` where there is no memory for that.
+/// Makes modules loaded from now on call the hooks. Returns `false` if there is no memory for that.
 pub(crate) fn expect(hooks: &mut [Hook]) -> bool {
     if HOOKS.load(Ordering::Acquire).is_null() && set_hooks(hooks).is_none() {
         return false;
@@ -93,20 +99,21 @@ pub(crate) fn expect(hooks: &mut [Hook]) -> bool {
     true
 }
 
-/// Returns whether one was expected when modules were last looked at.
+/// Returns whether such a module was expected at the last check.
 #[inline]
 pub(crate) fn is_expecting() -> bool {
     EXPECTING.load(Ordering::Acquire)
 }
 
-/// Has modules that were loaded since call the hooks, too: now.
+/// Makes modules loaded in the meantime call the hooks, immediately.
 #[cold]
 pub(crate) fn look_now() {
     EXPECTING.store(false, Ordering::Release);
     redirect_all(&ON);
 }
 
-/// Has them call the functions again, those that begin blocks first: calls that end some are recorded until the last.
+/// Makes modules call the original functions again, starting with those that begin blocks: calls that end blocks are
+/// recorded until the last moment.
 pub(crate) fn restore() {
     ON.store(false, Ordering::Relaxed);
     for hooks in hooks().into_iter().flatten().rev() {
@@ -114,10 +121,11 @@ pub(crate) fn restore() {
     }
 }
 
-/// How often modules are looked at after one was loaded.
+/// The number of checks after a module was loaded.
 const AGAIN_MOST: u32 = 5;
 
-/// Has modules that were loaded since call the hooks, too. Called in hooks, as nobody else says that there are some.
+/// Makes modules loaded in the meantime call the hooks. Called in hooks, because there is no notification of new
+/// modules.
 #[cold]
 pub(crate) fn look() {
     #[expect(clippy::cast_possible_truncation, reason = "only differences count")]

@@ -1,4 +1,4 @@
-//! What has changed since a thread's last call, which its hook looks at before the call is recorded.
+//! Changes since a thread's last call, which a hook processes before it records a call.
 
 use crate::conditions::Conditions;
 use crate::event::{Kind, SpoolEvent};
@@ -6,8 +6,8 @@ use crate::preload::platform::thread_state::ThreadState;
 use crate::preload::spool::push;
 use crate::preload::spool::session::Session;
 
-/// Has the thread join the session, and calls of new modules redirected, where the process ran already when recording began: threads may have belonged
-/// to an earlier recording, and nobody says that modules were loaded.
+/// Makes the thread join the session and redirects the calls of new modules, if the process was already running when
+/// recording began: threads may have belonged to an earlier recording, and there is no notification of loaded modules.
 #[cfg(all(feature = "preload", target_arch = "x86_64"))]
 #[inline(never)]
 pub(super) fn heed_injected(session: &Session, state: &ThreadState) {
@@ -21,7 +21,7 @@ pub(super) fn heed_injected(session: &Session, state: &ThreadState) {
     }
 }
 
-/// Records that the program break has moved, and that the thread runs on another processor, where these are asked for.
+/// Records changes of the program break and of the thread's CPU, if requested.
 #[inline]
 pub(super) fn record(session: &Session, state: &ThreadState, conditions: Conditions) {
     #[cfg(all(feature = "preload", target_pointer_width = "64"))]
@@ -33,10 +33,10 @@ pub(super) fn record(session: &Session, state: &ThreadState, conditions: Conditi
     }
 }
 
-/// Records on which processor the thread runs, if that is another than at its call before.
+/// Records the CPU on which the thread runs, if it differs from that of the previous call.
 #[inline(never)]
 fn processor(session: &Session, state: &ThreadState) {
-    // SAFETY: a number, which the kernel keeps in the thread's memory; no call of the kernel where it does.
+    // SAFETY: a number, which the kernel keeps in the thread's memory if possible; then this is not a system call.
     let Ok(cpu) = u32::try_from(unsafe { libc::sched_getcpu() }) else { return };
     let known = cpu.wrapping_add(1);
     if state.processor.replace(known) != known {

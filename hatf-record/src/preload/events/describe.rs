@@ -1,4 +1,4 @@
-//! The description of a call: the second of the three steps of an event (see `record.rs`).
+//! The description of a call, which is the second of the three steps of an event (see `record.rs`).
 
 use crate::conditions::Conditions;
 use crate::event::{About, Kind, SpoolEvent};
@@ -6,7 +6,7 @@ use crate::preload::choose::call::{Block, Call};
 use crate::preload::platform::thread_state::ThreadState;
 use crate::preload::spool::session::Session;
 
-/// Returns the event of a call, by its numbers, which is stamped now.
+/// Returns the event of a call from its numbers, stamped with the current time.
 pub(super) fn numbers(session: &Session, state: &ThreadState, kind: Kind, call: Call) -> SpoolEvent {
     SpoolEvent {
         size: call.size as u64,
@@ -18,8 +18,8 @@ pub(super) fn numbers(session: &Session, state: &ThreadState, kind: Kind, call: 
     }
 }
 
-/// Returns the event of a call that allocates, with its stack and the size that the block really has, as far as these are asked for. It is stamped
-/// last.
+/// Returns the event of an allocating call with its stack and the usable size of its block, as far as requested. The
+/// event is stamped last.
 #[inline(always)]
 pub(super) fn allocation(session: &Session, state: &ThreadState, kind: Kind, call: Call, block: Block) -> SpoolEvent {
     let conditions = session.conditions();
@@ -34,13 +34,13 @@ pub(super) fn allocation(session: &Session, state: &ThreadState, kind: Kind, cal
 #[cfg(all(feature = "preload", target_arch = "x86_64"))]
 use crate::preload::stacks::capture::capture as stack;
 
-/// Stacks are not walked here.
+/// Returns 0: stacks are not walked in this build.
 #[cfg(not(all(feature = "preload", target_arch = "x86_64")))]
 fn stack(_: &Session) -> u32 {
     0
 }
 
-/// Returns how many bytes a block of the functions behind ours really has; 0 where that is not known.
+/// Returns the usable size of a block from the underlying functions, or 0 if unknown.
 #[cfg(feature = "preload")]
 fn usable(block: usize) -> usize {
     let Some(usable) = crate::preload::elf::real::malloc_usable_size().filter(|_| block != 0) else { return 0 };
@@ -48,7 +48,7 @@ fn usable(block: usize) -> usize {
     crate::preload::platform::thread_state::nested(|| unsafe { usable(block as *mut core::ffi::c_void) })
 }
 
-/// An allocator does not say.
+/// Returns 0: an allocator does not provide the size.
 #[cfg(not(feature = "preload"))]
 fn usable(_: usize) -> usize {
     0

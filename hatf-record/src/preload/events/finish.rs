@@ -1,4 +1,4 @@
-//! The second and the third step of an event, one after the other: a call that was chosen is described, and pushed.
+//! The second and third steps of an event: a chosen call is described and pushed.
 
 use super::describe;
 #[cfg(all(feature = "preload", target_arch = "x86_64"))]
@@ -15,7 +15,7 @@ pub(super) fn numbers(session: &Session, state: &ThreadState, kind: Kind, call: 
     push::numbers(session, &describe::numbers(session, state, kind, call));
 }
 
-/// Records a call that allocates, with what is known of its block.
+/// Records an allocating call with the description of its block.
 #[inline(never)]
 pub(super) fn allocation(session: &Session, state: &ThreadState, kind: Kind, call: Call, block: Block) {
     let event = describe::allocation(session, state, kind, call, block);

@@ -1,7 +1,8 @@
-//! How does a call become an event?
+//! The conversion of a call to an event.
 //!
-//! In three steps, which `record` goes: the call is chosen (`choose/choice.rs`), described (`describe`), and pushed into the thread's chunk
-//! (`spool/push.rs`); `finish` does the last two. `changes` records what is new since the thread's last call, and `pages` calls for pages.
+//! The conversion has three steps, which are performed by `record`: the call is chosen (`choose/choice.rs`), described
+//! (`describe`), and pushed into the thread's chunk (`spool/push.rs`); `finish` contains the last two. `changes`
+//! records changes since the thread's last call, and `pages` records page requests.
 
 mod changes;
 mod describe;

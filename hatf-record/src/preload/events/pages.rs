@@ -1,4 +1,4 @@
-//! Events of calls for pages, with `--pages`.
+//! Events of page requests, for `--pages`.
 
 use super::finish;
 use crate::clock::in_order;
@@ -11,7 +11,7 @@ use crate::preload::platform::thread_state::current;
 use crate::preload::session::begin::session;
 use crate::preload::spool::session::Session;
 
-/// Returns the session, if calls for pages are recorded, and recording is on.
+/// Returns the session if page requests are recorded and recording is on.
 pub(crate) fn records_pages() -> Option<&'static Session> {
     let session = session()?;
     let conditions = session.conditions();
@@ -19,7 +19,7 @@ pub(crate) fn records_pages() -> Option<&'static Session> {
     on.then_some(session)
 }
 
-/// Records that the program break has moved, if it has.
+/// Records the program break if it has moved.
 #[inline]
 pub(crate) fn program_break(session: &Session) {
     if let Some(end) = moved() {
@@ -27,7 +27,7 @@ pub(crate) fn program_break(session: &Session) {
     }
 }
 
-/// Records a call for pages, be it the program's or an allocator's, with its stack if it is the program's.
+/// Records a page request by the program or an allocator, with its stack if it is the program's.
 #[inline(never)]
 pub(crate) fn pages(session: &Session, kind: Kind, call: Call) {
     let (state, conditions) = (current(), session.conditions());

@@ -1,8 +1,9 @@
-//! The way of a call's event, in three steps.
+//! The path of a call's event in three steps.
 //!
-//! It is *chosen* (`choose/choice.rs`): is it recorded, and how. It is *described* (`describe.rs`): its numbers, its stack, the size that its block really
-//! has. It is *pushed* into the chunk of its thread (`spool/push.rs`). Where nothing is unusual every call is recorded by its numbers, which go into one
-//! slot: what that takes is inlined into each hook.
+//! A call is *chosen* (`choose/choice.rs`), which decides whether and how it is recorded. It is *described*
+//! (`describe.rs`) by its numbers, its stack, and the usable size of its block. It is *pushed* into the chunk of its
+//! thread (`spool/push.rs`). In the plain case, every call is recorded by its numbers alone in a single slot; the code
+//! for that is inlined into each hook.
 
 use core::ffi::c_void;
 
@@ -19,13 +20,13 @@ use crate::preload::session::begin::session;
 use crate::preload::spool::push;
 use crate::preload::spool::session::Session;
 
-/// Records a call, if it is the program's own and the process is recorded.
+/// Records a call, if it is the program's own and the process is being recorded.
 #[inline(always)]
 pub(crate) fn call(kind: Kind, call: Call) {
     record(kind, call, Block::Other, false);
 }
 
-/// Records a call of a function behind ours that returned `block`.
+/// Records a call to an underlying function that returned `block`.
 #[inline(always)]
 pub(crate) fn allocation(kind: Kind, block: *mut c_void, size: usize, extra: usize) {
     record(kind, Call { size, address: block as usize, extra, ..Call::default() }, Block::Malloc, false);
@@ -43,20 +44,20 @@ pub(crate) fn realloc_begins(old: *mut c_void, size: usize) -> Begun {
     match conditions.has(Conditions::THREADS) {
         false => Begun::No,
         true if record(Kind::ReallocBegin, call, Block::Other, false) => Begun::Recorded,
-        // Recording has stopped at this moment, or the call is nested, and so is its end.
+        // Recording has just stopped, or the call is nested, and so is its end.
         true => Begun::Off,
     }
 }
 
-/// Records that a realloc has returned. One whose beginning was recorded gets its end, whatever happened meanwhile; of one that began
-/// while recording was off the old block is not known.
+/// Records that a realloc has returned. If its start was recorded, the end is always recorded as well. If it began
+/// while recording was off, the old block is unknown.
 #[inline]
 pub(crate) fn realloc_ends(kind: Kind, call: Call, block: Block, begun: Begun) {
     let old = if begun == Begun::Off { 0 } else { call.old };
     record(kind, Call { old, ..call }, block, begun == Begun::Recorded);
 }
 
-/// Records a mark, or the begin or end of a phase.
+/// Records a mark, or the start or end of a phase.
 pub(crate) fn mark(kind: Kind, name: &[u8]) {
     let Some(session) = session() else { return };
     if choice::is_on(session, session.conditions()) {
@@ -65,7 +66,8 @@ pub(crate) fn mark(kind: Kind, name: &[u8]) {
     }
 }
 
-/// Records a call, also while recording is off if it is the end of one that has `begun`. Returns whether it did.
+/// Records a call. If its start was recorded (`begun`), records it even while recording is off. Returns whether it was
+/// recorded.
 #[inline(always)]
 fn record(kind: Kind, call: Call, block: Block, begun: bool) -> bool {
     let state = current();
@@ -74,7 +76,7 @@ fn record(kind: Kind, call: Call, block: Block, begun: bool) -> bool {
     }
     let Some(session) = session() else { return false };
     let conditions = session.conditions();
-    // One comparison where nothing is unusual.
+    // A single comparison in the plain case.
     if conditions != Conditions(0) {
         #[cfg(all(feature = "preload", target_arch = "x86_64"))]
         if conditions.has(Conditions::INJECTED) {
@@ -104,7 +106,7 @@ fn record(kind: Kind, call: Call, block: Block, begun: bool) -> bool {
     true
 }
 
-/// Records a call where not all are, if it is chosen. Returns whether it was.
+/// Records a call if it is chosen, for recordings that do not include all calls. Returns whether it was chosen.
 #[inline(never)]
 fn record_part(
     session: &Session,
@@ -124,7 +126,7 @@ fn record_part(
     true
 }
 
-/// Records what was counted of a block that a call is about to free.
+/// Records the access counts of a block that a call is about to free.
 #[inline]
 fn record_accesses(session: &Session, conditions: Conditions, kind: Kind, call: &Call) {
     #[cfg(all(feature = "preload", target_arch = "x86_64"))]

@@ -1,8 +1,8 @@
-//! Our `malloc` and its family.
+//! The interposed `malloc` and its family.
 //!
-//! Each calls the real function one level deeper, where whatever that calls in turn is not recorded again
-//! (a `calloc` made of `malloc`), and records its own call: before the real function if it frees, after
-//! it if it allocates. Before the real functions are known, memory comes from the arena.
+//! Each function calls the real function one nesting level deeper, so that calls made by the real function are not
+//! recorded again (such as a `malloc` made by `calloc`). It then records its own call: before the real function if it
+//! frees, after it if it allocates. Before the real functions are known, memory comes from the arena.
 
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
@@ -14,10 +14,10 @@ use crate::preload::elf::real;
 use crate::preload::events::record;
 use crate::preload::platform::thread_state::nested;
 
-/// Where memory comes from while the real functions are looked up.
+/// The source of memory while the real functions are being looked up.
 pub(crate) static ARENA: Arena = Arena::new();
 
-/// Allocates from the arena; as the function behind, sets `errno` where that fails.
+/// Allocates from the arena. Like the real function, sets `errno` on failure.
 #[cold]
 fn from_arena(size: usize, align: usize) -> *mut c_void {
     let block = ARENA.allocate(size, align);
@@ -28,11 +28,11 @@ fn from_arena(size: usize, align: usize) -> *mut c_void {
     block
 }
 
-/// Calls a real function with arguments its caller vouched for; null if the system has none.
+/// Calls a real function with arguments that its caller vouched for; null if the system does not have the function.
 macro_rules! forward {
     ($name:ident($($argument:expr),*)) => {
         match real::$name() {
-            // SAFETY: the caller's arguments, under the contract of the function of this name.
+            // SAFETY: the caller's arguments, under the contract of the function with this name.
             Some(function) => nested(|| unsafe { function($($argument),*) }),
             None => null_mut(),
         }
@@ -67,12 +67,12 @@ pub(crate) unsafe extern "C" fn free(block: *mut c_void) {
     }
     record::call(Kind::Free, Call { address: block as usize, ..Call::default() });
     if let Some(free) = real::free() {
-        // SAFETY: the caller's block, of the real allocator.
+        // SAFETY: the caller's block, from the real allocator.
         nested(|| unsafe { free(block) });
     }
 }
 
-/// Does what `free` does: old programs still use this name.
+/// Does the same as `free`; old programs still use this name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn cfree(block: *mut c_void) {
     // SAFETY: the same contract.
@@ -82,7 +82,7 @@ pub(crate) unsafe extern "C" fn cfree(block: *mut c_void) {
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
     if ARENA.owns(old) || !real::known() {
-        // SAFETY: the caller's block, which is the arena's or null.
+        // SAFETY: the caller's block, which is from the arena or null.
         return unsafe { move_out_of_arena(old, size) };
     }
     let begun = record::realloc_begins(old, size);
@@ -100,7 +100,7 @@ pub(crate) unsafe extern "C" fn reallocarray(old: *mut c_void, count: usize, siz
         return null_mut();
     };
     if ARENA.owns(old) || !real::known() {
-        // SAFETY: the caller's block, which is the arena's or null.
+        // SAFETY: the caller's block, which is from the arena or null.
         return unsafe { move_out_of_arena(old, bytes) };
     }
     let begun = record::realloc_begins(old, bytes);
@@ -119,13 +119,13 @@ fn after_realloc(kind: Kind, begun: Begun, old: *mut c_void, block: *mut c_void,
     record::realloc_ends(kind, call, Block::Malloc, begun);
 }
 
-/// Resizes a block of the arena: a new block with the old one's content.
+/// Resizes a block in the arena by copying its contents to a new block.
 ///
 /// # Safety
-/// `old` is null or a block of the arena, and real functions are used only once known.
+/// `old` must be null or a block in the arena. The real functions are used only after they are known.
 #[cold]
 unsafe fn move_out_of_arena(old: *mut c_void, size: usize) -> *mut c_void {
-    // SAFETY: any size may be asked for.
+    // SAFETY: any size can be requested.
     let block = unsafe { malloc(size) };
     if !old.is_null() && !block.is_null() {
         // SAFETY: both blocks are valid for the smaller of the two sizes, and are not the same.
@@ -167,14 +167,14 @@ pub(crate) unsafe extern "C" fn posix_memalign(place: *mut *mut c_void, align: u
         if block.is_null() {
             return libc::ENOMEM;
         }
-        // SAFETY: the caller's place for the answer.
+        // SAFETY: the caller's place for the result.
         unsafe { place.write(block) };
         return 0;
     }
     let Some(posix_memalign) = real::posix_memalign() else { return libc::ENOMEM };
     // SAFETY: the caller's arguments.
     let result = nested(|| unsafe { posix_memalign(place, align, size) });
-    // SAFETY: the real function succeeded, and so has written the caller's place.
+    // SAFETY: the real function succeeded, so it has written to the caller's place.
     let block = if result == 0 { unsafe { place.read() } } else { null_mut() };
     record::allocation(Kind::PosixMemalign, block, size, align);
     result
@@ -200,28 +200,28 @@ pub(crate) unsafe extern "C" fn pvalloc(size: usize) -> *mut c_void {
     block
 }
 
-/// `free_sized` of C23, which an allocator need not have.
+/// `free_sized` from C23, which an allocator need not have.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn free_sized(block: *mut c_void, size: usize) {
-    // SAFETY: the caller's block, of the real allocator.
+    // SAFETY: the caller's block, from the real allocator.
     unsafe { frees(block, real::free_sized().map(|free| move |block| free(block, size))) };
 }
 
-/// `free_aligned_sized` of C23, which an allocator need not have.
+/// `free_aligned_sized` from C23, which an allocator need not have.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn free_aligned_sized(block: *mut c_void, align: usize, size: usize) {
-    // SAFETY: the caller's block, of the real allocator.
+    // SAFETY: the caller's block, from the real allocator.
     unsafe { frees(block, real::free_aligned_sized().map(|free| move |block| free(block, align, size))) };
 }
 
-/// Records a free, and frees by a function, or by `free` where there is none.
+/// Records a free and frees the block using `function`, or `free` if there is none.
 ///
 /// # Safety
 /// As for [`free`].
 #[inline]
 unsafe fn frees(block: *mut c_void, function: Option<impl FnOnce(*mut c_void)>) {
     let Some(function) = function else {
-        // SAFETY: the caller's promise.
+        // SAFETY: by the caller's promise.
         return unsafe { free(block) };
     };
     if block.is_null() || ARENA.owns(block) || !real::known() {
@@ -231,8 +231,8 @@ unsafe fn frees(block: *mut c_void, function: Option<impl FnOnce(*mut c_void)>) 
     nested(|| function(block));
 }
 
-/// The names by which the C library calls its own functions, for programs that put functions of theirs in front of these. A program calls them where
-/// the C library has them.
+/// The names under which the C library exports its own functions, for programs that interpose functions before them.
+/// Programs call these names only if the C library has them.
 macro_rules! of_the_c_library {
     ($($name:ident($($argument:ident),*) = $kind:ident, $size:expr, $extra:expr;)*) => {
         $(
@@ -259,14 +259,14 @@ of_the_c_library! {
 
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn __libc_free(block: *mut c_void) {
-    // SAFETY: the caller's block, of the C library.
+    // SAFETY: the caller's block, from the C library.
     unsafe { frees(block, real::__libc_free().map(|free| move |block| free(block))) };
 }
 
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn __libc_realloc(old: *mut c_void, size: usize) -> *mut c_void {
     if ARENA.owns(old) || !real::known() {
-        // SAFETY: the caller's block, which is the arena's or null.
+        // SAFETY: the caller's block, which is from the arena or null.
         return unsafe { move_out_of_arena(old, size) };
     }
     let begun = record::realloc_begins(old, size);
@@ -275,19 +275,19 @@ pub(crate) unsafe extern "C" fn __libc_realloc(old: *mut c_void, size: usize) ->
     block
 }
 
-/// Not recorded. It stands here because the answer must come from the allocator that owns the block,
-/// and an arena block has none.
+/// Interposed without being recorded, because the answer must come from the allocator that owns the block, and an arena
+/// block belongs to none.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn malloc_usable_size(block: *mut c_void) -> usize {
     if block.is_null() || !real::known() {
         return 0;
     }
     if ARENA.owns(block) {
-        // SAFETY: a block of the arena.
+        // SAFETY: a block in the arena.
         return unsafe { ARENA.size_of(block) };
     }
     match real::malloc_usable_size() {
-        // SAFETY: the caller's block, of the real allocator.
+        // SAFETY: the caller's block, from the real allocator.
         Some(usable) => unsafe { usable(block) },
         None => 0,
     }

@@ -1,4 +1,5 @@
-//! What turns recording off and on, and asks for a trace: functions that the program calls, and signals.
+//! Control of recording: functions that the program calls, and signals, which switch recording off and on and request a
+//! trace.
 
 use core::ffi::{c_int, c_void};
 use core::mem::zeroed;
@@ -16,25 +17,25 @@ fn set(off: bool) {
     }
 }
 
-/// Has recording go on, if it is off.
+/// Resumes recording if it is off.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn hatf_recorder_start() {
     set(false);
 }
 
-/// Has recording stop.
+/// Stops recording.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn hatf_recorder_stop() {
     set(true);
 }
 
-/// Returns 1 if this process is recorded, and recording is not off.
+/// Returns 1 if this process is being recorded and recording is not off.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn hatf_recorder_is_recording() -> c_int {
     session().map_or(0, |session| c_int::from(!session.spool.header().is_off()))
 }
 
-/// Asks `hatf record --keep` for a trace of what is kept.
+/// Requests a trace of the retained events from `hatf record --keep`.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn hatf_recorder_dump() {
     if let Some(session) = session() {
@@ -43,7 +44,7 @@ pub(crate) extern "C" fn hatf_recorder_dump() {
 }
 
 extern "C" fn on_toggle(_: c_int, _: *mut libc::siginfo_t, _: *mut c_void) {
-    // SAFETY: `errno` of this thread, which the handler keeps.
+    // SAFETY: `errno` of this thread, which the handler preserves.
     unsafe {
         let errno = *libc::__errno_location();
         set(hatf_recorder_is_recording() != 0);
@@ -55,7 +56,7 @@ extern "C" fn on_dump(_: c_int, _: *mut libc::siginfo_t, _: *mut c_void) {
     hatf_recorder_dump();
 }
 
-/// Takes the signals that turn recording off and on, and ask for a trace.
+/// Installs handlers for the signals that toggle recording and request a trace.
 pub(crate) fn take_signals(session: &Session) {
     let header = session.spool.header();
     take(header.toggle_signal.load(Ordering::Relaxed), on_toggle);
@@ -64,13 +65,13 @@ pub(crate) fn take_signals(session: &Session) {
 
 type Handler = extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
 
-/// Takes a signal, unless the program has a handler of its own by now.
+/// Installs a handler for a signal, unless the program already has its own.
 fn take(signal: u32, handler: Handler) {
     let signal = signal.cast_signed();
     if signal == 0 {
         return;
     }
-    // SAFETY: zero is a value of this structure, and the handler has the signature that `SA_SIGINFO` promises.
+    // SAFETY: zero is a valid value of this structure, and the handler has the signature that `SA_SIGINFO` promises.
     unsafe {
         let mut before: libc::sigaction = zeroed();
         let mut ours: libc::sigaction = zeroed();

@@ -1,11 +1,12 @@
 //! `operator new` and `operator delete` of C++, in all forms.
 //!
-//! Those of the C++ library call `malloc` and `free`, which are recorded. An allocator with operators of its own does not: so
-//! they are recorded here, and what they call is nested.
+//! The operators of the C++ library call `malloc` and `free`, which are recorded. An allocator with its own operators
+//! does not call them, so the operators are recorded here, and the calls that they make are nested.
 //!
-//! `operator new` throws where there is no memory, and an exception must not pass through Rust. So the entry point calls the real function
-//! itself, between two calls of ours: the exception passes a frame that has no Rust in it, and whose personality routine ends the nesting.
-//! A handler of `std::set_new_handler` runs inside of the real function, as often as without us; what it frees itself is nested.
+//! `operator new` throws if there is no memory, and an exception must not pass through Rust. Therefore the entry point
+//! itself calls the real function, between two calls to our functions: the exception passes a frame without any Rust
+//! code, whose personality routine ends the nesting. A handler of `std::set_new_handler` runs inside of the real
+//! function, as often as without the recorder; its own frees are nested.
 
 use core::ffi::{CStr, c_int, c_void};
 use core::mem::transmute;
@@ -20,7 +21,8 @@ use crate::preload::elf::real;
 use crate::preload::events::record;
 use crate::preload::platform::thread_state::{self, current, nested};
 
-/// A real function; null where the program has no C++ library yet. Then the C functions do, as they do behind that.
+/// A real function, or null if the program has no C++ library yet. In that case the C functions are used, as the C++
+/// library itself does.
 #[repr(transparent)]
 struct Real(AtomicPtr<c_void>);
 
@@ -38,14 +40,14 @@ impl Real {
     }
 }
 
-/// What an entry point does: whether it is to call the real function, and what is noted of the nesting before.
+/// The decision of an entry point whether to record the call, and the previous nesting state.
 #[repr(C)]
 struct Entered {
     records: usize,
     before: usize,
 }
 
-/// Begins the call of a real function, from a frame that begins at this stack pointer, if that is ours to record.
+/// Begins the call to a real function, from a frame that begins at this stack pointer, if the call should be recorded.
 extern "C" fn enter(real: *const c_void, stack_pointer: usize) -> Entered {
     if real.is_null() || current().is_nested() || !real::known() {
         return Entered { records: 0, before: 0 };
@@ -53,7 +55,7 @@ extern "C" fn enter(real: *const c_void, stack_pointer: usize) -> Entered {
     Entered { records: 1, before: thread_state::enter(stack_pointer) }
 }
 
-/// Ends it, and records what it returned.
+/// Ends the call and records its result.
 extern "C" fn leave(block: *mut c_void, size: usize, _: usize, before: usize) -> *mut c_void {
     thread_state::leave(before);
     if !block.is_null() {
@@ -62,7 +64,7 @@ extern "C" fn leave(block: *mut c_void, size: usize, _: usize, before: usize) ->
     block
 }
 
-/// As [`leave`], with an alignment.
+/// Does the same as [`leave`], with an alignment.
 extern "C" fn leave_aligned(block: *mut c_void, size: usize, align: usize, before: usize) -> *mut c_void {
     thread_state::leave(before);
     if !block.is_null() {
@@ -72,11 +74,12 @@ extern "C" fn leave_aligned(block: *mut c_void, size: usize, align: usize, befor
 }
 
 super::jump_to_real::jump_to_real! {
-    /// Makes room for an exception. What a real `operator new` throws is freed by who catches it: so it is the program's own block.
+    /// Allocates an exception. An exception thrown by a real `operator new` is freed by the code that catches it, so it
+    /// is the program's own block.
     __cxa_allocate_exception known_or_loaded_since after |_, _| thread_state::leave_hooks();
 }
 
-/// The personality routine of entry points: an exception that leaves the real function ends the nesting, and goes on.
+/// The personality routine of entry points: an exception that leaves the real function ends the nesting and continues.
 pub(crate) extern "C" fn pass(
     _version: c_int,
     actions: c_int,
@@ -92,22 +95,22 @@ pub(crate) extern "C" fn pass(
     CONTINUE_UNWIND
 }
 
-/// Allocates where the program has no C++ library yet, by what would be behind it.
+/// Allocates for a program that has no C++ library yet, using the function that the C++ library would use.
 extern "C" fn by_malloc(size: usize) -> *mut c_void {
-    // SAFETY: any size may be asked for.
+    // SAFETY: any size can be requested.
     unsafe { super::alloc::malloc(size.max(1)) }
 }
 
-/// As [`by_malloc`], with an alignment.
+/// Does the same as [`by_malloc`], with an alignment.
 extern "C" fn by_memalign(size: usize, align: usize) -> *mut c_void {
-    // SAFETY: any size and alignment may be asked for.
+    // SAFETY: any size and alignment can be requested.
     unsafe { super::alloc::memalign(align, size.max(1)) }
 }
 
-/// Returns the function that says that there is no memory: the C++ library's that throws. It may have been loaded where no
-/// other library sees it.
+/// Returns the function that reports a lack of memory, which is the throwing function of the C++ library. That library
+/// may have been loaded where no other library sees it.
 extern "C" fn thrower() -> *const c_void {
-    // SAFETY: C strings; a library that is not loaded stays so.
+    // SAFETY: C strings; a library that is not loaded stays unloaded.
     let function = nested(|| unsafe {
         let library = libc::dlopen(c"libstdc++.so.6".as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD);
         if library.is_null() { null_mut() } else { libc::dlsym(library, c"_ZSt17__throw_bad_allocv".as_ptr()) }
@@ -115,7 +118,7 @@ extern "C" fn thrower() -> *const c_void {
     if function.is_null() { libc::abort as *const c_void } else { function }
 }
 
-/// Returns the function that says that there is no memory where nothing is thrown.
+/// Returns the function that reports a lack of memory without throwing.
 extern "C" fn no_thrower() -> *const c_void {
     extern "C" fn null() -> *mut c_void {
         null_mut()
@@ -123,7 +126,7 @@ extern "C" fn no_thrower() -> *const c_void {
     null as *const c_void
 }
 
-/// Frees for an `operator delete`, by `free` if it is the C++ library's that is not there yet.
+/// Frees a block for an `operator delete`, using `free` if the C++ library's operator does not exist yet.
 fn release(block: *mut c_void, function: *mut c_void, call: impl FnOnce()) {
     if block.is_null() || ARENA.owns(block) || !real::known() {
         return;
@@ -142,19 +145,19 @@ macro_rules! news {
         $(
             static $place: Real = Real::new();
 
-            /// Keeps the arguments, and calls the real function between [`enter`] and leaving. Where that is not to be recorded, goes on to the real
-            /// function; where there is none, asks for a block without it. With no frame of ours on the stack, jumps to the function that
-            /// throws.
+            /// Saves the arguments and calls the real function between [`enter`] and leaving. If the call should not be
+            /// recorded, continues with the real function; if there is none, requests a block without it. With no frame
+            /// of ours on the stack, jumps to the function that throws.
             ///
             /// # Safety
-            /// As the function of this name.
+            /// As for the function with this name.
             #[unsafe(naked)]
             #[unsafe(no_mangle)]
-            #[allow(non_snake_case, reason = "the name that C++ gives it")]
+            #[allow(non_snake_case, reason = "the name is mangled by C++")]
             pub(crate) unsafe extern "C" fn $name() {
                 core::arch::naked_asm!(
                     ".cfi_startproc",
-                    // By a distance from where it stands, in four bytes.
+                    // By a four-byte distance from its own position.
                     ".cfi_personality 0x1b, {pass}",
                     "push rdi",
                     ".cfi_adjust_cfa_offset 8",
@@ -252,13 +255,13 @@ macro_rules! deletes {
             static $place: Real = Real::new();
 
             /// # Safety
-            /// As the function of this name.
+            /// As for the function with this name.
             #[unsafe(no_mangle)]
-            #[allow(non_snake_case, reason = "the name that C++ gives it")]
+            #[allow(non_snake_case, reason = "the name is mangled by C++")]
             pub(crate) unsafe extern "C" fn $name(block: *mut c_void $(, $argument: usize)*) {
                 type Function = unsafe extern "C" fn(*mut c_void $(, deletes!(@type $argument))*);
                 let function = $place.get();
-                // SAFETY: dlsym's answer for the name of a function of this signature, and the caller's arguments.
+                // SAFETY: dlsym's answer for the name of a function with this signature, and the caller's arguments.
                 release(block, function, || unsafe { transmute::<*mut c_void, Function>(function)(block $(, $argument)*) });
             }
         )*
@@ -298,7 +301,7 @@ deletes! {
     _ZdaPvSt11align_val_tRKSt9nothrow_t, DELETE_ARRAY_ALIGNED_NO (align, nothrow);
 }
 
-/// How many hooks there are.
+/// The number of hooks.
 pub(crate) const HOOKS: usize = 20;
 
 /// Returns the hooks.
@@ -314,9 +317,9 @@ pub(crate) fn hooks() -> [Hook; HOOKS] {
 pub(crate) fn look_up() {
     look_up_news();
     look_up_deletes();
-    // The C library keeps a message about what it did not find, and gives it back at the second call: else the program
-    // would, and that block was never seen.
-    // SAFETY: messages of this thread, from before the program's own code.
+    // The C library stores a message about lookups that failed, and frees it at the second call. Otherwise the program
+    // would free this block, which was never recorded.
+    // SAFETY: messages of this thread, from before the application code runs.
     unsafe {
         libc::dlerror();
         libc::dlerror();

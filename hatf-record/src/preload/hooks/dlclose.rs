@@ -1,4 +1,4 @@
-//! `dlclose`: what is known of a module ends with it.
+//! `dlclose`: discards the data about an unloaded module.
 
 use core::ffi::{c_int, c_void};
 
@@ -8,7 +8,7 @@ use crate::preload::stacks::met_modules::note_unloaded;
 use crate::preload::stacks::{python, unwind};
 
 /// # Safety
-/// As the function of this name.
+/// As for the function with this name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn dlclose(handle: *mut c_void) -> c_int {
     let Some(dlclose) = (if real::known() { real::dlclose() } else { None }) else { return -1 };

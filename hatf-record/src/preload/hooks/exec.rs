@@ -1,8 +1,8 @@
-//! `exec` and `posix_spawn` with an environment of the program's own: the program that is started is recorded as well, so it gets the
-//! variables that it needs for that.
+//! `exec` and `posix_spawn` with a custom environment. The started program should be recorded as well, so it gets the
+//! variables required for that.
 //!
-//! Nothing is allocated, as the caller may be a child made by `vfork`, which shares its parent's memory: the longer list of
-//! variables lies on the stack, or if it is long, in pages that the thread keeps.
+//! Nothing is allocated, because the caller may be a child created by `vfork`, which shares its parent's memory. The
+//! extended list of variables is on the stack or, if it is long, in pages that the thread keeps.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr::{null, null_mut};
@@ -18,17 +18,17 @@ use crate::preload::spool::session;
 
 type List = *const *const c_char;
 
-/// Entries of a list on the stack: the caller may be a handler on a stack of few kilobytes.
+/// The maximum number of entries in a list on the stack: the caller may be a handler on a stack of a few kilobytes.
 const SHORT: usize = 64;
 
-/// Returns whether a list has a variable.
+/// Returns whether a list contains a variable.
 ///
 /// # Safety
-/// `list` is null, or a list of C strings that ends with null.
+/// `list` must be null, or a list of C strings that ends with null.
 unsafe fn has(list: List, name: &CStr) -> bool {
     let length = name.to_bytes().len();
     let mut at = list;
-    // SAFETY: the caller's promise; no string is looked at behind its end, as the name has no zero in it.
+    // SAFETY: by the caller's promise; no string is read past its end, as the name has no zero in it.
     unsafe {
         while !at.is_null() && !(*at).is_null() {
             if libc::strncmp(*at, name.as_ptr(), length) == 0 && *(*at).add(length) == b'=' as c_char {
@@ -45,7 +45,8 @@ fn is_recorded(becomes: bool) -> bool {
     follow::is_on() || becomes && session::current().is_some_and(|session| !exit::is_child(session))
 }
 
-/// Calls a function by which the process becomes another program. Where that does not load the recorder, it is known that it became one.
+/// Calls a function that turns the process into another program. If that program does not load the recorder, the change
+/// is known nevertheless.
 fn becoming(call: impl FnOnce() -> c_int) -> c_int {
     becomes(1);
     let result = call();
@@ -53,34 +54,34 @@ fn becoming(call: impl FnOnce() -> c_int) -> c_int {
     result
 }
 
-/// Notes that this process becomes another program, or does not.
+/// Records that this process is becoming another program, or no longer is.
 fn becomes(another: u32) {
     if let Some(session) = session::current().filter(|session| !exit::is_child(session)) {
         session.spool.header().becomes.store(another, Ordering::Relaxed);
     }
 }
 
-/// Calls a function with the list, or a longer one.
+/// Calls a function with the given list or an extended one.
 ///
 /// # Safety
-/// `list` is null, or a list of C strings that ends with null.
+/// `list` must be null, or a list of C strings that ends with null.
 unsafe fn with_needed(list: List, becomes: bool, call: impl FnOnce(List) -> c_int) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: by the caller's promise.
     unsafe { gone_recorder::forget(list) };
     let [spool, ..] = VARIABLES;
-    // A list that has the first has them all, or is to have its own of the others.
-    // SAFETY: the caller's promise.
+    // A list with the first variable either has all of them, or is meant to have its own values for the others.
+    // SAFETY: by the caller's promise.
     if !is_recorded(becomes) || unsafe { has(list, spool) } {
         return call(list);
     }
     let mut count = 0;
-    // SAFETY: the caller's promise.
+    // SAFETY: by the caller's promise.
     while unsafe { !list.is_null() && !(*list.add(count)).is_null() } {
         count += 1;
     }
     let needed = count + VARIABLES.len() + 1;
     if needed <= SHORT {
-        // SAFETY: the caller's promises.
+        // SAFETY: by the caller's promises.
         return unsafe { with_short(list, count, call) };
     }
     let Some(pages) = KeptPages::take(needed * size_of::<*const c_char>()) else { return call(list) };
@@ -95,10 +96,11 @@ unsafe fn with_needed(list: List, becomes: bool, call: impl FnOnce(List) -> c_in
     result
 }
 
-/// Calls a function with a longer list on the stack. It has a separate frame so that a call with a short list uses no stack for it.
+/// Calls a function with an extended list on the stack. This is a separate frame so that a call with an unchanged list
+/// needs no stack for it.
 ///
 /// # Safety
-/// `list` is null or has this many entries, and with those that are needed fewer than [`SHORT`].
+/// `list` must be null or have this many entries, which together with the required ones are fewer than [`SHORT`].
 #[inline(never)]
 unsafe fn with_short(list: List, count: usize, call: impl FnOnce(List) -> c_int) -> c_int {
     let mut short = [null(); SHORT];
@@ -107,19 +109,19 @@ unsafe fn with_short(list: List, count: usize, call: impl FnOnce(List) -> c_int)
     call(short.as_ptr())
 }
 
-/// Makes a list of another's entries and the variables that it lacks.
+/// Copies a list and adds the variables that it lacks.
 ///
 /// # Safety
-/// `longer` is zeros, long enough for all of them and a null; `list` is null or has this many entries.
+/// `longer` must be zeros, long enough for all entries and a null; `list` must be null or have this many entries.
 unsafe fn lengthen(longer: *mut *const c_char, list: List, count: usize) {
-    // SAFETY: the caller's promises.
+    // SAFETY: by the caller's promises.
     unsafe {
         if count > 0 {
             core::ptr::copy_nonoverlapping(list, longer, count);
         }
         let mut end = longer.add(count);
         for (place, name) in VARIABLES.iter().enumerate() {
-            // A library that the program preloads itself stays as it is: then the image is not recorded.
+            // A library preloaded by the program itself is left unchanged; in that case the image is not recorded.
             let ours = origin::variable(place).filter(|_| !has(list, name));
             if let Some(ours) = ours {
                 end.write(ours.as_ptr());
@@ -135,7 +137,7 @@ macro_rules! exec {
             $(#[$doc])*
             ///
             /// # Safety
-            /// As the function of this name.
+            /// As for the function with this name.
             #[unsafe(no_mangle)]
             pub(crate) unsafe extern "C" fn $name(file: $file, arguments: List, list: List) -> c_int {
                 let function = if real::known() { real::$name() } else { None };
@@ -152,15 +154,16 @@ macro_rules! exec {
 }
 
 exec! {
-    /// `execve` that keeps the recording.
+    /// `execve`, extended to continue the recording.
     execve(*const c_char);
-    /// `execvpe` that keeps the recording.
+    /// `execvpe`, extended to continue the recording.
     execvpe(*const c_char);
-    /// `fexecve` that keeps the recording.
+    /// `fexecve`, extended to continue the recording.
     fexecve(c_int);
 }
 
-/// Does what comes before a function that does not return here, even where it fails: a process that ends by itself then has not become another program.
+/// Prepares for a function that does not return to us, even if it fails. A process that then exits on its own has not
+/// become another program.
 #[cfg(target_arch = "x86_64")]
 fn before_exec() {
     gone_recorder::forget_own();
@@ -169,9 +172,9 @@ fn before_exec() {
 
 #[cfg(target_arch = "x86_64")]
 super::jump_to_real::jump_to_real! {
-    /// `execl` that starts no program with a recorder that is gone.
+    /// `execl`, extended so that a program is never started with a recorder that is gone.
     execl known after |_, _| before_exec();
-    /// `execlp` that does not, either.
+    /// `execlp`, extended in the same way.
     execlp known after |_, _| before_exec();
 }
 
@@ -186,7 +189,7 @@ macro_rules! by_the_c_library {
             $(#[$doc])*
             ///
             /// # Safety
-            /// As the function of this name.
+            /// As for the function with this name.
             #[unsafe(no_mangle)]
             pub(crate) unsafe extern "C" fn $name($($argument: $type),*) -> $result {
                 let function = if real::known() { real::$name() } else { None };
@@ -204,13 +207,13 @@ macro_rules! by_the_c_library {
 }
 
 by_the_c_library! {
-    /// `execv` that starts no program with a recorder that is gone.
+    /// `execv`, extended so that a program is never started with a recorder that is gone.
     execv(file: *const c_char, arguments: List) -> c_int, -1, becoming;
-    /// `execvp` that does not, either.
+    /// `execvp`, extended in the same way.
     execvp(file: *const c_char, arguments: List) -> c_int, -1, becoming;
-    /// `system` that does not, either.
+    /// `system`, extended in the same way.
     system(command: *const c_char) -> c_int, -1, from_here;
-    /// `popen` that does not, either.
+    /// `popen`, extended in the same way.
     popen(command: *const c_char, mode: *const c_char) -> *mut libc::FILE, null_mut(), from_here;
 }
 
@@ -220,7 +223,7 @@ macro_rules! spawn {
             $(#[$doc])*
             ///
             /// # Safety
-            /// As the function of this name.
+            /// As for the function with this name.
             #[unsafe(no_mangle)]
             pub(crate) unsafe extern "C" fn $name(
                 process: *mut libc::pid_t,
@@ -242,8 +245,8 @@ macro_rules! spawn {
 }
 
 spawn! {
-    /// `posix_spawn` that keeps the recording.
+    /// `posix_spawn`, extended to continue the recording.
     posix_spawn;
-    /// `posix_spawnp` that keeps the recording.
+    /// `posix_spawnp`, extended to continue the recording.
     posix_spawnp;
 }

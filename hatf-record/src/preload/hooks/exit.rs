@@ -1,4 +1,4 @@
-//! The status with which a process ends, which `hatf record` cannot know of processes that are not its children.
+//! The exit status of the process, which `hatf record` cannot obtain for processes that are not its children.
 
 use core::ffi::{c_int, c_void};
 use core::mem::transmute;
@@ -13,9 +13,10 @@ use crate::preload::spool::session::{self, Session};
 
 type OnExit = unsafe extern "C" fn(extern "C" fn(c_int, *mut c_void), *mut c_void) -> c_int;
 
-/// Has the status noted that `exit` gets, or that `main` returns. musl has no function for that: there the status is known of `_exit` alone.
+/// Registers a handler that stores the status passed to `exit` or returned by `main`. musl has no function for that, so
+/// only the status of `_exit` is known there.
 pub(crate) fn register() {
-    // SAFETY: null, or the function of this name. It gets a function that stays loaded, and no argument.
+    // SAFETY: null, or the function with this name. It receives a function that stays loaded, and no argument.
     unsafe {
         if let Some(on_exit) = transmute::<*mut c_void, Option<OnExit>>(real::next(c"on_exit")) {
             on_exit(at_exit, null_mut());
@@ -40,7 +41,7 @@ pub(crate) fn is_child(session: &Session) -> bool {
     unsafe { libc::getpid().cast_unsigned() != session.process }
 }
 
-/// Notes the status, unless this is a child that shares its parent's memory.
+/// Stores the status, unless this is a child that shares its parent's memory.
 fn note(status: c_int) {
     let Some(session) = session::current() else { return };
     if !is_child(session) {
@@ -55,12 +56,12 @@ fn note(status: c_int) {
 macro_rules! exits {
     ($($name:ident)*) => {
         $(
-            /// Notes the status, and ends the process.
+            /// Stores the status and ends the process.
             ///
             /// # Safety
-            /// As the function of this name.
+            /// As for the function with this name.
             #[unsafe(no_mangle)]
-            #[allow(non_snake_case, reason = "named after the function behind it")]
+            #[allow(non_snake_case, reason = "the name is that of the underlying function")]
             pub(crate) unsafe extern "C" fn $name(status: c_int) -> ! {
                 note(status);
                 let function = if real::known() { real::$name() } else { None };

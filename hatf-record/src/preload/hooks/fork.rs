@@ -1,15 +1,17 @@
-//! Forks: the child leaves its parent's recording, whatever the thread that forked was in the middle of. It begins one of its own at once: `hatf record` goes on
-//! for as long as there is a process that is recorded.
+//! Forks: the child leaves its parent's recording, whatever operation the forking thread was performing, and
+//! immediately begins its own recording. `hatf record` continues for as long as there is a recorded process.
 //!
-//! A signal handler may fork while its thread puts an event into the spool. Parent and child both return to that push, and
-//! the slot is the parent's. So the child's first act, before its handler returns, is to put private memory in place of
-//! the spool: what is left of the push then reaches nobody, and a push that waits finds out that its session ended.
+//! A signal handler may fork while its thread is writing an event into the spool. Parent and child both return to that
+//! push, and the slot belongs to the parent. Therefore the first act of the child, before its handler returns, is to
+//! replace the spool by private memory: the rest of the push then reaches nobody, and a waiting push detects that its
+//! session has ended.
 //!
-//! The child may have been forked by a signal handler on a small stack, and while another thread had the loader's lock. So it begins its session on a
-//! mapped stack, and looks no function up.
+//! The child may have been forked by a signal handler on a small stack, and while another thread held the loader's
+//! lock. Therefore it begins its session on a mapped stack and does not look up functions.
 //!
-//! This holds for `fork`, and for `_Fork`, which is the one of the two that may be called in a handler. A child made by a raw
-//! `clone` system call runs none of our code first: there, a push that was past its last look at the session goes on.
+//! This holds for `fork` and for `_Fork`, of which only the latter may be called in a handler. A child created by a raw
+//! `clone` system call runs none of our code first: there, a push that was past its last check of the session
+//! continues.
 
 #[cfg(feature = "preload")]
 use core::ffi::{c_int, c_void};
@@ -29,23 +31,23 @@ use crate::preload::session::{begin, follow};
 use crate::preload::spool::session;
 use crate::reasons::NotFollowed;
 
-/// Has `fork` tell the child.
+/// Registers handlers that notify the child of a `fork`.
 #[cfg(not(feature = "preload"))]
 pub(crate) fn register() {
     // SAFETY: handlers that make system calls and change atomics only.
     unsafe { libc::pthread_atfork(Some(before_fork), None, Some(after_fork_in_child)) };
 }
 
-/// Has `fork` tell the child. The function has another name in each C library, and glibc's is not to be linked with: the object is loaded
-/// by programs of musl, too.
+/// Registers handlers that notify the child of a `fork`. The function has a different name in each C library, and the
+/// object must not be linked with glibc's, because musl programs load it as well.
 #[cfg(feature = "preload")]
 pub(crate) fn register() {
     type Handler = Option<extern "C" fn()>;
     type Register = unsafe extern "C" fn(Handler, Handler, Handler, *mut c_void) -> c_int;
     let glibc = real::next(c"__register_atfork");
     let function = if glibc.is_null() { real::next(c"pthread_atfork") } else { glibc };
-    // SAFETY: null, or a function of this signature: one that has three arguments passes over the fourth, which is null for what is never
-    // unloaded. The handlers make system calls and change atomics only.
+    // SAFETY: null, or a function with this signature: one with three arguments ignores the fourth, which is null for
+    // an object that is never unloaded. The handlers make system calls and change atomics only.
     unsafe {
         if let Some(register) = transmute::<*mut c_void, Option<Register>>(function) {
             register(Some(before_fork), None, Some(after_fork_in_child), null_mut());
@@ -53,15 +55,15 @@ pub(crate) fn register() {
     }
 }
 
-/// Counts the child before there is one: who waits for all processes then knows of it.
+/// Counts the child before it exists, so that anyone waiting for all processes knows of it.
 extern "C" fn before_fork() {
     if let Some(session) = session::current() {
         session.spool.header().forks.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-/// Maps the stack on which a forked child begins its session, as the thread that forks may have one of a few kilobytes; `None` if the child cannot be
-/// recorded, which is counted.
+/// Maps the stack on which a forked child begins its session, because the forking thread may have a stack of a few
+/// kilobytes. Returns `None` if the child cannot be recorded, which is counted.
 fn stack_of_child() -> Option<MappedStack> {
     if is_confined() {
         follow::not_followed(NotFollowed::Filter);
@@ -92,21 +94,21 @@ extern "C" fn after_fork_in_child() {
     }
 }
 
-/// `_Fork`, which runs no handlers of `pthread_atfork`.
+/// `_Fork`, which does not run handlers registered by `pthread_atfork`.
 ///
 /// # Safety
-/// As the function of this name.
+/// As for the function with this name.
 #[cfg(feature = "preload")]
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn _Fork() -> libc::pid_t {
     let function = if real::known() { real::_Fork() } else { None };
     let Some(fork) = function else {
-        // C libraries before POSIX 2024 have `fork` alone, which runs the handlers.
+        // C libraries older than POSIX 2024 only have `fork`, which runs the handlers.
         // SAFETY: a call without arguments.
         return unsafe { libc::fork() };
     };
     before_fork();
-    // SAFETY: the function of this name, which has no arguments.
+    // SAFETY: the function with this name, which has no arguments.
     let child = unsafe { fork() };
     match child {
         0 => after_fork_in_child(),
@@ -116,10 +118,10 @@ pub(crate) unsafe extern "C" fn _Fork() -> libc::pid_t {
     child
 }
 
-/// `fork`, which runs the handlers of `pthread_atfork`, also where there is no child in the end.
+/// `fork`, which runs the handlers registered by `pthread_atfork` even if the fork fails.
 ///
 /// # Safety
-/// As the function of this name.
+/// As for the function with this name.
 #[cfg(feature = "preload")]
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn fork() -> libc::pid_t {
@@ -129,7 +131,7 @@ pub(crate) unsafe extern "C" fn fork() -> libc::pid_t {
         unsafe { *libc::__errno_location() = libc::ENOSYS };
         return -1;
     };
-    // SAFETY: the function of this name, which has no arguments.
+    // SAFETY: the function with this name, which has no arguments.
     let child = unsafe { fork() };
     if child < 0 {
         fork_failed();
@@ -137,7 +139,8 @@ pub(crate) unsafe extern "C" fn fork() -> libc::pid_t {
     child
 }
 
-/// Takes back what [`before_fork`] counted: there is no child. A failed fork of a function inside of the C library, such as `daemon`, stays counted.
+/// Reverts the count made by [`before_fork`], because there is no child. A failed fork in a C library function such as
+/// `daemon` stays counted.
 #[cfg(feature = "preload")]
 fn fork_failed() {
     if let Some(session) = session::current() {

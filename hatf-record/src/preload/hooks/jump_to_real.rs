@@ -1,4 +1,5 @@
-//! Functions that do something and then jump to the real one: that has the arguments as they were, however many, and returns to who called ours.
+//! Functions that perform an action and then jump to the real function, which receives all arguments unchanged and
+//! returns directly to the caller.
 
 use core::ffi::{CStr, c_void};
 use core::ptr::null_mut;
@@ -7,14 +8,15 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 use crate::preload::elf::{got, real};
 use crate::preload::platform::thread_state::nested;
 
-/// Returns the address of a function that the C library has from the beginning. A forked child may ask, so nothing is looked up here.
+/// Returns the address of a function that the C library has from the start. A forked child may call this, so it does
+/// not look up anything.
 pub(crate) fn known(function: &AtomicPtr<c_void>, _name: &CStr) -> usize {
     real::known();
     or_nothing(function.load(Ordering::Relaxed))
 }
 
-/// Returns the address of a function that a library may have which was loaded later, or that is needed while the others are looked up. Not `dlsym`'s
-/// answer, as that is one of ours.
+/// Returns the address of a function that may be in a library loaded later, or that is needed while the others are
+/// being looked up. It does not use `dlsym`, which is interposed as well.
 pub(crate) fn known_or_loaded_since(function: &AtomicPtr<c_void>, name: &CStr) -> usize {
     if function.load(Ordering::Relaxed).is_null() {
         function.store(nested(|| got::look_up(name)) as *mut c_void, Ordering::Relaxed);
@@ -26,19 +28,20 @@ fn or_nothing(function: *mut c_void) -> usize {
     if function.is_null() { nothing as *const () as usize } else { function as usize }
 }
 
-/// What is called where the C library has no such function.
+/// A substitute for a function that the C library does not have.
 extern "C" fn nothing() -> *mut c_void {
     null_mut()
 }
 
-/// Defines a function of the C library: it calls `before` with its first two arguments, and jumps to the real one, which `find` returns.
+/// Defines a function of the C library that calls `before` with its first two arguments and jumps to the real function,
+/// as returned by `find`.
 macro_rules! jump_to_real {
     ($($(#[$doc:meta])* $name:ident $find:ident after $before:expr;)*) => {
         $(
             $(#[$doc])*
             ///
             /// # Safety
-            /// As the function of this name.
+            /// As for the function with this name.
             #[unsafe(naked)]
             #[unsafe(no_mangle)]
             pub(crate) unsafe extern "C" fn $name() {
@@ -48,7 +51,8 @@ macro_rules! jump_to_real {
                     $before(first, second);
                     $find(&$crate::preload::elf::real::pointers::$name, name.unwrap_or_default())
                 }
-                // Six registers have arguments, and `al` how many more are in vectors: those are the caller's to lose.
+                // Six registers hold arguments, and `al` holds the number of arguments in vector registers. All of
+                // these are caller-saved.
                 core::arch::naked_asm!(
                     "push rax",
                     "push rdi",

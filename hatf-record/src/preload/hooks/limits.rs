@@ -1,5 +1,5 @@
-//! `setrlimit` and `prlimit`: a program that limits its address space is to have that, so the spool takes less of it before. How far the main thread's
-//! stack may grow is noted.
+//! `setrlimit` and `prlimit`: if a program limits its address space, the spool is shrunk first so that the program gets
+//! its share. The maximum size of the main thread's stack is stored.
 
 use core::ffi::{c_int, c_uint};
 use core::ptr::null_mut;
@@ -13,10 +13,11 @@ use crate::preload::spool::{mapping, session};
 
 type Limit = *const libc::rlimit;
 
-/// Sets a limit by `set`. Before, the spool takes its part of it: other threads may map memory as soon as the limit holds.
+/// Sets a limit using `set`. The spool is adjusted first, because other threads may map memory as soon as the limit is
+/// in force.
 ///
 /// # Safety
-/// `set` returns 0 only if the kernel has read `limit`, or it is null.
+/// `set` must return 0 only if the kernel has read `limit`, or if `limit` is null.
 unsafe fn heed(process: libc::pid_t, resource: c_uint, limit: Limit, set: impl FnOnce() -> c_int) -> c_int {
     let is_own = || {
         let own = session::current().map_or(0, |session| session.process.cast_signed());
@@ -26,7 +27,7 @@ unsafe fn heed(process: libc::pid_t, resource: c_uint, limit: Limit, set: impl F
     if !concerns || limit.is_null() || !is_own() {
         return set();
     }
-    // The kernel checks the address, and fails with an error.
+    // The kernel checks the address and fails with an error.
     let mut words = [0; 2];
     let copied = memory::copy(limit as usize, &mut words);
     let [current, maximum] = words.map(|word| word as libc::rlim_t);
@@ -35,13 +36,13 @@ unsafe fn heed(process: libc::pid_t, resource: c_uint, limit: Limit, set: impl F
     }
     let result = set();
     if copied.is_none() && result == 0 {
-        // SAFETY: the caller's promise.
+        // SAFETY: by the caller's promise.
         take_part(resource, unsafe { (*limit).rlim_cur });
     }
     result
 }
 
-/// Has the recorder take its part of a limit.
+/// Adapts the recorder to a limit.
 fn take_part(resource: c_uint, limit: libc::rlim_t) {
     if limit == libc::RLIM_INFINITY {
         return;
@@ -63,7 +64,7 @@ macro_rules! limits {
             /// Sets a limit of this process.
             ///
             /// # Safety
-            /// As the function of this name.
+            /// As for the function with this name.
             #[unsafe(no_mangle)]
             pub(crate) unsafe extern "C" fn $set(resource: c_uint, limit: Limit) -> c_int {
                 // SAFETY: the caller's arguments.
@@ -75,10 +76,10 @@ macro_rules! limits {
                 }
             }
 
-            /// Sets a limit, and returns what it was.
+            /// Sets a limit and returns the previous one.
             ///
             /// # Safety
-            /// As the function of this name.
+            /// As for the function with this name.
             #[unsafe(no_mangle)]
             pub(crate) unsafe extern "C" fn $of(
                 process: libc::pid_t,
@@ -104,7 +105,7 @@ limits! {
 }
 
 /// # Safety
-/// As `prlimit`.
+/// As for `prlimit`.
 unsafe fn by_the_kernel(process: libc::pid_t, resource: c_uint, limit: Limit, before: *mut libc::rlimit) -> c_int {
     // SAFETY: the caller's arguments.
     let result = unsafe { libc::syscall(libc::SYS_prlimit64, process, resource, limit, before) };

@@ -1,7 +1,9 @@
-//! `mlockall`: the program's memory is locked, and the recorder's large mappings are not, which would be given memory as a whole.
+//! `mlockall`: locks the program's memory except for the recorder's large mappings, which would otherwise be fully
+//! allocated.
 //!
-//! The kernel has one call for all mappings. So each of the program's is locked by itself, and the call succeeds where it would without the recorder: a
-//! limit (`RLIMIT_MEMLOCK`) is compared with all that is mapped but those. What the recorder has besides, some 2 MB, is locked with the program.
+//! The kernel call applies to all mappings at once. Therefore each of the program's mappings is locked individually,
+//! and the call succeeds whenever it would without the recorder: the limit (`RLIMIT_MEMLOCK`) is compared with the size
+//! of all mappings except the large ones. The rest of the recorder, about 2 MB, is locked along with the program.
 
 use core::ffi::{c_int, c_void};
 use core::ops::Range;
@@ -12,12 +14,12 @@ use crate::preload::platform::{files, large, memory};
 use crate::preload::spool::session;
 
 /// # Safety
-/// As the function of this name.
+/// As for the function with this name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn mlockall(flags: c_int) -> c_int {
     let of_now =
         flags & libc::MCL_CURRENT != 0 && flags & !(libc::MCL_CURRENT | libc::MCL_FUTURE | libc::MCL_ONFAULT) == 0;
-    // Under a system call filter, locking less could end the program.
+    // Under a system call filter, the additional calls for locking less could kill the program.
     if of_now && session::inherited().is_some() && !is_confined() {
         return lock(flags);
     }
@@ -33,12 +35,12 @@ fn real_mlockall(flags: c_int) -> c_int {
     }
 }
 
-/// Locks what is mapped now, except for the recorder's large mappings.
+/// Locks all current mappings except for the recorder's large ones.
 fn lock(flags: c_int) -> c_int {
     let mut mapped = 0;
     let can_list = each_mapping(|range| large::others_in(range, |part| mapped += part.len()));
     if !can_list || mapped > lock_limit() {
-        // The kernel says whether that may be, before memory is given to pages.
+        // The kernel decides whether this is permitted before it allocates pages.
         let result = real_mlockall(flags | libc::MCL_ONFAULT);
         // SAFETY: mappings of ours.
         large::each(|range| unsafe { memory::unlock(range.start as *mut c_void, range.len()) });
@@ -46,12 +48,12 @@ fn lock(flags: c_int) -> c_int {
             return result;
         }
     } else if flags & libc::MCL_FUTURE == 0 {
-        // As `mlockall` does, it ends an earlier call's `MCL_FUTURE`.
+        // Like `mlockall`, this ends the `MCL_FUTURE` of an earlier call.
         // SAFETY: a call without arguments.
         unsafe { libc::munlockall() };
     }
     if flags & libc::MCL_FUTURE != 0 {
-        // First: what other threads map from now on is locked.
+        // This must be first, so that mappings made by other threads from now on are locked.
         let result = real_mlockall(flags & !libc::MCL_CURRENT);
         if result != 0 {
             return result;
@@ -66,13 +68,13 @@ fn lock(flags: c_int) -> c_int {
     0
 }
 
-/// Locks a part. `mlockall` does not fail if some of it cannot be touched or is gone.
+/// Locks a part. Like `mlockall`, ignores failures for memory that cannot be accessed or is gone.
 fn lock_part(part: &Range<usize>, on_fault: libc::c_uint) {
     // SAFETY: locking changes no byte.
     unsafe { libc::syscall(libc::SYS_mlock2, part.start, part.len(), on_fault) };
 }
 
-/// Returns how many bytes this process may lock.
+/// Returns the number of bytes that this process may lock.
 fn lock_limit() -> usize {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: a place for the answer.
@@ -80,7 +82,7 @@ fn lock_limit() -> usize {
     if known { usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX) } else { 0 }
 }
 
-/// Calls a function with where each mapping of this process lies; `false` if the kernel does not list them.
+/// Calls a function with the range of each mapping in this process. Returns `false` if the kernel does not list them.
 fn each_mapping(mut use_range: impl FnMut(Range<usize>)) -> bool {
     let mut line = Line::default();
     files::read_all(c"/proc/self/maps", |bytes| {
@@ -88,16 +90,16 @@ fn each_mapping(mut use_range: impl FnMut(Range<usize>)) -> bool {
     })
 }
 
-/// A line of `/proc/self/maps`, as far as it was read: two numbers, and the rest, which begins with a space.
+/// A partially read line of `/proc/self/maps`: two numbers, and the rest, which begins with a space.
 #[derive(Default)]
 struct Line {
     numbers: [usize; 2],
-    /// The number that is being read; 2: the rest.
+    /// The index of the number being read, or 2 for the rest.
     at: usize,
 }
 
 impl Line {
-    /// Takes a byte; returns the numbers at the end of the second.
+    /// Processes a byte. Returns the numbers at the end of the second one.
     fn byte(&mut self, byte: u8) -> Option<Range<usize>> {
         let digit = char::from(byte).to_digit(16).and_then(|digit| usize::try_from(digit).ok());
         match (byte, digit, self.numbers.get_mut(self.at)) {
@@ -124,7 +126,7 @@ mod tests {
         let mut line = Line::default();
         let ranges: Vec<_> = text.iter().filter_map(|byte| line.byte(*byte)).collect();
         assert_eq!(ranges, [0x7f00..0x7fff, 0xffff_ff00..0xffff_ffff]);
-        // That of a byte of this test.
+        // The mapping of a byte of this test.
         let (own, mut found) = (0_u8, 0);
         let own = core::ptr::from_ref(&own) as usize;
         assert!(each_mapping(|range| found += u32::from(range.contains(&own))));

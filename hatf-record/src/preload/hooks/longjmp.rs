@@ -1,4 +1,4 @@
-//! `longjmp` and its kin: who jumps out of a signal handler may leave a hook that the handler interrupted.
+//! `longjmp` and its variants: a jump out of a signal handler may leave a hook that the handler interrupted.
 
 use core::ffi::{CStr, c_int, c_void};
 use core::mem::transmute;
@@ -9,14 +9,14 @@ use crate::preload::platform::thread_state;
 
 type Jump = unsafe extern "C" fn(*mut c_void, c_int) -> !;
 
-/// Jumps by the real function of this name, which is looked up where it is not known yet.
+/// Jumps using the real function with this name, which is looked up if it is not known yet.
 ///
 /// # Safety
-/// As for the function of this name.
+/// As for the function with this name.
 unsafe fn jump(known: Option<Jump>, name: &CStr, place: *mut c_void, value: c_int) -> ! {
     thread_state::leave_hooks();
     switch::leave();
-    // SAFETY: null, which is none, or dlsym's answer for the name of a function of this signature.
+    // SAFETY: null, which is none, or dlsym's answer for the name of a function with this signature.
     let function = known.or_else(|| unsafe { transmute::<*mut c_void, Option<Jump>>(real::next(name)) });
     match function {
         // SAFETY: the caller's arguments.
@@ -30,7 +30,7 @@ macro_rules! jumps {
     ($($name:ident)*) => {
         $(
             /// # Safety
-            /// As the function of this name.
+            /// As for the function with this name.
             #[unsafe(no_mangle)]
             pub(crate) unsafe extern "C" fn $name(place: *mut c_void, value: c_int) -> ! {
                 let name = CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes());

@@ -1,6 +1,7 @@
-//! Which functions of the program come here?
+//! The interposed functions of the program.
 //!
-//! Each file has those of one kind, under their own names: it calls the real function, and has the call recorded.
+//! Each file contains the functions of one kind, under their original names. They call the real functions and have the
+//! calls recorded.
 
 #[cfg(feature = "preload")]
 pub(crate) mod alloc;

@@ -1,6 +1,6 @@
-//! Calls for pages, with `--pages`: what the program and allocators that it brings ask the system for.
+//! Page requests, for `--pages`: the requests of the program and of allocators it contains to the system.
 //!
-//! The C library's `malloc` makes its own calls, which are not seen: see `platform/program_break.rs`.
+//! The requests of the C library's `malloc` are internal and are not observed: see `platform/program_break.rs`.
 
 use core::ffi::{c_int, c_void};
 
@@ -10,14 +10,14 @@ use crate::preload::elf::real;
 use crate::preload::events::pages;
 use crate::preload::platform::memory;
 
-/// Records a call, if calls for pages are recorded.
+/// Records a request if page requests are recorded.
 fn record(kind: Kind, call: Call) {
     if let Some(session) = pages::records_pages() {
         pages::pages(session, kind, call);
     }
 }
 
-/// Forgets what was known of memory that may be gone.
+/// Discards cached data about memory that may be gone.
 fn forget() {
     #[cfg(target_arch = "x86_64")]
     {
@@ -26,7 +26,7 @@ fn forget() {
     }
 }
 
-/// Returns the real function, once it is known.
+/// Returns the real function once it is known.
 fn known<F>(function: fn() -> Option<F>) -> Option<F> {
     if real::known() { function() } else { None }
 }
@@ -35,7 +35,7 @@ macro_rules! map {
     ($($name:ident($offset:ty);)*) => {
         $(
             /// # Safety
-            /// As the function of this name.
+            /// As for the function with this name.
             #[unsafe(no_mangle)]
             pub(crate) unsafe extern "C" fn $name(
                 address: *mut c_void,
@@ -52,7 +52,7 @@ macro_rules! map {
                         None => memory::map(address, length, protection, flags, file, offset),
                     }
                 };
-                // Over other memory.
+                // The mapping may replace other memory.
                 if flags & libc::MAP_FIXED != 0 {
                     forget();
                 }
@@ -72,10 +72,10 @@ map! {
 }
 
 /// # Safety
-/// As the function of this name.
+/// As for the function with this name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn munmap(address: *mut c_void, length: usize) -> c_int {
-    // Before: somebody else may be given the pages as soon as they are free.
+    // Record before the call: another thread may receive the pages as soon as they are free.
     record(Kind::Unmap, Call { size: length, address: address as usize, ..Call::default() });
     // SAFETY: the caller's arguments.
     let result = unsafe {
@@ -89,7 +89,7 @@ pub(crate) unsafe extern "C" fn munmap(address: *mut c_void, length: usize) -> c
 }
 
 /// # Safety
-/// As the function of this name, whose last argument need not be there.
+/// As for the function with this name, whose last argument is optional.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn mremap(
     old: *mut c_void,
@@ -98,7 +98,7 @@ pub(crate) unsafe extern "C" fn mremap(
     flags: c_int,
     address: *mut c_void,
 ) -> *mut c_void {
-    // SAFETY: the caller's arguments. An address that it did not give is not looked at.
+    // SAFETY: the caller's arguments. An address that the caller did not pass is not used.
     let start = unsafe {
         match known(real::mremap) {
             Some(remap) => remap(old, old_length, length, flags, address),
@@ -114,7 +114,7 @@ pub(crate) unsafe extern "C" fn mremap(
 }
 
 /// # Safety
-/// As the function of this name.
+/// As for the function with this name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn madvise(address: *mut c_void, length: usize, advice: c_int) -> c_int {
     // SAFETY: the caller's arguments.
@@ -132,7 +132,7 @@ pub(crate) unsafe extern "C" fn madvise(address: *mut c_void, length: usize, adv
 }
 
 /// # Safety
-/// As the function of this name.
+/// As for the function with this name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn brk(address: *mut c_void) -> c_int {
     let Some(brk) = known(real::brk) else { return no_memory(-1) };
@@ -143,7 +143,7 @@ pub(crate) unsafe extern "C" fn brk(address: *mut c_void) -> c_int {
 }
 
 /// # Safety
-/// As the function of this name.
+/// As for the function with this name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn sbrk(increment: libc::intptr_t) -> *mut c_void {
     let Some(sbrk) = known(real::sbrk) else { return no_memory(-1_isize as *mut c_void) };
@@ -153,14 +153,14 @@ pub(crate) unsafe extern "C" fn sbrk(increment: libc::intptr_t) -> *mut c_void {
     before
 }
 
-/// Records that the program may have moved the break.
+/// Records the break, which the program may have moved.
 fn moved() {
     if let Some(session) = pages::records_pages() {
         pages::program_break(session);
     }
 }
 
-/// Returns what a function returns where there is no memory.
+/// Sets `errno` to indicate a lack of memory and returns `failed`.
 fn no_memory<T>(failed: T) -> T {
     // SAFETY: `errno` of this thread.
     unsafe { *libc::__errno_location() = libc::ENOMEM };

@@ -1,4 +1,4 @@
-//! `prctl`: a program may give up what recording needs, and names threads.
+//! `prctl`, with which a program may give up resources that recording needs, and which names threads.
 
 use core::ffi::{c_int, c_ulong};
 
@@ -9,13 +9,14 @@ use crate::preload::session::begin;
 use crate::preload::spool::{push, session};
 use crate::reasons::Stop;
 
-/// `SECCOMP_MODE_STRICT`: hardly any system call, and the processor's counter is not to be read.
+/// `SECCOMP_MODE_STRICT`, which forbids nearly all system calls and reading the CPU's counter.
 const STRICT: c_ulong = 1;
 
-/// `prctl`. Ends the recording where the clock is about to become unreadable: reading it would end the program.
+/// `prctl`, extended to end the recording if the clock is about to become unreadable, because reading it would kill the
+/// program.
 ///
 /// # Safety
-/// As the function of this name.
+/// As for the function with this name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn prctl(
     option: c_int,
@@ -31,7 +32,7 @@ pub(crate) unsafe extern "C" fn prctl(
     }
     let function = if real::known() { real::prctl() } else { None };
     let result = match function {
-        // SAFETY: the caller's arguments. Those that it did not give are not looked at.
+        // SAFETY: the caller's arguments. Those that the caller did not pass are not used.
         Some(prctl) => unsafe { prctl(option, two, three, four, five) },
         None => {
             // SAFETY: as above.
@@ -50,13 +51,13 @@ pub(crate) unsafe extern "C" fn prctl(
     result
 }
 
-/// Records the name that the calling thread was given. The kernel has read it, and is not asked for it.
+/// Records the new name of the calling thread. The kernel has read it, so no system call is needed.
 fn named(name: *const u8) {
     by_thread::names_changed();
     let Some(session) = begin::session() else { return };
     let mut bytes = [0; thread_name::BYTES];
     for (place, to) in bytes.iter_mut().enumerate().take(thread_name::BYTES - 1) {
-        // SAFETY: the kernel has read as much: up to a zero, and no more than these.
+        // SAFETY: the kernel has read as much: up to a zero, and no more than these bytes.
         *to = unsafe { name.add(place).read() };
         if *to == 0 {
             break;

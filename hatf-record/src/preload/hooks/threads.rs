@@ -1,4 +1,4 @@
-//! Threads: recording that they start, and what they are called.
+//! Threads: records their starts and names.
 
 use super::alloc;
 use crate::conditions::Conditions;
@@ -17,18 +17,18 @@ struct Start {
     argument: *mut c_void,
     id: u32,
     creator: u32,
-    /// Bytes of its stack; 0 if they are not known.
+    /// The stack size in bytes, or 0 if unknown.
     stack_bytes: usize,
 }
 
-/// The routine that a new thread is to run: in two registers, by every C calling convention here.
+/// The routine to be run by a new thread. It is returned in two registers by all C calling conventions used here.
 #[repr(C)]
 struct Entry {
     routine: Routine,
     argument: *mut c_void,
 }
 
-/// Records the start of a new thread, before the program's routine runs.
+/// Records the start of a new thread before the program's routine runs.
 extern "C" fn on_start(start: *mut c_void) -> Entry {
     // SAFETY: the block that `pthread_create` below filled for this thread alone.
     let Start { routine, argument, id, creator, stack_bytes } = unsafe { start.cast::<Start>().read() };
@@ -51,9 +51,9 @@ extern "C" fn on_start(start: *mut c_void) -> Entry {
     Entry { routine, argument }
 }
 
-// The first function of a new thread: calls `on_start`, and jumps to the program's routine.
-// A jump, so that no frame of ours is on the stack when `pthread_exit` or a cancellation unwinds
-// it, which Rust code must not be part of.
+// The first function of a new thread, which calls `on_start` and jumps to the program's routine. It uses a jump so that
+// no frame of ours is on the stack when `pthread_exit` or a cancellation unwinds it, in which Rust code must not take
+// part.
 #[cfg(target_arch = "x86_64")]
 core::arch::global_asm!(
     ".text",
@@ -102,25 +102,25 @@ unsafe extern "C" {
     fn hatf_thread_start(start: *mut c_void) -> *mut c_void;
 }
 
-/// Starts a thread on other machines, where a thread must return from its routine.
+/// Starts a thread on other architectures, where a thread must return from its routine.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 unsafe extern "C" fn hatf_thread_start(start: *mut c_void) -> *mut c_void {
     let Entry { routine, argument } = on_start(start);
-    // SAFETY: the program's routine, with the argument it gave for it.
+    // SAFETY: the program's routine, with the argument that the program supplied.
     unsafe { routine(argument) }
 }
 
 fn free_block(block: *mut c_void) {
     if let (false, Some(free)) = (alloc::ARENA.owns(block), real::free()) {
-        // SAFETY: a block of the real malloc, freed once.
+        // SAFETY: a block from the real malloc, freed once.
         nested(|| unsafe { free(block) });
     }
 }
 
-/// Returns how large the stack of a thread with these attributes is; 0 if that is not known.
+/// Returns the stack size of a thread with these attributes, or 0 if unknown.
 ///
 /// # Safety
-/// `attributes` is null, or the attributes of a thread.
+/// `attributes` must be null or the attributes of a thread.
 unsafe fn stack_bytes(attributes: *const libc::pthread_attr_t) -> usize {
     let bytes_of = |attributes: *const libc::pthread_attr_t| {
         let mut bytes = 0;
@@ -132,7 +132,7 @@ unsafe fn stack_bytes(attributes: *const libc::pthread_attr_t) -> usize {
     }
     let Some(default) = real::pthread_getattr_default_np() else { return 0 };
     let mut attributes = core::mem::MaybeUninit::uninit();
-    // SAFETY: room for the attributes, which are there and given back where the call succeeds.
+    // SAFETY: room for the attributes, which are initialized, and destroyed again, if the call succeeds.
     nested(|| unsafe {
         if default(attributes.as_mut_ptr()) != 0 {
             return 0;
@@ -143,11 +143,11 @@ unsafe fn stack_bytes(attributes: *const libc::pthread_attr_t) -> usize {
     })
 }
 
-/// `pthread_create` that numbers the thread. The block it passes to it is not recorded; what the real
-/// function allocates is.
+/// `pthread_create`, extended to number the thread. The block passed to the thread is not recorded, but allocations of
+/// the real function are.
 ///
 /// # Safety
-/// As the function of this name.
+/// As for the function with this name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn pthread_create(
     thread: *mut libc::pthread_t,
@@ -168,7 +168,7 @@ pub(crate) unsafe extern "C" fn pthread_create(
     let Some(session) = session() else { return pass_on(routine, argument) };
     session.set_multithreaded();
     let creator = push::thread_number(session);
-    // SAFETY: any size may be asked for.
+    // SAFETY: any size can be requested.
     let block = nested(|| unsafe { malloc(size_of::<Start>()) });
     if block.is_null() {
         return pass_on(routine, argument);
@@ -185,10 +185,10 @@ pub(crate) unsafe extern "C" fn pthread_create(
     result
 }
 
-/// `pthread_setname_np`, of which the name is recorded.
+/// `pthread_setname_np`, extended to record the name.
 ///
 /// # Safety
-/// As the function of this name.
+/// As for the function with this name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn pthread_setname_np(thread: libc::pthread_t, name: *const c_char) -> c_int {
     let function = if real::known() { real::pthread_setname_np() } else { None };
@@ -200,7 +200,7 @@ pub(crate) unsafe extern "C" fn pthread_setname_np(thread: libc::pthread_t, name
     }
     by_thread::names_changed();
     if let Some(session) = session() {
-        #[allow(clippy::unnecessary_cast, reason = "a pointer in other C libraries")]
+        #[allow(clippy::unnecessary_cast, reason = "the type is a pointer in other C libraries")]
         let other = if thread as u64 == push::this_thread() { 0 } else { thread as u64 };
         // SAFETY: it was a name, of a few bytes.
         let name = unsafe { CStr::from_ptr(name) };

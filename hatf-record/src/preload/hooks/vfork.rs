@@ -1,5 +1,5 @@
-//! `vfork`: the child shares its parent's memory, and its thread's state. It is distinguished from its parent without a system call: who made it waits until
-//! it is gone, so in between what that thread says is the child's.
+//! `vfork`, whose child shares its parent's memory and its thread's state. The two are distinguished without a system
+//! call: the parent waits until the child is gone, so in the meantime the thread's state belongs to the child.
 
 use core::ffi::c_int;
 use core::mem::offset_of;
@@ -17,11 +17,12 @@ extern "C" fn fail(error: c_int) -> libc::pid_t {
     -1
 }
 
-/// `vfork` that counts how deep it is. It is the system call itself, as the C library's is: where the child returns from a function before the
-/// parent does, it must leave nothing on the stack. The address to return to is kept in a register, which the kernel gives back to both.
+/// `vfork`, extended to count its nesting depth. Like the C library's version, it makes the system call itself: the
+/// child returns from the function before the parent does, so it must leave nothing on the stack. The return address is
+/// kept in a register, which the kernel restores in both processes.
 ///
 /// # Safety
-/// As the function of this name.
+/// As for the function with this name.
 #[unsafe(naked)]
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn vfork() -> libc::pid_t {

@@ -1,11 +1,12 @@
-//! Files of the recording, by the C library's calls alone.
+//! Files of the recording, accessed through the C library alone.
 
 use core::ffi::{CStr, c_int, c_void};
 
-/// Opens a file to be read and written, which is a regular one of this user: another's is not written to, whatever path led there.
+/// Opens a file for reading and writing. It must be a regular file owned by this user: a file of another user is never
+/// written to, whatever path led to it.
 pub(crate) fn open_own(path: &CStr) -> Option<(libc::c_int, usize)> {
     let flags = libc::O_RDWR | libc::O_CLOEXEC | libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
-    // SAFETY: a C string; a place for the answer, of which all zeros are a value; a file that was opened here.
+    // SAFETY: a C string; a place for the answer, for which all zeros are a valid value; a file that was opened here.
     unsafe {
         let mut file = libc::open(path.as_ptr(), flags);
         while file < 0 && *libc::__errno_location() == libc::EINTR {
@@ -28,7 +29,7 @@ pub(crate) fn open_own(path: &CStr) -> Option<(libc::c_int, usize)> {
     }
 }
 
-/// Makes a file for reading and writing, which this user alone can open.
+/// Creates a file for reading and writing that only this user can open.
 pub(crate) fn create(path: &CStr) -> Option<c_int> {
     let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
     // SAFETY: a C string.
@@ -36,7 +37,7 @@ pub(crate) fn create(path: &CStr) -> Option<c_int> {
     (file >= 0).then_some(file)
 }
 
-/// Copies a file, as far as it goes.
+/// Copies a file as far as possible.
 pub(crate) fn copy(from: &CStr, to: &CStr) {
     let Some(to) = create(to) else { return };
     // SAFETY: a C string; a buffer and its length; files that were opened here.
@@ -71,7 +72,8 @@ pub(crate) fn read<'b>(path: &CStr, bytes: &'b mut [u8]) -> Option<&'b [u8]> {
     bytes.get(..usize::try_from(length).ok()?)
 }
 
-/// Calls a function with all bytes of a file, piece by piece; `false` if it cannot be opened. Keeps `errno`.
+/// Calls a function with all bytes of a file, piece by piece. Returns `false` if the file cannot be opened. Preserves
+/// `errno`.
 #[cfg(all(feature = "preload", target_pointer_width = "64"))]
 pub(crate) fn read_all(path: &CStr, mut use_bytes: impl FnMut(&[u8])) -> bool {
     // SAFETY: `errno` of this thread; a C string; a buffer with its length, and a file that is opened here.

@@ -1,5 +1,6 @@
-//! Pages for work that may never come back: a child of `vfork` that becomes another program cannot unmap what it mapped into its parent's memory. So a
-//! thread keeps its pages for the next time, and has at most one set of them.
+//! Pages for operations that may never return: a child of `vfork` that becomes another program cannot unmap the pages
+//! it mapped into its parent's memory. Therefore a thread keeps its pages for the next time, and keeps at most one set
+//! of them.
 
 use core::ffi::c_void;
 use core::ptr::with_exposed_provenance_mut;
@@ -8,23 +9,23 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use super::memory;
 use super::thread_state::{self, ThreadState};
 
-/// Bytes of a page.
+/// Bytes per page.
 const PAGE: usize = 4096;
 
-/// The beginning of the pages.
+/// The head at the start of the pages.
 #[repr(align(16))]
 struct Head {
-    /// All of them.
+    /// The size of all pages in bytes.
     bytes: usize,
-    /// The process that uses them; 0: none does.
+    /// The process that uses them, or 0 if they are unused.
     user: AtomicU32,
 }
 
-/// Pages that are in use.
+/// Pages in use.
 pub(crate) struct KeptPages(*mut Head);
 
 impl KeptPages {
-    /// Returns pages with room for this many bytes; `None` if there is no memory.
+    /// Returns pages with room for this many bytes, or `None` if there is no memory.
     pub(crate) fn take(bytes: usize) -> Option<Self> {
         let kept = &thread_state::current().kept_pages;
         // SAFETY: cannot fail.
@@ -34,10 +35,10 @@ impl KeptPages {
         // SAFETY: null, or pages of this thread, which begin with a head.
         if let Some(head) = unsafe { found.as_ref() } {
             if head.user.load(Ordering::Relaxed) == process {
-                // The caller is a signal handler, and has interrupted who uses them.
+                // The caller is a signal handler that interrupted the user of the pages.
                 return Self::map(bytes, process);
             }
-            // Another user was a child of `vfork`, and is gone, as this thread runs again.
+            // A different user was a child of `vfork`, which is gone because this thread runs again.
             if head.bytes - size_of::<Head>() >= bytes {
                 head.user.store(process, Ordering::Relaxed);
                 return Some(Self(found));
@@ -58,16 +59,16 @@ impl KeptPages {
         Some(Self(head))
     }
 
-    /// Returns the memory, which is aligned for anything.
+    /// Returns the memory, which is aligned for any type.
     pub(crate) fn memory(&self) -> *mut c_void {
         // SAFETY: inside of the pages.
         unsafe { self.0.add(1).cast() }
     }
 
-    /// Has the thread keep the pages, unless it keeps others. Keeps `errno`.
+    /// Returns the pages to the thread, unless the thread keeps others. Preserves `errno`.
     pub(crate) fn give_back(self) {
         if thread_state::current().kept_pages.get() == self.0.expose_provenance() {
-            // SAFETY: the head of pages that stay.
+            // SAFETY: the head of pages that stay mapped.
             unsafe { (*self.0).user.store(0, Ordering::Relaxed) };
         } else {
             self.unmap();
@@ -75,7 +76,7 @@ impl KeptPages {
     }
 
     fn unmap(self) {
-        // SAFETY: the pages of `map`, which nobody uses any more; `errno` of this thread.
+        // SAFETY: the pages from `map`, which nobody uses any more; `errno` of this thread.
         unsafe {
             let errno = *libc::__errno_location();
             memory::unmap(self.0.cast(), (*self.0).bytes);
@@ -100,21 +101,21 @@ mod tests {
     fn pages_that_a_thread_keeps() {
         let first = KeptPages::take(100).unwrap();
         let place = first.memory();
-        // A signal handler gets others, and they are unmapped.
+        // A signal handler gets different pages, which are unmapped afterwards.
         let second = KeptPages::take(100).unwrap();
         assert_ne!(second.memory(), place);
         second.give_back();
         first.give_back();
         let same = KeptPages::take(PAGE - size_of::<Head>()).unwrap();
         assert_eq!(same.memory(), place);
-        // As if a child of `vfork` had become another program.
+        // Simulate a child of `vfork` that became another program.
         // SAFETY: the head of these pages.
         unsafe { (*same.0).user.store(1, Ordering::Relaxed) };
         let again = KeptPages::take(100).unwrap();
         assert_eq!(again.memory(), place);
         again.give_back();
         let larger = KeptPages::take(10 * PAGE).unwrap();
-        // SAFETY: as much as was asked for.
+        // SAFETY: as much as was requested.
         unsafe { larger.memory().cast::<u8>().write_bytes(1, 10 * PAGE) };
         larger.give_back();
         end(thread_state::current());

@@ -1,5 +1,5 @@
-//! Large mappings of the recorder's own: the spool, the table of stacks, counters of accesses. A program that locks its memory is not to lock them, as they
-//! are larger than all of it: see `hooks/lock.rs`.
+//! The recorder's own large mappings: the spool, the stack table, and the access counters. A program that locks its
+//! memory must not lock them, because they may be larger than the program: see `hooks/lock.rs`.
 
 use core::ffi::{c_int, c_void};
 use core::ops::Range;
@@ -10,17 +10,19 @@ use super::memory;
 
 const PAGE: usize = 4096;
 
-/// Address ranges, each with its first address and the address after its last byte; zeros are unused entries. A range without an entry is locked by `mlockall`.
+/// Address ranges, each with its first address and the address after its last byte; zeros are unused entries. A range
+/// without an entry is locked by `mlockall`.
 static RANGES: [[AtomicUsize; 2]; 512] = [const { [const { AtomicUsize::new(0) }; 2] }; 512];
 
-/// Maps memory to be read and written, which stays unlocked if the program has asked for all of its memory to be locked. Pages get their memory when
-/// they are touched. If it fails, an `address` that was asked for may be mapped all the same, and cannot be touched.
+/// Maps memory for reading and writing that stays unlocked even if the program has requested that all of its memory be
+/// locked. Pages are allocated on first access. On failure, a requested `address` may have been mapped nevertheless,
+/// but cannot be accessed.
 ///
 /// # Safety
-/// As for `mmap`. Nobody touches what `flags` have replaced, as it cannot be touched at first.
+/// As for `mmap`. Nobody may access memory replaced because of `flags`, as it is inaccessible at first.
 pub(crate) unsafe fn map(address: *mut c_void, bytes: usize, flags: c_int, file: c_int) -> *mut c_void {
-    // Pages that cannot be touched get no memory, though they are locked at first.
-    // SAFETY: the caller's promise.
+    // Inaccessible pages are not allocated, even though they are locked at first.
+    // SAFETY: by the caller's promise.
     unsafe {
         let mapped = memory::map(address, bytes, libc::PROT_NONE, flags, file, 0);
         if mapped == libc::MAP_FAILED {
@@ -35,13 +37,13 @@ pub(crate) unsafe fn map(address: *mut c_void, bytes: usize, flags: c_int, file:
     }
 }
 
-/// Maps the beginning of a file as [`map`] does, in place of memory to which other threads may be writing: at any time they can. `false` if that is not
-/// possible.
+/// Maps the beginning of a file like [`map`], replacing memory to which other threads may be writing: they can access
+/// it at any time. Returns `false` if that is not possible.
 ///
 /// # Safety
-/// The recorder owns these addresses and accesses them only by atomics.
+/// The recorder must own these addresses and access them only by atomics.
 pub(crate) unsafe fn map_over(address: *mut c_void, bytes: usize, file: c_int) -> bool {
-    // SAFETY: addresses that the system chooses, which take the place of the caller's in one step.
+    // SAFETY: addresses chosen by the system, which replace the caller's in one step.
     unsafe {
         let elsewhere = map(null_mut(), bytes, libc::MAP_SHARED, file);
         if elsewhere == libc::MAP_FAILED {
@@ -58,18 +60,18 @@ pub(crate) unsafe fn map_over(address: *mut c_void, bytes: usize, file: c_int) -
     }
 }
 
-/// Unmaps one of them, or a part.
+/// Unmaps a large mapping or a part of one.
 ///
 /// # Safety
-/// Memory of [`map`] that nobody uses.
+/// The memory must be from [`map`], and nobody may use it any more.
 pub(crate) unsafe fn unmap(address: *mut c_void, bytes: usize) {
-    // First: as soon as it is unmapped it may be the program's.
+    // This must come first: as soon as the memory is unmapped, the program may reuse it.
     forget(address as usize..(address as usize + bytes).next_multiple_of(PAGE));
-    // SAFETY: the caller's promise.
+    // SAFETY: by the caller's promise.
     unsafe { memory::unmap(address, bytes) };
 }
 
-/// Notes that a range is one of them.
+/// Registers a range.
 fn note(range: Range<usize>) {
     if RANGES.iter().any(|place| read(place).is_some_and(|known| known.start <= range.start && range.end <= known.end))
     {
@@ -104,12 +106,12 @@ fn read(place: &[AtomicUsize; 2]) -> Option<Range<usize>> {
     (start < end).then_some(start..end)
 }
 
-/// Calls a function with each of them.
+/// Calls a function with each range.
 pub(crate) fn each(use_range: impl FnMut(Range<usize>)) {
     RANGES.iter().filter_map(read).for_each(use_range);
 }
 
-/// Calls a function with the parts of a range that are not theirs.
+/// Calls a function with the parts of a range that do not belong to the large mappings.
 pub(crate) fn others_in(range: Range<usize>, mut use_part: impl FnMut(Range<usize>)) {
     let mut from = range.start;
     while from < range.end {

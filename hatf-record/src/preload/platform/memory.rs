@@ -1,12 +1,13 @@
-//! Pages of the recorder's own: by system calls, as the functions of these names are interposed, and what they record is the program's.
+//! The recorder's own pages, managed by system calls, because the functions with these names are interposed and record
+//! the program's calls.
 
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
 
-/// `mmap`.
+/// Makes the `mmap` system call.
 ///
 /// # Safety
-/// As the function of this name.
+/// As for the function with this name.
 #[cfg(target_pointer_width = "64")]
 pub(crate) unsafe fn map(
     address: *mut c_void,
@@ -16,40 +17,40 @@ pub(crate) unsafe fn map(
     file: c_int,
     offset: libc::off_t,
 ) -> *mut c_void {
-    // SAFETY: the caller's promise.
+    // SAFETY: by the caller's promise.
     let result = unsafe { libc::syscall(libc::SYS_mmap, address, bytes, access, flags, file, offset) };
     result as *mut c_void
 }
 
-/// `munmap`; 0 where it did.
+/// Makes the `munmap` system call and returns 0 on success.
 ///
 /// # Safety
-/// As the function of this name.
+/// As for the function with this name.
 #[cfg(target_pointer_width = "64")]
 pub(crate) unsafe fn unmap(address: *mut c_void, bytes: usize) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: by the caller's promise.
     status(unsafe { libc::syscall(libc::SYS_munmap, address, bytes) })
 }
 
-/// `madvise`; 0 where it did.
+/// Makes the `madvise` system call and returns 0 on success.
 ///
 /// # Safety
-/// As the function of this name.
+/// As for the function with this name.
 #[cfg(target_pointer_width = "64")]
 pub(crate) unsafe fn advise(address: *mut c_void, bytes: usize, advice: c_int) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: by the caller's promise.
     status(unsafe { libc::syscall(libc::SYS_madvise, address, bytes, advice) })
 }
 
-/// `munlock`: gives up what a program that locks its memory has locked. Keeps `errno`.
+/// Unlocks memory that a program has locked along with its own (`munlock`). Preserves `errno`.
 ///
 /// # Safety
-/// A mapping of the recorder's.
+/// The memory must be a mapping of the recorder.
 pub(crate) unsafe fn unlock(address: *mut c_void, bytes: usize) {
     if super::confined::is_confined() {
         return;
     }
-    // SAFETY: the caller's promise; `errno` of this thread.
+    // SAFETY: by the caller's promise; `errno` of this thread.
     unsafe {
         let errno = *libc::__errno_location();
         libc::munlock(address, bytes);
@@ -57,7 +58,7 @@ pub(crate) unsafe fn unlock(address: *mut c_void, bytes: usize) {
     }
 }
 
-/// Where pages are not recorded, the functions of these names do.
+/// The C library's functions, which are not interposed on targets where pages are not recorded.
 #[cfg(not(target_pointer_width = "64"))]
 pub(crate) use libc::{madvise as advise, mmap as map, munmap as unmap};
 
@@ -66,7 +67,7 @@ fn status(result: libc::c_long) -> c_int {
     c_int::try_from(result).unwrap_or(-1)
 }
 
-/// Returns fresh zeros, at least this many; keeps `errno`.
+/// Returns at least this many fresh zero bytes. Preserves `errno`.
 pub(crate) fn pages(bytes: usize) -> Option<*mut c_void> {
     let access = libc::PROT_READ | libc::PROT_WRITE;
     // SAFETY: a system call with valid arguments; `errno` of this thread.
@@ -78,8 +79,8 @@ pub(crate) fn pages(bytes: usize) -> Option<*mut c_void> {
     }
 }
 
-/// Copies words from an address in this process where nothing may be mapped; returns how many there are. `None`: the kernel does not say, or must not
-/// be asked. Keeps `errno`.
+/// Copies words from an address in this process that may not be mapped. Returns the number of copied words, or `None`
+/// if the kernel does not answer or must not be called. Preserves `errno`.
 #[cfg(all(feature = "preload", target_pointer_width = "64"))]
 pub(crate) fn copy(from: usize, into: &mut [usize]) -> Option<usize> {
     const PAGE: usize = 4096;
@@ -87,12 +88,12 @@ pub(crate) fn copy(from: usize, into: &mut [usize]) -> Option<usize> {
         return None;
     }
     let bytes = size_of_val(into);
-    // The kernel copies a piece as a whole or not at all, so a piece lies in one page.
+    // The kernel copies a piece completely or not at all, so each piece is within one page.
     let in_first = bytes.min(PAGE - from % PAGE);
     let piece = |from: usize, bytes: usize| libc::iovec { iov_base: from as *mut c_void, iov_len: bytes };
     let local = piece(into.as_mut_ptr() as usize, bytes);
     let remote = [piece(from, in_first), piece(from.wrapping_add(in_first), bytes - in_first)];
-    // SAFETY: `errno` of this thread; the kernel writes to the slice alone, and checks what it reads.
+    // SAFETY: `errno` of this thread; the kernel writes to the slice alone, and checks the addresses that it reads.
     unsafe {
         let errno = libc::__errno_location();
         let kept = *errno;
@@ -103,7 +104,7 @@ pub(crate) fn copy(from: usize, into: &mut [usize]) -> Option<usize> {
             1_usize,
             remote.as_ptr(),
             remote.len(),
-            // A whole word, as it is passed on the stack.
+            // A full word, as it is passed on the stack.
             0_usize,
         );
         let is_nothing_there = copied < 0 && *errno == libc::EFAULT;
@@ -124,7 +125,7 @@ mod tests {
     fn memory_that_is_not_there() {
         const PAGE: usize = 4096;
         let memory = pages(2 * PAGE).unwrap();
-        // SAFETY: the pages that were just made, of which the second is given back.
+        // SAFETY: the pages that were just created, of which the second is unmapped.
         unsafe {
             memory.cast::<u8>().write_bytes(7, PAGE);
             unmap(memory.byte_add(PAGE), PAGE);
@@ -137,7 +138,7 @@ mod tests {
             assert_eq!(copy(from, &mut words), Some(there), "{from:x}");
             assert!(words.iter().enumerate().all(|(place, word)| *word == if place < there { seven } else { 1 }));
         }
-        // SAFETY: the page that is left.
+        // SAFETY: the remaining page.
         unsafe { unmap(memory, PAGE) };
     }
 }

@@ -1,6 +1,6 @@
-//! What does the recorder have of the process that it runs in, without calls that its own hooks would see?
+//! Access to the surrounding process without calls that the recorder's own hooks would see.
 //!
-//! Memory and files by system calls, what a thread keeps, and what the process is.
+//! This covers memory and files by system calls, per-thread data, and the identity of the process.
 
 pub(crate) mod confined;
 pub(crate) mod files;

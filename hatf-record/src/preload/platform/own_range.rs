@@ -1,4 +1,5 @@
-//! Addresses of this process that belong to the recorder. A file may be mapped over other memory only by such a range, which nothing can make longer.
+//! Address ranges of this process that belong to the recorder. A file can be mapped over other memory only through such
+//! a range, which cannot grow.
 
 use crate::sync::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use core::ffi::{c_int, c_void};
@@ -6,15 +7,15 @@ use core::ptr::null_mut;
 
 use super::{large, memory};
 
-/// Bytes of a page.
+/// Bytes per page.
 const PAGE: usize = 4096;
 
-/// Addresses that nobody else maps or unmaps. Address and length are one value, which cannot be copied.
+/// Addresses that nobody else maps or unmaps. The address and length form one value, which cannot be copied.
 #[derive(Debug)]
 pub(crate) struct OwnRange {
     from: *mut c_void,
     bytes: usize,
-    /// True if memory was mapped in it, which a thread in the middle of a hook may still write.
+    /// Whether memory was mapped in the range, to which a thread in the middle of a hook may still write.
     is_used: bool,
 }
 
@@ -24,7 +25,7 @@ impl OwnRange {
         let bytes = bytes.max(1).checked_next_multiple_of(PAGE)?;
         let more = align - PAGE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        // SAFETY: addresses that the system chooses; then what was not asked for of them.
+        // SAFETY: addresses chosen by the system; then those of them that were not requested.
         unsafe {
             let all = memory::map(null_mut(), bytes.checked_add(more)?, libc::PROT_NONE, flags, -1, 0);
             if all == libc::MAP_FAILED {
@@ -44,17 +45,19 @@ impl OwnRange {
         }
     }
 
-    /// Returns its beginning.
+    /// Returns the start of the range.
     pub(crate) fn memory(&self) -> *mut u8 {
         self.from.cast()
     }
 
-    /// Maps the beginning of a file at its beginning, to be read and written; `false` if that is not possible or there is no room.
+    /// Maps the beginning of a file at the start of the range for reading and writing. Returns `false` if that is
+    /// impossible or there is no room.
     pub(crate) fn map_file(&self, bytes: usize, file: c_int) -> bool {
         if bytes.checked_next_multiple_of(PAGE).is_none_or(|bytes| bytes > self.bytes) {
             return false;
         }
-        // SAFETY: addresses of ours. They are replaced and never free in between: a thread may still write to what was there before.
+        // SAFETY: addresses of ours. They are replaced and never free in between: a thread may still write to the
+        // previous contents.
         unsafe {
             if self.is_used {
                 large::map_over(self.from, bytes, file)
@@ -80,15 +83,15 @@ impl OwnRange {
         rest
     }
 
-    /// Gives back all of it, which nobody uses any more.
+    /// Unmaps the entire range, which nobody uses any more.
     pub(crate) fn unmap(self) {
         // SAFETY: addresses of ours.
         unsafe { large::unmap(self.from, self.bytes) };
     }
 }
 
-/// The range that something of the recorder is mapped in, or was: the next of its kind may be mapped there, so a process that `hatf` attaches to again and
-/// again has each once.
+/// The range in which an object of the recorder is or was mapped. The next object of its kind may be mapped there, so a
+/// process to which `hatf` attaches repeatedly has only one range of each kind.
 pub(crate) struct Place {
     state: AtomicU32,
     from: AtomicPtr<c_void>,
@@ -97,11 +100,11 @@ pub(crate) struct Place {
 
 /// There is no range.
 const NONE: u32 = 0;
-/// A thread reads or changes the range.
+/// A thread is reading or changing the range.
 const BUSY: u32 = 1;
-/// Something is mapped in it.
+/// An object is mapped in the range.
 const USED: u32 = 2;
-/// It has private zeros, to which a thread may still write that was in the middle of a hook.
+/// The range contains private zeros, to which a thread in the middle of a hook may still write.
 const FREE: u32 = 3;
 
 impl Place {
@@ -109,7 +112,7 @@ impl Place {
         Self { state: AtomicU32::new(NONE), from: AtomicPtr::new(null_mut()), bytes: AtomicUsize::new(0) }
     }
 
-    /// Takes the range out of the place, if it is in this state.
+    /// Takes the range out of the place if it is in this state.
     fn out(&self, state: u32) -> Option<OwnRange> {
         self.state.compare_exchange(state, BUSY, Ordering::Acquire, Ordering::Relaxed).ok()?;
         let (from, bytes) = (self.from.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed));
@@ -123,7 +126,7 @@ impl Place {
         self.state.store(state, Ordering::Release);
     }
 
-    /// Takes the range of something that is not mapped any more, if that is long enough.
+    /// Takes the range of an object that is no longer mapped, if it is long enough.
     pub(crate) fn take(&self, bytes: usize) -> Option<OwnRange> {
         let range = self.out(FREE)?;
         if range.bytes < bytes {
@@ -134,8 +137,8 @@ impl Place {
         Some(range)
     }
 
-    /// Keeps the range of what was mapped just now. One from before stays mapped, and is forgotten. Only who begins a recording does this, of which there is
-    /// one at a time.
+    /// Keeps the range of a newly mapped object. A previous range stays mapped but is no longer tracked. Only the
+    /// thread that begins a recording does this, and there is one at a time.
     pub(crate) fn keep(&self, range: OwnRange) {
         self.state.store(BUSY, Ordering::Relaxed);
         self.set(range, USED);
@@ -149,7 +152,7 @@ impl Place {
         }
     }
 
-    /// Forgets the addresses after the first `bytes`, which another owner unmaps.
+    /// Gives up the addresses after the first `bytes`, which another owner unmaps.
     pub(crate) fn forget_rest(&self, bytes: usize) {
         if let Some(mut range) = self.out(USED) {
             range.keep_first(bytes);
@@ -157,7 +160,7 @@ impl Place {
         }
     }
 
-    /// Puts private zeros in place of what is mapped. The next of its kind may take the range.
+    /// Replaces the mapped object by private zeros. The next object of its kind may take the range.
     pub(crate) fn retire(&self) {
         if let Some(range) = self.out(USED) {
             // SAFETY: addresses of ours.
@@ -166,7 +169,7 @@ impl Place {
         }
     }
 
-    /// Puts a range back that was taken or made, but is not needed.
+    /// Returns a range that was taken or created but is not needed.
     pub(crate) fn put_back(&self, range: OwnRange) {
         // SAFETY: addresses of ours.
         unsafe { replace_by_zeros(range.memory(), range.bytes) };
@@ -176,15 +179,15 @@ impl Place {
     }
 }
 
-/// Puts private zeros in place of a mapping of ours. References into it stay valid, as all that lies there is made of atomics. Keeps `errno`, which
-/// may be looked at after a fork.
+/// Replaces one of our mappings by private zeros. References into it stay valid, because all of its contents are
+/// atomics. Preserves `errno`, which may be inspected after a fork.
 ///
 /// # Safety
-/// The recorder has mapped these addresses, and nobody has unmapped them.
+/// The recorder must have mapped these addresses, and nobody may have unmapped them.
 pub(crate) unsafe fn replace_by_zeros(from: *mut u8, bytes: usize) {
     let access = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE;
-    // SAFETY: the caller's promise; `errno` of this thread.
+    // SAFETY: by the caller's promise; `errno` of this thread.
     unsafe {
         let errno = *libc::__errno_location();
         memory::map(from.cast(), bytes, access, flags, -1, 0);
@@ -213,7 +216,7 @@ mod tests {
         }
     }
 
-    /// Maps zeros where nothing is mapped; `false` if something is.
+    /// Maps zeros at an address. Returns `false` if anything is already mapped there.
     pub(super) fn program_maps(from: *mut u8, bytes: usize) -> bool {
         let access = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
@@ -289,7 +292,7 @@ mod models {
     use super::*;
     use crate::sync::model::{Share as _, model, spawn};
 
-    /// Makes a place, and in each execution a range of two pages that it keeps.
+    /// Creates a place and, in each execution, a range of two pages that it keeps.
     fn place(run: impl Fn(&'static Place, *mut u8) + 'static) {
         let place: &Place = Box::leak(Box::new(Place::new()));
         model(3, move || {
@@ -318,7 +321,8 @@ mod models {
         });
     }
 
-    /// The program maps memory where a thread has given addresses back, while another has the range retire and taken again.
+    /// The program maps memory at addresses returned by one thread, while another thread retires the range and takes it
+    /// again.
     #[test]
     fn what_was_given_back_is_not_touched() {
         place(|place, from| {

@@ -1,13 +1,14 @@
-//! Stacks for work that takes kilobytes: the program's stack may be that of a coroutine, of a small thread or of a signal handler, with room for little
-//! more than its own calls.
+//! Stacks for work that needs kilobytes: the program's stack may be that of a coroutine, a small thread or a signal
+//! handler, with little room beyond its own calls.
 
 use core::ffi::c_void;
 
 use super::memory;
 
-/// Bytes of a mapped stack. The kernel provides the pages that are touched.
+/// Bytes in a mapped stack. The kernel allocates only pages that are touched.
 const BYTES: usize = 256 * 1024;
-/// Bytes below it that nobody may touch: work that took more would end the process, and not change other memory.
+/// Inaccessible bytes below the stack: work that exceeds the stack crashes the process instead of changing other
+/// memory.
 const GUARD: usize = 4096;
 
 /// A mapped stack.
@@ -16,7 +17,7 @@ pub(crate) struct MappedStack {
 }
 
 impl MappedStack {
-    /// Maps a stack; `None` if there is no memory. Keeps `errno`.
+    /// Maps a stack. Returns `None` if there is no memory. Preserves `errno`.
     pub(crate) fn new() -> Option<Self> {
         let memory = memory::pages(GUARD + BYTES)?;
         // SAFETY: the first of the pages mapped above; `errno` of this thread.
@@ -28,7 +29,7 @@ impl MappedStack {
         Some(Self { memory })
     }
 
-    /// Runs `work` on this stack. All signals are blocked if that is possible: a handler may need more room than there is.
+    /// Runs `work` on this stack. Blocks all signals if possible, because a handler may need more room than there is.
     pub(crate) fn run<R>(self, work: impl FnOnce() -> R) -> Option<R> {
         let mask = set_mask(u64::MAX);
         // SAFETY: mapped above, and only the stack of the work.
@@ -51,16 +52,17 @@ impl Drop for MappedStack {
     }
 }
 
-/// Work, and its result.
+/// A piece of work and its result.
 struct Job<W, R> {
     work: Option<W>,
     result: Option<R>,
 }
 
-/// Runs `work` on the stack that ends at `top`, and returns its result.
+/// Runs `work` on the stack that ends at `top` and returns its result.
 ///
 /// # Safety
-/// `top` is a multiple of 16. Nobody uses the bytes below it, and they are enough for the work, which does not unwind.
+/// `top` must be a multiple of 16. Nobody else may use the bytes below it. They must be sufficient for the work, which
+/// must not unwind.
 pub(crate) unsafe fn run_on<W: FnOnce() -> R, R>(top: *mut u8, work: W) -> Option<R> {
     unsafe extern "C" fn call<W: FnOnce() -> R, R>(job: *mut c_void) {
         // SAFETY: the job below, whose owner waits.
@@ -68,7 +70,8 @@ pub(crate) unsafe fn run_on<W: FnOnce() -> R, R>(top: *mut u8, work: W) -> Optio
         job.result = job.work.take().map(|work| work());
     }
     let mut job = Job { work: Some(work), result: None };
-    // SAFETY: the caller's promise. The function gets the job that it is for, which stays until the call is over.
+    // SAFETY: by the caller's promise. The function gets the job that it is meant for, which stays until the call is
+    // over.
     unsafe { on_stack(top, call::<W, R>, (&raw mut job).cast()) };
     job.result
 }
@@ -76,11 +79,12 @@ pub(crate) unsafe fn run_on<W: FnOnce() -> R, R>(top: *mut u8, work: W) -> Optio
 /// Calls a function on a stack that ends at `top`.
 ///
 /// # Safety
-/// Of the stack nobody uses a byte. The function takes `argument`, and returns.
+/// Nobody else may use any byte of the stack. The function must accept `argument`, and must return.
 #[cfg(target_arch = "x86_64")]
 #[inline(never)]
 unsafe fn on_stack(top: *mut u8, function: unsafe extern "C" fn(*mut c_void), argument: *mut c_void) {
-    // SAFETY: the stack pointer is aligned at the call, and what it was is in a register that the function keeps.
+    // SAFETY: the stack pointer is aligned at the call, and its previous value is in a register that the function
+    // preserves.
     unsafe {
         core::arch::asm!(
             "mov r12, rsp",
@@ -96,10 +100,10 @@ unsafe fn on_stack(top: *mut u8, function: unsafe extern "C" fn(*mut c_void), ar
     }
 }
 
-/// As on x86-64.
+/// Does the same as on x86-64.
 ///
 /// # Safety
-/// As there.
+/// As on x86-64.
 #[cfg(target_arch = "aarch64")]
 #[inline(never)]
 unsafe fn on_stack(top: *mut u8, function: unsafe extern "C" fn(*mut c_void), argument: *mut c_void) {
@@ -119,17 +123,18 @@ unsafe fn on_stack(top: *mut u8, function: unsafe extern "C" fn(*mut c_void), ar
     }
 }
 
-/// On other machines the function runs on the caller's stack.
+/// Calls the function on the caller's stack on other architectures.
 ///
 /// # Safety
 /// As on x86-64.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 unsafe fn on_stack(_: *mut u8, function: unsafe extern "C" fn(*mut c_void), argument: *mut c_void) {
-    // SAFETY: the caller's promise.
+    // SAFETY: by the caller's promise.
     unsafe { function(argument) }
 }
 
-/// Sets the blocked signals of the thread, and returns those before; `None` if that is not possible. Keeps `errno`.
+/// Sets the blocked signals of the thread. Returns the previous ones, or `None` if that is impossible. Preserves
+/// `errno`.
 pub(crate) fn set_mask(mask: u64) -> Option<u64> {
     let mut before = 0_u64;
     // SAFETY: `errno` of this thread, and a system call with two sets of signals and their size.
@@ -161,7 +166,7 @@ mod tests {
         let (mask, place, sum) = stack
             .run(|| {
                 let bytes = core::hint::black_box([1_u8; 100_000]);
-                // SAFETY: asks for the mask.
+                // SAFETY: only queries the mask.
                 let mask = unsafe {
                     let mut mask = 0_u64;
                     libc::syscall(libc::SYS_rt_sigprocmask, 0, null_mut::<u64>(), &raw mut mask, 8);

@@ -1,12 +1,12 @@
-//! Paths that are put together without allocating, and what they lead to.
+//! Paths assembled without allocation, and the identities of files.
 
 use core::ffi::CStr;
 use core::mem::MaybeUninit;
 
-/// Bytes of the longest path, and the zero behind it.
+/// The maximum length of a path in bytes, including the terminating zero.
 const BYTES: usize = 4096;
 
-/// A path, with a zero behind it.
+/// A zero-terminated path.
 #[derive(Clone, Copy)]
 pub(crate) struct Path {
     bytes: [u8; BYTES],
@@ -14,12 +14,12 @@ pub(crate) struct Path {
 }
 
 impl Path {
-    /// Makes an empty one.
+    /// Creates an empty path.
     pub(crate) const fn new() -> Self {
         Self { bytes: [0; BYTES], length: 0 }
     }
 
-    /// Puts bytes behind it; `None` if it becomes too long.
+    /// Appends bytes. Returns `None` if the path becomes too long.
     pub(crate) fn with(mut self, more: &[u8]) -> Option<Self> {
         let end = self.length.checked_add(more.len()).filter(|end| *end < BYTES)?;
         self.bytes.get_mut(self.length..end)?.copy_from_slice(more);
@@ -27,7 +27,7 @@ impl Path {
         Some(self)
     }
 
-    /// Puts a number behind it.
+    /// Appends a number.
     pub(crate) fn with_number(self, mut number: u64) -> Option<Self> {
         let mut digits = [0; 20];
         let mut used = 0;
@@ -42,7 +42,7 @@ impl Path {
         self.with(digits.get(digits.len() - used..)?)
     }
 
-    /// Returns it without what stands behind its last slash.
+    /// Returns the path up to and including its last slash.
     pub(crate) fn folder(mut self) -> Option<Self> {
         let slash = self.bytes.get(..self.length)?.iter().rposition(|byte| *byte == b'/')?;
         self.bytes.get_mut(slash + 1..self.length)?.fill(0);
@@ -50,24 +50,24 @@ impl Path {
         Some(self)
     }
 
-    /// Returns its bytes.
+    /// Returns the bytes of the path.
     pub(crate) fn bytes(&self) -> &[u8] {
         self.bytes.get(..self.length).unwrap_or_default()
     }
 
-    /// Returns it as the C library takes it.
+    /// Returns the path as a C string.
     pub(crate) fn as_c(&self) -> &CStr {
         CStr::from_bytes_until_nul(&self.bytes).unwrap_or_default()
     }
 }
 
-/// What tells a file from all others: its device and its number there.
+/// The identity of a file: its device and its inode number.
 pub(crate) type Identity = (libc::dev_t, libc::ino_t);
 
-/// Returns what the file of this name is. Keeps `errno`.
+/// Returns the identity of the file with this name. Preserves `errno`.
 pub(crate) fn identity(name: &CStr) -> Option<Identity> {
     let mut found = MaybeUninit::<libc::stat>::uninit();
-    // SAFETY: a C string, and room for the answer, which is whole where the call succeeds; `errno` of this thread.
+    // SAFETY: a C string, and room for the answer, which is complete if the call succeeds; `errno` of this thread.
     unsafe {
         let errno = *libc::__errno_location();
         let is_there = libc::stat(name.as_ptr(), found.as_mut_ptr()) == 0;

@@ -1,4 +1,5 @@
-//! Memory for what stays for the rest of the process, as others may hold it at any time: small pieces, out of pages that are never given back.
+//! Memory that is kept for the rest of the process, because references to it may exist at any time: small pieces of
+//! pages that are never unmapped.
 
 use crate::sync::{AtomicPtr, Ordering};
 use core::ffi::{CStr, c_void};
@@ -8,11 +9,11 @@ use super::memory;
 use super::memory::pages;
 
 const PAGE: usize = 4096;
-/// Every piece begins at a multiple of this.
+/// Every piece begins at a multiple of this value.
 pub(crate) const ALIGN: usize = 16;
 
-/// Pages that are handed out from the front: a pointer to what is left of the last. At the beginning of a page there is no page, as its first
-/// piece is handed out when it is made.
+/// Pages handed out from the front: a pointer to the remainder of the last page. A pointer to the start of a page means
+/// that there is no page, because the first piece of a page is handed out when the page is created.
 pub(crate) struct Pieces(AtomicPtr<c_void>);
 
 impl Pieces {
@@ -20,7 +21,8 @@ impl Pieces {
         Self(AtomicPtr::new(null_mut()))
     }
 
-    /// Returns zeros, and whether a page was made for them that has nothing else yet; `None` where there is no memory. Keeps `errno`.
+    /// Returns zeroed memory, and whether a page was created for it that contains nothing else yet. Returns `None` if
+    /// there is no memory. Preserves `errno`.
     pub(crate) fn take(&self, bytes: usize) -> Option<(*mut c_void, bool)> {
         let bytes = bytes.max(1).checked_next_multiple_of(ALIGN)?;
         if bytes > PAGE / 2 {
@@ -30,7 +32,7 @@ impl Pieces {
             let rest = self.0.load(Ordering::Acquire);
             let used = rest as usize % PAGE;
             if used != 0 && used + bytes <= PAGE {
-                // Where the page is full then, this is the beginning of what comes behind it, and never looked at.
+                // If this fills the page, `next` is the address after it, which is never accessed.
                 let next = rest.wrapping_byte_add(bytes);
                 if self.0.compare_exchange(rest, next, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
                     return Some((rest, false));
@@ -42,8 +44,8 @@ impl Pieces {
             {
                 return Some((page, true));
             }
-            // Another thread was first.
-            // SAFETY: the page that was made just now, which nobody else has.
+            // Another thread was faster.
+            // SAFETY: the page that was created just now, which nobody else has.
             unsafe { memory::unmap(page, PAGE) };
         }
     }
@@ -51,23 +53,24 @@ impl Pieces {
 
 static PIECES: Pieces = Pieces::new();
 
-/// Puts a value where it stays; `None` where there is no memory.
+/// Stores a value permanently. Returns `None` if there is no memory.
 pub(crate) fn keep<T: Sync>(value: T) -> Option<&'static T> {
     const { assert!(align_of::<T>() <= ALIGN) };
     let (memory, _) = PIECES.take(size_of::<T>())?;
     let place = memory.cast::<T>();
-    // SAFETY: fresh memory of the size, aligned for it, which is never given back.
+    // SAFETY: fresh memory of this size, aligned for it, which is never unmapped.
     unsafe {
         place.write(value);
         place.as_ref()
     }
 }
 
-/// Copies a text to where it stays, as [`keep`].
+/// Stores a copy of a string permanently, like [`keep`].
 pub(crate) fn keep_text(text: &CStr) -> Option<&'static CStr> {
     let bytes = text.to_bytes_with_nul();
     let (memory, _) = PIECES.take(bytes.len())?;
-    // SAFETY: fresh memory of the size, which is never given back and has a text that ends with a zero then.
+    // SAFETY: fresh memory of this size, which is never unmapped, and which then contains a string that ends with a
+    // zero.
     unsafe {
         memory.cast::<u8>().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
         Some(CStr::from_ptr(memory.cast()))
@@ -107,7 +110,7 @@ mod models {
     use super::*;
     use crate::sync::model::{Share as _, model, spawn};
 
-    /// Has two threads take pieces of these lengths, where the page has room for `left` bytes.
+    /// Makes two threads take pieces of these lengths from a page with `left` remaining bytes.
     fn taken_by_two_threads(left: usize, lengths: &'static [usize]) {
         let pieces: &Pieces = Box::leak(Box::new(Pieces::new()));
         for bytes in [PAGE / 2, PAGE / 2 - left] {
@@ -121,10 +124,10 @@ mod models {
             taken.sort_unstable_by_key(|(_, (at, _))| at.addr());
             let ends = taken.iter().map(|(bytes, (at, _))| at.addr() + bytes);
             assert!(ends.zip(&taken[1..]).all(|(end, (_, (next, _)))| end <= next.addr()), "{taken:?}");
-            // A page is made for the first of its pieces.
+            // A page is created for the first of its pieces.
             assert!(taken.iter().all(|(_, (at, is_new))| *is_new == at.addr().is_multiple_of(PAGE)), "{taken:?}");
             for (_, (page, _)) in taken.iter().filter(|(_, (_, is_new))| *is_new) {
-                // SAFETY: a page that was made for this execution.
+                // SAFETY: a page that was created for this execution.
                 unsafe { memory::unmap(*page, PAGE) };
             }
         });

@@ -1,4 +1,5 @@
-//! What this process and its threads are, without a system call: a program may have a filter by which one that it does not make itself ends it.
+//! The identities of this process and its threads, without a system call: the program may have a filter that kills it
+//! for a call that it does not make itself.
 
 use core::cell::UnsafeCell;
 use core::ffi::c_int;
@@ -10,8 +11,9 @@ unsafe extern "C" {
     fn pthread_getcpuclockid(thread: libc::pthread_t, clock: *mut libc::clockid_t) -> c_int;
 }
 
-/// Returns the system's number of the calling thread; 0 where the C library does not know it. It stands in the name of the clock of the thread's
-/// time, which the C library makes of what it has: inverted, above three bits.
+/// Returns the thread ID of the calling thread, or 0 if the C library does not know it. It is encoded, inverted and
+/// shifted left by three bits, in the ID of the thread's CPU-time clock, which the C library computes from its own
+/// data.
 pub(crate) fn task() -> u32 {
     let mut clock = 0;
     // SAFETY: the calling thread, and a place for the answer.
@@ -19,21 +21,23 @@ pub(crate) fn task() -> u32 {
     if result == 0 { (!(clock >> 3)).cast_unsigned() } else { 0 }
 }
 
-/// Bytes of a path that are kept.
+/// The maximum number of bytes kept of a path.
 const BYTES: usize = 4096;
 
-/// The path of the program's file: written once, before its length is.
+/// The path of the program's file, which is written once, before its length.
 struct Program {
     bytes: UnsafeCell<[u8; BYTES]>,
     length: AtomicUsize,
 }
 
-// SAFETY: the bytes are written by the one thread that `note_program` is called by, before their length is stored, and read after it was loaded.
+// SAFETY: the bytes are written by the one thread that calls `note_program`, before their length is stored, and read
+// after it was loaded.
 unsafe impl Sync for Program {}
 
 static PROGRAM: Program = Program { bytes: UnsafeCell::new([0; BYTES]), length: AtomicUsize::new(0) };
 
-/// Asks the system for the path of the program's file, for [`program`]. Called when recording begins, by one thread at a time.
+/// Queries the system for the path of the program's file, for [`program`]. Called when recording begins, by one thread
+/// at a time.
 pub(crate) fn note_program() {
     if PROGRAM.length.load(Ordering::Acquire) != 0 {
         return;
@@ -43,18 +47,18 @@ pub(crate) fn note_program() {
     PROGRAM.length.store(usize::try_from(length).unwrap_or(0), Ordering::Release);
 }
 
-/// Returns the path of the program's file; nothing where `/proc` did not say it.
+/// Returns the path of the program's file, or an empty slice if `/proc` did not provide it.
 pub(crate) fn program() -> &'static [u8] {
     let length = PROGRAM.length.load(Ordering::Acquire);
     // SAFETY: written once, before the length was.
     unsafe { &*PROGRAM.bytes.get() }.get(..length).unwrap_or_default()
 }
 
-/// Returns when this process began, in the kernel's ticks since boot; 0 where that is not to be found out.
+/// Returns the start time of this process in kernel ticks since boot, or 0 if it cannot be determined.
 pub(crate) fn began() -> u64 {
     let mut bytes = [0; 1024];
     let text = files::read(c"/proc/self/stat", &mut bytes).unwrap_or_default();
-    // The second field is a name in parentheses, which may have any character.
+    // The second field is a name in parentheses, which may contain any character.
     let behind = text.iter().rposition(|byte| *byte == b')').map_or(0, |at| at + 1);
     let mut fields = text.get(behind..).unwrap_or_default().split(|byte| *byte == b' ');
     let began = fields.nth(20).unwrap_or_default();

@@ -1,29 +1,30 @@
-//! The program break, which the C library's `malloc` moves by calls that are not seen: where it is stands in a variable of the C library's.
+//! The program break, which the C library's `malloc` moves by calls that are not observed. Its position is in a
+//! variable of the C library.
 
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 /// The address of that variable, or null if the C library lacks it.
 static FOUND: AtomicPtr<AtomicUsize> = AtomicPtr::new(null_mut());
-/// The same, or null while the break is not recorded.
+/// The same address, or null while the break is not recorded.
 static PLACE: AtomicPtr<AtomicUsize> = AtomicPtr::new(null_mut());
-/// Where the break was last.
+/// The last known position of the break.
 static LAST: AtomicUsize = AtomicUsize::new(0);
 
 /// Looks up the variable. This takes the loader's lock, so it happens once, together with the real functions.
 pub(crate) fn look_up() {
-    // SAFETY: a C string. The answer is null, or a word of the C library's that stays.
+    // SAFETY: a C string. The answer is null, or a word in the C library that stays.
     let place = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"__curbrk".as_ptr()) };
     FOUND.store(place.cast(), Ordering::Relaxed);
 }
 
-/// Begins to watch the variable.
+/// Starts watching the variable.
 pub(crate) fn begin() {
     LAST.store(0, Ordering::Relaxed);
     PLACE.store(FOUND.load(Ordering::Relaxed), Ordering::Relaxed);
 }
 
-/// Returns where the break is, if it has moved since this was last called.
+/// Returns the position of the break if it has moved since the last call.
 #[inline]
 pub(crate) fn moved() -> Option<usize> {
     // SAFETY: null, or the C library's word, which is aligned.

@@ -1,8 +1,9 @@
-//! Addresses of the stacks that the kernel and the C library created, for the main thread and threads of `pthread_create`. All that is above the
-//! stack pointer there can be read, up to the stack's end, for as long as the thread runs.
+//! Addresses of the stacks created by the kernel and the C library, for the main thread and threads from
+//! `pthread_create`. All memory above the stack pointer, up to the stack's end, can be read for as long as the thread
+//! runs.
 //!
-//! A stack pointer elsewhere is that of a coroutine, of a signal handler, or of a thread that the C library created itself. Of such a stack nothing is
-//! known but what the kernel says of each page.
+//! Any other stack pointer belongs to a coroutine, a signal handler, or a thread that the C library created itself.
+//! Such a stack is unknown except for the kernel's answers about individual pages.
 
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -10,19 +11,20 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use crate::local_atomic::Interruptible;
 
 const PAGE: usize = 4096;
-/// Addresses below the end of the main thread's stack that the kernel leaves free for it, at least, whatever its limit is.
+/// The minimum number of bytes below the end of the main thread's stack that the kernel leaves free for it, whatever
+/// its limit is.
 const MAIN_MOST: usize = 128 << 20;
 
 /// The main thread's stack.
 static MAIN: StackPlace = StackPlace([const { AtomicUsize::new(0) }; 2]);
 
-/// Notes where the main thread's stack lies, once.
+/// Records the location of the main thread's stack, once.
 pub(crate) fn note_main() {
     if MAIN.0[1].load(Ordering::Relaxed) != 0 {
         return;
     }
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: a call that reads what the kernel gave the program; a place for the answer.
+    // SAFETY: a call that reads the data that the kernel passed to the program; a place for the answer.
     let (name, known) = unsafe {
         let name = libc::getauxval(libc::AT_EXECFN) as *const libc::c_char;
         (name, libc::getrlimit(libc::RLIMIT_STACK, &raw mut limit) == 0)
@@ -32,14 +34,14 @@ pub(crate) fn note_main() {
     }
     // SAFETY: the name of the program's file, which the kernel puts at the end of the stack, before a word of zeros.
     let end = name as usize + unsafe { CStr::from_ptr(name) }.to_bytes_with_nul().len() + size_of::<usize>();
-    // Something that only looks like a kernel may have put it elsewhere.
+    // A kernel emulation may have placed it elsewhere.
     if end.is_multiple_of(PAGE) {
         MAIN.0[1].store(end, Ordering::Relaxed);
         MAIN.0[0].store(end.saturating_sub(main_bytes(limit.rlim_cur)), Ordering::Release);
     }
 }
 
-/// Notes that the main thread's stack may take this many bytes from now on. It is not counted on more than there could be before.
+/// Records a new limit for the main thread's stack. The usable size never grows beyond its previous value.
 pub(crate) fn limit_main(limit: libc::rlim_t) {
     let from = MAIN.0[1].load(Ordering::Relaxed).saturating_sub(main_bytes(limit));
     MAIN.0[0].fetch_max(from, Ordering::Relaxed);
@@ -49,17 +51,19 @@ fn main_bytes(limit: libc::rlim_t) -> usize {
     usize::try_from(limit).unwrap_or(usize::MAX).min(MAIN_MOST)
 }
 
-/// The first address of a stack, and the one after its last; zeros before they are known.
+/// The first address of a stack and the one after its last; zeros until they are known.
 #[derive(Default)]
 pub(crate) struct StackPlace([AtomicUsize; 2]);
 
-/// In whichever order the two are written, a handler in between finds no stack.
+/// Whatever the order of the two writes, a handler in between finds no stack.
 impl Interruptible for StackPlace {}
 
 impl StackPlace {
-    /// Notes the size of the calling thread's stack, which `pthread_create` made: a number that is not 0 and includes pages that may not be touched.
+    /// Records the size of the calling thread's stack, which `pthread_create` created. The size must not be 0, and
+    /// includes inaccessible pages.
     pub(crate) fn note(&self, bytes: usize) {
-        // The C library's description of the thread lies at the end of its stack: a page of it, at most, above this address.
+        // The C library's description of the thread is at the end of its stack: at most one page of it is above this
+        // address.
         let end = thread_pointer();
         self.0[0].store(end.saturating_sub(bytes) + 2 * PAGE, Ordering::Relaxed);
         self.0[1].store(end, Ordering::Relaxed);
@@ -72,21 +76,22 @@ impl StackPlace {
 }
 
 /// Returns the address of the C library's description of the calling thread.
-#[allow(clippy::cast_possible_truncation, reason = "an address; a pointer in other C libraries")]
+#[allow(clippy::cast_possible_truncation, reason = "the type is an address here and a pointer in other C libraries")]
 fn thread_pointer() -> usize {
     // SAFETY: cannot fail.
     unsafe { libc::pthread_self() as usize }
 }
 
-/// A stack with a known place.
+/// A stack with a known location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct KnownStack {
-    /// The lowest address to which it may grow.
+    /// The lowest address to which the stack may grow.
     pub(crate) from: usize,
     pub(crate) end: usize,
 }
 
-/// Returns the stack that a stack pointer is in, if its place is known: the thread's `own`, or the main thread's.
+/// Returns the stack that contains a stack pointer, if its location is known: the thread's `own` stack, or the main
+/// thread's.
 pub(crate) fn around(stack_pointer: usize, own: &StackPlace) -> Option<KnownStack> {
     own.around(stack_pointer).or_else(|| MAIN.around(stack_pointer))
 }
@@ -95,7 +100,7 @@ pub(crate) fn around(stack_pointer: usize, own: &StackPlace) -> Option<KnownStac
 mod tests {
     use super::*;
 
-    /// The kernel's own list says where the main thread's stack ends.
+    /// The end of the main thread's stack matches the kernel's own list.
     #[test]
     fn the_main_thread_s_stack() {
         note_main();
@@ -107,7 +112,7 @@ mod tests {
         let known = around(end - 100, &own).unwrap();
         assert_eq!((known.end, known.from <= from), (end, true), "{line}");
         assert_eq!(around(known.end, &own), None);
-        // This is a test's thread.
+        // This thread belongs to a test.
         let here = core::ptr::from_ref(&own) as usize;
         assert_eq!(around(here, &own), None);
         own.note(64 << 10);

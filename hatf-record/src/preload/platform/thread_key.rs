@@ -1,11 +1,11 @@
-//! The key by which a function of the recorder runs at the end of each thread that armed it.
+//! The key that makes a function of the recorder run at the end of each thread that armed it.
 
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use super::thread_state::nested;
 
-/// The key plus 1; 0 before it exists.
+/// The key plus 1, or 0 before the key exists.
 static KEY: AtomicU32 = AtomicU32::new(0);
 
 /// Creates the key, whose destructor is `on_exit`.
@@ -17,7 +17,7 @@ pub(crate) fn create(on_exit: unsafe extern "C" fn(*mut c_void)) {
     }
 }
 
-/// Arranges for the destructor to run at the end of the calling thread; `false` if that is not possible.
+/// Arranges for the destructor to run at the end of the calling thread. Returns `false` if that is impossible.
 pub(crate) fn arm() -> bool {
     match KEY.load(Ordering::Acquire).checked_sub(1) {
         None => false,

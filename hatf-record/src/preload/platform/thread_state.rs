@@ -1,10 +1,9 @@
-//! The state of each thread, in the initial-exec model of thread-local storage.
+//! The state of each thread, in thread-local storage with the initial-exec model.
 //!
-//! Rust's own `thread_local!` in a shared object asks `__tls_get_addr` for the address. That function may
-//! allocate (it grows a thread's table of modules after a `dlopen`), and would come back here. With
-//! the initial-exec model the address is the thread pointer plus a constant that the dynamic linker
-//! wrote when the program was loaded: two instructions, no call. A preloaded object always has
-//! room for it in the static block.
+//! Rust's own `thread_local!` in a shared object calls `__tls_get_addr` for the address. That function may allocate (it
+//! grows a thread's table of modules after a `dlopen`) and thereby call this code again. With the initial-exec model,
+//! the address is the thread pointer plus a constant that the dynamic linker stored when the program was loaded: two
+//! instructions, no call. A preloaded object always has room for it in the static block.
 
 use core::ops::Range;
 
@@ -14,59 +13,60 @@ use crate::local_atomic::{Local, LocalAtomic, in_order, interruptible};
 use crate::producer::Producer;
 
 interruptible! {
-    /// One per thread, all zero when the thread begins.
+    /// The state of one thread, which is zero when the thread starts.
     #[derive(Default)]
     #[repr(C)]
     pub(crate) struct ThreadState {
-        /// The stack pointer of the outermost hook that is calling a real function; 0 if none is.
+        /// The stack pointer of the outermost hook that is calling a real function, or 0 if there is none.
         outer: Local<usize>,
-        /// The number of the thread; 0 before it has one.
+        /// The number of the thread, or 0 before it has one.
         pub(crate) id: Local<u32>,
-        /// Rounds of key destructors seen when the thread ends.
+        /// Rounds of key destructors seen at the end of the thread.
         pub(crate) exit_rounds: Local<u32>,
-        /// Bytes that it allocates up to the next block that is chosen: see `choose/sample.rs`.
+        /// The number of bytes to allocate until the next selected block: see `choose/sample.rs`.
         pub(crate) until_sample: Local<i64>,
-        /// The state of its random numbers; 0 before the first.
+        /// The state of the random number generator, or 0 before its first use.
         pub(crate) random: Local<u64>,
-        /// True if the thread's blocks are recorded; only some threads' are if `choose/by_thread.rs` selects them.
+        /// Whether the thread's blocks are recorded, if `choose/by_thread.rs` selects threads, combined with a version
+        /// number.
         pub(crate) is_named: Local<u32>,
-        /// One more than the number of the processor that it ran on at its last call; 0: not known.
+        /// 1 plus the number of the CPU at the last call, or 0 if unknown.
         pub(crate) processor: Local<u32>,
-        /// The chunk of the spool that receives its events.
+        /// The chunk of the spool that receives the thread's events.
         pub(crate) producer: Producer,
-        /// Pages of the stack that are known to be readable, as [`Readable`] packs them.
+        /// Stack pages known to be readable, packed by [`Readable`].
         readable: LocalAtomic,
         /// The last argument of [`readable_after`](Self::readable_after).
         changes: Local<u64>,
-        /// The session that it belongs to: see `Session::number`.
+        /// The session that the thread belongs to: see `Session::number`.
         session: Local<u32>,
-        /// Calls, in a process that ran already when recording began.
+        /// The number of calls, in a process that was already running when recording began.
         pub(crate) calls: Local<u32>,
-        /// Children of `vfork` that run in its place, one made by the other: see `hooks/vfork.rs`.
+        /// The nesting depth of `vfork` children running in the thread's place: see `hooks/vfork.rs`.
         #[cfg(all(feature = "preload", target_arch = "x86_64"))]
         pub(crate) vforks: Local<u32>,
-        /// The location of its stack, if `pthread_create` made it.
+        /// The location of the stack, if `pthread_create` created it.
         #[cfg(all(feature = "preload", target_arch = "x86_64"))]
         pub(crate) stack: StackPlace,
-        /// The address of the pages of `kept_pages.rs`; 0: there are none.
+        /// The address of the pages managed by `kept_pages.rs`, or 0 if there are none.
         pub(crate) kept_pages: LocalAtomic,
-        /// Scans of blocks that it is in the middle of: see `accesses/scans.rs`.
+        /// The number of active scans of blocks: see `accesses/scans.rs`.
         #[cfg(all(feature = "preload", target_arch = "x86_64"))]
         pub(crate) scans: Local<u32>,
-        /// The address of what `stacks/memo.rs` keeps of it; 0 before its first walk. Not here, as an object that is loaded while the program runs has little room
-        /// for thread-local memory.
+        /// The address of the data in `stacks/memo.rs`, or 0 before the first walk. It is stored elsewhere because an
+        /// object loaded at run time has little room for thread-local memory.
         #[cfg(all(feature = "preload", target_arch = "x86_64"))]
         pub(crate) memo: LocalAtomic,
     }
 }
 
-/// The round of key destructors in which a thread's end is recorded: the last that the system promises.
+/// The round of key destructors in which a thread's end is recorded, which is the last one that the system guarantees.
 pub(crate) const LAST_ROUND: u32 = 4;
 
-/// Bytes of a page.
+/// Bytes per page.
 const PAGE: usize = 4096;
 
-/// Bytes that the assembler reserves.
+/// Bytes reserved by the assembler.
 const BYTES: usize = size_of::<ThreadState>();
 const _: () = assert!(align_of::<ThreadState>() <= 16);
 
@@ -89,10 +89,9 @@ core::arch::global_asm!(
 #[inline]
 pub(crate) fn current() -> &'static ThreadState {
     let address: *const ThreadState;
-    // SAFETY: reads the thread pointer and the offset that the linker computed for our block,
-    // and changes no memory and no flag but those of the addition. Neither changes while a thread runs,
-    // so one answer does for a whole function (`nomem`). The block lives as long as the
-    // thread, and the reference does not leave it.
+    // SAFETY: reads the thread pointer and the offset that the linker computed for our block, and changes no memory and
+    // no flag except those of the addition. Neither changes while a thread runs, so one answer suffices for an entire
+    // function (`nomem`). The block lives as long as the thread, and the reference does not leave it.
     unsafe {
         core::arch::asm!(
             "mov {a}, qword ptr fs:[0]",
@@ -124,21 +123,20 @@ pub(crate) fn current() -> &'static ThreadState {
     }
 }
 
-/// Returns the calling thread's state. On other machines than the two above it is the language's own:
-/// correct, except for a program that allocates between a `dlopen` of a module with thread-local
-/// storage and the growth of its thread's table.
+/// Returns the calling thread's state. On architectures other than the two above, it uses the language's own
+/// thread-local storage. This is correct, except for a program that allocates between a `dlopen` of a module with
+/// thread-local storage and the growth of its thread's table.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 #[inline]
 pub(crate) fn current() -> &'static ThreadState {
     thread_local! {
         static STATE: ThreadState = ThreadState::default();
     }
-    // SAFETY: the block has no destructor and lives as long as the thread; the reference does not
-    // leave it.
+    // SAFETY: the block has no destructor and lives as long as the thread; the reference does not leave it.
     STATE.with(|state| unsafe { &*core::ptr::from_ref(state) })
 }
 
-/// Notes that from this stack pointer on, calls are not the program's own; returns what was noted before, for [`leave`].
+/// Marks calls from this stack pointer on as not being the program's own. Returns the previous mark for [`leave`].
 #[inline(always)]
 pub(crate) fn enter(stack_pointer: usize) -> usize {
     let outer = &current().outer;
@@ -149,16 +147,16 @@ pub(crate) fn enter(stack_pointer: usize) -> usize {
     before
 }
 
-/// Puts back what [`enter`] returned.
+/// Restores the mark that [`enter`] returned.
 #[inline(always)]
 pub(crate) fn leave(before: usize) {
     current().outer.set(before);
 }
 
-/// Runs `f` one level deeper, where allocations are not the program's own.
+/// Runs `f` one nesting level deeper, where allocations are not the program's own.
 #[inline(always)]
 pub(crate) fn nested<T>(f: impl FnOnce() -> T) -> T {
-    // As `enter` and `leave` do, with the thread's state looked up once.
+    // Does the same as `enter` and `leave`, with a single lookup of the thread's state.
     let state = current();
     let before = state.outer.get();
     if before == 0 || stack_pointer() >= before {
@@ -169,13 +167,13 @@ pub(crate) fn nested<T>(f: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Notes that no hook is on the stack any more.
+/// Records that there are no more hooks on the stack.
 pub(crate) fn leave_hooks() {
     current().outer.set(0);
 }
 
-/// Returns whether the page of an address can be read; `false` if it must not be asked for, as the program may have a filter for its system calls. Keeps
-/// `errno`.
+/// Returns whether the page that contains an address can be read. Returns `false` if the kernel must not be called,
+/// because the program may have a system call filter. Preserves `errno`.
 #[cold]
 pub(crate) fn is_readable(address: usize) -> bool {
     #[cfg(feature = "preload")]
@@ -183,8 +181,8 @@ pub(crate) fn is_readable(address: usize) -> bool {
         return false;
     }
     let page = address & !(PAGE - 1);
-    // SAFETY: `errno` of this thread, and a system call that reads a set of signals from the address, and then finds that it is not
-    // said what to do with it. Where the address is not readable it says so.
+    // SAFETY: `errno` of this thread, and a system call that reads a signal set from the address and then rejects the
+    // invalid operation -1. If the address is not readable, the call fails with `EFAULT`.
     unsafe {
         let errno = libc::__errno_location();
         let before = *errno;
@@ -195,12 +193,13 @@ pub(crate) fn is_readable(address: usize) -> bool {
     }
 }
 
-/// Pages that are known to be readable, in one word, so that no handler sees the beginning of one range with the end of another: the number of the
-/// first page above the number of pages.
+/// Pages known to be readable, packed in one word so that no handler sees the start of one range with the end of
+/// another: the number of the first page above the number of pages.
 struct Readable;
 
 impl Readable {
-    /// Bits of the number of pages: of 2 GiB of stack, and with the number of a page in 57 bits of address there are 64.
+    /// Bits for the number of pages, enough for 2 GiB of stack. Together with a page number for 57-bit addresses, this
+    /// makes 64 bits.
     const BITS: u32 = 19;
     const MOST: usize = (1 << Self::BITS) - 1;
 
@@ -210,13 +209,13 @@ impl Readable {
         from..from + (word & Self::MOST) * PAGE
     }
 
-    /// Returns the word of a range, or of the first pages of one that is too long.
+    /// Packs a range, or the first pages of a range that is too long.
     #[cfg(all(feature = "preload", target_arch = "x86_64"))]
     fn pack(range: Range<usize>) -> usize {
         ((range.start / PAGE) << Self::BITS) | (range.len() / PAGE).min(Self::MOST)
     }
 
-    /// Returns the word of a range and a page next to it, or of the page alone.
+    /// Packs a range extended by an adjacent page, or the page alone if it does not adjoin the range.
     fn with_page(word: usize, page: usize) -> usize {
         let Range { start, end } = Self::unpack(word);
         let pages = word & Self::MOST;
@@ -232,11 +231,12 @@ impl Readable {
 }
 
 impl ThreadState {
-    /// Returns the part of the stack that is known to be readable, after this many changes of memory: nothing if there are more than before.
+    /// Returns the part of the stack known to be readable. `changes` is the current number of memory changes; if it has
+    /// increased, the result is empty.
     #[inline]
     pub(crate) fn readable_after(&self, changes: u64) -> Range<usize> {
         if self.changes.get() != changes {
-            // In this order, or a handler in between would take what was known before for what is known now.
+            // In this order, because a handler in between would otherwise take the old range for the current one.
             self.readable.set(0);
             in_order();
             self.changes.set(changes);
@@ -244,13 +244,13 @@ impl ThreadState {
         self.readable()
     }
 
-    /// Returns the part of the stack that is known to be readable.
+    /// Returns the part of the stack known to be readable.
     #[inline]
     pub(crate) fn readable(&self) -> Range<usize> {
         Readable::unpack(self.readable.get())
     }
 
-    /// Has the thread belong to a session, of which it knows nothing yet; returns whether it did not.
+    /// Moves the thread to `session`, discarding state from the previous one. Returns whether the session changed.
     #[inline]
     pub(crate) fn join(&self, session: u32) -> bool {
         let is_new = self.session.get() != session;
@@ -261,8 +261,8 @@ impl ThreadState {
         is_new
     }
 
-    /// Forgets what belongs to the session of the process that this one was forked from. Stacks that it walked are forgotten by
-    /// `unwind::changes`.
+    /// Discards the state that belongs to the session of the parent process. `unwind::changes` invalidates the stacks
+    /// that it walked.
     pub(crate) fn leave_session(&self) {
         self.id.set(0);
         self.exit_rounds.set(0);
@@ -272,7 +272,7 @@ impl ThreadState {
         self.producer.leave();
     }
 
-    /// Finds out whether memory at an address can be read. Pages that can stay known.
+    /// Determines whether memory at an address can be read, and remembers readable pages.
     #[cold]
     pub(crate) fn becomes_readable(&self, address: usize) -> bool {
         #[cfg(all(feature = "preload", target_arch = "x86_64"))]
@@ -280,7 +280,7 @@ impl ThreadState {
             return true;
         }
         let page = address & !(PAGE - 1);
-        // Before the question: the answer does not count if a handler changes what is known meanwhile.
+        // This precedes the query: the answer is discarded if a handler changes the range in the meantime.
         let known = self.readable.get();
         let is_there = is_readable(page);
         if is_there {
@@ -289,12 +289,13 @@ impl ThreadState {
         is_there
     }
 
-    /// Returns whether an address is in the used part of the stack at hand, if its place is known: all of that part can be read, and is noted.
+    /// Returns whether an address is in the used part of the current stack, if its location is known. That part is
+    /// readable as a whole and is remembered.
     #[cfg(all(feature = "preload", target_arch = "x86_64"))]
     fn is_on_known_stack(&self, address: usize) -> bool {
         let here = stack_pointer() & !(PAGE - 1);
         let Some(stack) = known_stack() else { return false };
-        // The last page may be shared with what comes after the stack, which can be read as well.
+        // The last page may be shared with the memory after the stack, which can be read as well.
         let end = stack.end.next_multiple_of(PAGE);
         if !(here..end).contains(&address) {
             return false;
@@ -303,24 +304,24 @@ impl ThreadState {
         true
     }
 
-    /// Returns whether the call at hand comes from a real function, and is not the program's own.
+    /// Returns whether the current call was made by a real function and is therefore not the program's own.
     ///
-    /// A signal handler may leave a real function by a jump, and its hook never returns. So it is not counted how many hooks
-    /// there are: one whose frame is not above ours on the stack is gone. (A handler on a stack of its own that lies above is
-    /// the program's own.)
+    /// A signal handler may leave a real function by a jump, and its hook never returns. Therefore hooks are not
+    /// counted: a hook whose frame is not above ours on the stack is gone. (A handler on its own stack at a higher
+    /// address counts as the program's own code.)
     #[inline(always)]
     pub(crate) fn is_nested(&self) -> bool {
         stack_pointer() < self.outer.get()
     }
 }
 
-/// Returns the stack at hand, if its place is known.
+/// Returns the current stack, if its location is known.
 #[cfg(all(feature = "preload", target_arch = "x86_64"))]
 pub(crate) fn known_stack() -> Option<KnownStack> {
     stack::around(stack_pointer(), &current().stack)
 }
 
-/// Returns the stack pointer of the function that this is inlined into.
+/// Returns the stack pointer of the function into which this is inlined.
 #[inline(always)]
 pub(crate) fn stack_pointer() -> usize {
     let pointer: usize;

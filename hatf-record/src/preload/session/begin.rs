@@ -1,4 +1,4 @@
-//! Finding the spool at the first call of a hook.
+//! Finds the spool at the first call to a hook.
 
 use core::ffi::{c_char, c_int};
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -21,20 +21,21 @@ const UNDECIDED: u32 = 0;
 const ATTACHING: u32 = 1;
 const DECIDED: u32 = 2;
 
-/// Returns the session, if this process is recorded.
+/// Returns the session if this process is being recorded.
 #[inline]
 pub(crate) fn session() -> Option<&'static Session> {
     let session = session::current();
     if session.is_some() { session } else { decided() }
 }
 
-/// Returns the session of a process that has none yet, or will have none.
+/// Returns the session of a process that has none yet or never will.
 #[inline(never)]
 fn decided() -> Option<&'static Session> {
     if STATE.load(Ordering::Acquire) == DECIDED {
         return None;
     }
-    // Before there is a session, as a forked child that begins its own must not look anything up.
+    // Look up the real functions before there is a session, because a forked child that begins its own session must not
+    // look up anything.
     #[cfg(feature = "preload")]
     if !crate::preload::elf::real::known() {
         return None;
@@ -43,7 +44,7 @@ fn decided() -> Option<&'static Session> {
     session::current()
 }
 
-/// Decides that this process is not recorded, if nothing was decided yet.
+/// Decides that this process is not recorded, unless a decision has been made.
 pub(crate) fn give_up() {
     STATE.store(DECIDED, Ordering::Release);
 }
@@ -52,12 +53,11 @@ unsafe extern "C" {
     static environ: *const *const c_char;
 }
 
-/// Attaches at the first call of a hook: constructors of other libraries run before ours, and may
-/// allocate.
+/// Attaches at the first call to a hook: the constructors of other libraries run before ours and may allocate.
 #[cold]
 fn attach(stack: Option<MappedStack>) {
-    // SAFETY: a read of the pointer that the C library keeps. Very early it is not yet set: then
-    // nothing is decided. A forked child needs none, and the program may have removed it.
+    // SAFETY: reads the pointer that the C library keeps. Very early, it is not set yet, and nothing is decided. A
+    // forked child does not need it, and the program may have removed it.
     if unsafe { environ.is_null() } && session::inherited().is_none() {
         return;
     }
@@ -80,12 +80,13 @@ fn attach(stack: Option<MappedStack>) {
     unsafe { *libc::__errno_location() = errno };
 }
 
-/// Forgets what was decided, for a process that is to be recorded from now on.
+/// Discards the decision, for a process that will be recorded from now on.
 pub(crate) fn again() {
     STATE.store(UNDECIDED, Ordering::Release);
 }
 
-/// Says next to the events why they could not be opened: by a link, as a process that may open no more files can make one.
+/// Stores the reason why the events could not be opened next to them. It uses a symbolic link, which a process can
+/// create even if it cannot open any more files.
 #[cold]
 #[inline(never)]
 fn refuse(events: &Path, errno: c_int) -> Option<()> {
@@ -102,8 +103,8 @@ pub(crate) fn in_child(stack: MappedStack) {
     attach(Some(stack));
 }
 
-/// Maps the spool of this process: the one that the environment names, if this is the direct child of `hatf record`, or a program it
-/// turned into by exec; or one of its own.
+/// Maps the spool of this process. This is the spool named by the environment if this is the direct child of `hatf
+/// record`, or a program that this child became by exec; otherwise it is the process's own spool.
 fn begin_session(is_image: bool) -> Option<()> {
     let first_events = origin::events().or_else(|| {
         let events = standalone::of_environment()?;
@@ -148,12 +149,12 @@ fn begin_session(is_image: bool) -> Option<()> {
     header.mapped.store(u32::try_from(spool.mapped()).unwrap_or(u32::MAX), Ordering::Relaxed);
     header.becomes.store(0, Ordering::Relaxed);
     let image = header.images.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
-    // SAFETY: cannot fail. Another process by now: a signal handler has forked since, and this is the child.
+    // SAFETY: cannot fail. If the process differs, a signal handler has forked in the meantime, and this is the child.
     if unsafe { libc::getpid().cast_unsigned() } != process {
         return None;
     }
     let depth = header.stack_depth.load(Ordering::Relaxed);
-    // An earlier image of the process may have set them. Whether recording is off stays as it is.
+    // An earlier image of the process may have set them. The state of recording stays unchanged.
     let extras = [Conditions::USABLE, Conditions::PAGES, Conditions::PYTHON, Conditions::PROCESSORS, Conditions::PART];
     let extras = Conditions(extras.iter().fold(0, |bits, condition| bits | condition.0));
     let set_here = [Conditions::THREADS, Conditions::STACKS, Conditions::ACCESSES, extras];
@@ -176,7 +177,7 @@ fn begin_stacks(events: &Path, depth: u32, room: u32) -> Option<()> {
     crate::preload::stacks::tree::begin(events, depth, room)
 }
 
-/// A forked child counts accesses if its parent did.
+/// Returns the condition for counting accesses: a forked child counts accesses if its parent did.
 #[cfg(all(feature = "preload", target_arch = "x86_64"))]
 fn counted() -> Conditions {
     if crate::preload::accesses::shadow::is_on() { Conditions::ACCESSES } else { Conditions(0) }
@@ -192,7 +193,7 @@ fn begin_stacks(_: &Path, _: u32, _: u32) -> Option<()> {
     None
 }
 
-/// Records which program this is.
+/// Records the program image.
 fn push_image() {
     let Some(session) = session::current() else { return };
     let path = process::program().get(..TEXT_MAX).unwrap_or(process::program());
@@ -206,7 +207,7 @@ fn push_image() {
     }
     #[cfg(all(feature = "preload", target_pointer_width = "64"))]
     if session.conditions().has(Conditions::PAGES) {
-        // Where it is before the program has moved it.
+        // Record the position before the program has moved the break.
         crate::preload::platform::program_break::begin();
         let end = crate::preload::platform::program_break::moved().unwrap_or_default() as u64;
         let event = SpoolEvent::new(Kind::Break, push::thread_number(session), session.clock.now());

@@ -1,10 +1,11 @@
-//! Processes that the recorded program makes: each has a spool of its own, in a folder inside of the first one's.
+//! Child processes of the recorded program: each has its own spool in a directory inside of the first process's
+//! directory.
 //!
-//! The process makes it when it is forked, or loads the recorder. The folder has the process's number and the time at which it began in its
-//! name: by that a program that it becomes later finds the spool again, and no process takes it for its own that gets the same number. The file
-//! of events gets its name when it is whole.
+//! A process creates its spool when it is forked or loads the recorder. The directory's name contains the process ID
+//! and start time. A program that the process becomes later uses these to find the spool again, and a process that
+//! reuses the ID does not mistake the spool for its own. The event file gets its final name when it is complete.
 //!
-//! Called with the state of `begin.rs` at hand, so by one thread at a time.
+//! These functions are called while the state in `begin.rs` is held, so by one thread at a time.
 
 use core::ffi::{CStr, c_int};
 use core::ptr::{self, null_mut};
@@ -19,7 +20,7 @@ use crate::preload::spool::create::{New, make_file};
 use crate::preload::spool::mapping::{self, MappedSpool};
 use crate::reasons::NotFollowed;
 
-/// Chunks that are ready from the beginning: `hatf record` has to find the spool before it makes more.
+/// The number of chunks ready from the start, because `hatf record` must find the spool before it can make more ready.
 const FIRST: usize = 4;
 
 /// Whether processes are followed.
@@ -30,7 +31,7 @@ pub(crate) fn is_on() -> bool {
     ON.load(Ordering::Relaxed)
 }
 
-/// Has this process and those that it makes followed, or not, as the first one's spool says.
+/// Decides, based on the first process's spool, whether this process and its children are followed.
 pub(crate) fn decide(first: &Header, first_events: &Path) {
     let is_on = first.follow.load(Ordering::Relaxed) != 0;
     ON.store(is_on, Ordering::Relaxed);
@@ -40,8 +41,8 @@ pub(crate) fn decide(first: &Header, first_events: &Path) {
     }
 }
 
-/// The head of the first process's spool, mapped by itself, so that a forked child can say that it is not followed when it cannot open that spool any
-/// more; null while processes are not followed.
+/// The header of the first process's spool, mapped separately so that a forked child can report that it is not followed
+/// even if it cannot open the spool any more; null while processes are not followed.
 static FIRST_HEAD: AtomicPtr<Header> = AtomicPtr::new(null_mut());
 
 /// Returns whether `hatf record` was killed.
@@ -65,14 +66,15 @@ fn count_not_followed(first: &Header, why: NotFollowed) {
     first.not_followed.fetch_add(1, Ordering::Relaxed);
 }
 
-/// The spool of a process, and the path of its events.
+/// The spool of a process and the path of its events.
 pub(crate) struct OwnSpool {
     pub(crate) spool: MappedSpool,
     pub(crate) events: Path,
 }
 
-/// Opens the spool of this process, which is not the first one recorded, or makes it; `None` if it is not to be recorded. A forked child that is not
-/// may become a program that is: it is counted as one that is not where a program image was loaded.
+/// Opens or creates the spool of this process, which is not the first recorded one. Returns `None` if the process
+/// should not be recorded. A forked child that should not be recorded may become a program that should, so it is
+/// counted as not recorded only if a program image was loaded.
 pub(crate) fn open_or_make(first: &Header, first_events: Path, process: u32, is_image: bool) -> Option<OwnSpool> {
     let most = first.follow.load(Ordering::Relaxed);
     if most == 0 {
@@ -89,7 +91,7 @@ pub(crate) fn open_or_make(first: &Header, first_events: Path, process: u32, is_
     let events = folder.with(names::EVENTS.as_bytes())?;
     let command = folder.with(names::COMMAND.as_bytes())?;
     if let Some(spool) = mapping::open(events.as_c()) {
-        // The program has become another.
+        // The program has become another one.
         // SAFETY: a C string.
         unsafe { libc::unlink(command.as_c().as_ptr()) };
         files::copy(c"/proc/self/cmdline", command.as_c());
@@ -130,15 +132,15 @@ pub(crate) fn open_or_make(first: &Header, first_events: Path, process: u32, is_
     }
 }
 
-/// Returns whether an earlier image of a process counted it.
+/// Whether an earlier image of a process has already counted it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Noted {
     Now,
     Before,
 }
 
-/// Makes the folder of a process. One without a spool says that the process was counted as one that is not recorded: it may become another program, which
-/// is not to be counted once more.
+/// Creates the directory of a process. A directory without a spool means that the process was counted as not recorded:
+/// it may become another program, which must not be counted again.
 fn note(folder: &Path) -> Result<Noted, c_int> {
     // SAFETY: a C string; `errno` of this thread.
     unsafe {
@@ -152,13 +154,13 @@ fn note(folder: &Path) -> Result<Noted, c_int> {
     }
 }
 
-/// Makes the spool in its folder, which stays empty where that fails.
+/// Creates the spool in its directory, which stays empty on failure.
 fn make(first: &Header, command: &Path, events: Path, process: u32) -> Option<MappedSpool> {
     let unfinished = events.with(b".new")?;
     // SAFETY: C strings.
     unsafe {
         let chunks = usize::try_from(first.follow_chunks.load(Ordering::Relaxed)).unwrap_or(usize::MAX);
-        // Without `hatf record` nobody ever makes more ready: none are from the beginning.
+        // Without `hatf record`, nobody ever makes further chunks ready, so none are ready from the start.
         let ready = if first.recorder.load(Ordering::Relaxed) == 0 { 0 } else { FIRST };
         if let Some(spool) = make_file(&unfinished, New { chunks, ready }) {
             let header = spool.header();
@@ -179,7 +181,7 @@ fn make(first: &Header, command: &Path, events: Path, process: u32) -> Option<Ma
     None
 }
 
-/// Sets a process's spool as the first one's is.
+/// Copies the settings of the first process's spool to another spool.
 fn set(header: &Header, first: &Header) {
     let numbers = [
         (&header.recorder, &first.recorder),
@@ -200,7 +202,7 @@ fn set(header: &Header, first: &Header) {
     header.patience.store(first.patience.load(Ordering::Relaxed), Ordering::Relaxed);
 }
 
-/// Returns whether the program of this process is one of those that are followed, by its file's name or its own.
+/// Returns whether the program of this process should be followed, based on its file name or its process name.
 fn is_wanted(list: &CStr) -> bool {
     let mut bytes = [0; 4096];
     let Some(list) = files::read(list, &mut bytes) else { return true };
@@ -212,7 +214,7 @@ fn is_wanted(list: &CStr) -> bool {
     let mut comm = [0; 64];
     let comm = files::read(c"/proc/self/comm", &mut comm).unwrap_or_default();
     let comm = comm.strip_suffix(b"\n").unwrap_or(comm);
-    // The kernel cuts a name.
+    // The kernel truncates names.
     let is = |name: &[u8]| name == file || name == comm || name.get(..15).is_some_and(|name| name == comm);
     list.split(|byte| *byte == b'\n').any(|name| !name.is_empty() && is(name))
 }

@@ -1,7 +1,7 @@
-//! The recorder's file, or who records, may be gone before a process that was recorded is: then a program that such a process starts is not to look for
-//! it. The dynamic linker would complain, or load what has that name by now.
+//! The recorder's file, or the recording process, may be gone before a recorded process is. A program started by such a
+//! process must not look for the recorder: the dynamic linker would complain, or load whatever has that name by now.
 //!
-//! The name is taken out of `LD_PRELOAD` in place, by colons: nothing is allocated, and no pointer changes.
+//! The name is overwritten with colons in `LD_PRELOAD`, in place: nothing is allocated, and no pointer changes.
 
 use core::ffi::{CStr, c_char};
 
@@ -13,13 +13,13 @@ unsafe extern "C" {
     static environ: List;
 }
 
-/// Takes the recorder out of the environment that a program is to have, and of this process's own, if its file is gone.
+/// Removes the recorder from a program's environment, and from this process's own, if its file is gone.
 ///
 /// # Safety
-/// `list` is null, or a list of C strings that ends with null.
+/// `list` must be null, or a list of C strings that ends with null.
 pub(crate) unsafe fn forget(list: List) {
     let Some(library) = origin::gone_library() else { return };
-    // SAFETY: the caller's promise, and the C library's.
+    // SAFETY: by the caller's promise, and the C library's.
     unsafe {
         forget_in(list, library);
         if list != environ {
@@ -28,7 +28,7 @@ pub(crate) unsafe fn forget(list: List) {
     }
 }
 
-/// Takes it out of the environment of programs that the C library starts itself.
+/// Removes the recorder from the environment of programs that the C library starts itself.
 pub(crate) fn forget_own() {
     // SAFETY: null, or a list.
     unsafe { forget(environ) };
@@ -39,7 +39,7 @@ pub(crate) fn forget_own() {
 unsafe fn forget_in(mut list: List, library: &[u8]) {
     let [.., preload] = VARIABLES;
     let name = preload.to_bytes();
-    // SAFETY: the caller's promise. Strings of an environment are the process's to change.
+    // SAFETY: by the caller's promise. Strings of an environment are the process's to change.
     unsafe {
         while !list.is_null() && !(*list).is_null() {
             let entry = CStr::from_ptr(*list).to_bytes();

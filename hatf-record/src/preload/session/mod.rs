@@ -1,8 +1,8 @@
-//! Is this process recorded, from when on, and into which spool?
+//! The decision whether this process is recorded, from when on, and into which spool.
 //!
-//! `begin` decides at the first call. `origin` remembers the first process's spool, `follow` makes those of the processes that it starts, and `standalone`
-//! that of a process which no `hatf record` has started. `gone_recorder` sees that no program is started with a recorder whose file is gone, and
-//! `thread_end` that threads end.
+//! `begin` decides at the first call. `origin` stores the first process's spool, `follow` creates those of its child
+//! processes, and `standalone` creates that of a process not started by `hatf record`. `gone_recorder` ensures that no
+//! program is started with a recorder whose file is gone, and `thread_end` records the ends of threads.
 
 pub(crate) mod begin;
 pub(crate) mod follow;

@@ -1,5 +1,5 @@
-//! What a process that this one makes needs in order to be recorded: the first process's spool, and the variables that name it. The environment may be
-//! another by then, so both are remembered when recording begins.
+//! Data that child processes need in order to be recorded: the first process's spool, and the variables that name it.
+//! The environment may have changed by then, so both are stored when recording begins.
 
 use core::ffi::CStr;
 use core::ptr::null_mut;
@@ -8,14 +8,15 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 use crate::preload::platform::path::{self, Identity, Path};
 use crate::preload::platform::permanent;
 
-/// What a process that is made later needs to know, as its environment may be another.
+/// Data that a child process needs, because its environment may differ.
 #[derive(Clone, Copy)]
 struct Origin {
     /// The path of the first process's events.
     events: &'static CStr,
-    /// The variables that a program needs to be recorded, each with its name; an empty text where there is none.
+    /// The variables that a program needs to be recorded, each including its name; an empty string if a variable is not
+    /// set.
     variables: [&'static CStr; VARIABLES.len()],
-    /// The file of the recorder, if there is one.
+    /// The recorder's file, if there is one.
     library: Option<Identity>,
 }
 
@@ -24,11 +25,11 @@ pub(crate) const VARIABLES: [&CStr; 3] = [c"HATF_SPOOL", c"HATF_LIBRARY", c"LD_P
 static ORIGIN: AtomicPtr<Origin> = AtomicPtr::new(null_mut());
 
 fn origin() -> Option<&'static Origin> {
-    // SAFETY: null, or what `remember` wrote before it stored the address, and nobody changes or frees.
+    // SAFETY: null, or data that `remember` wrote before it stored the address, and that nobody changes or frees.
     unsafe { ORIGIN.load(Ordering::Acquire).as_ref() }
 }
 
-/// Returns the path of the first process's events, as it was when this or an earlier process began.
+/// Returns the path of the first process's events as of the start of this or an earlier process.
 pub(crate) fn events() -> Option<Path> {
     if let Some(origin) = origin() {
         return Path::new().with(origin.events.to_bytes());
@@ -39,21 +40,22 @@ pub(crate) fn events() -> Option<Path> {
     Some(events)
 }
 
-/// Returns a variable of the environment; none in a program that has more rights than who has started it, and chose its environment.
+/// Returns an environment variable, or `None` in a program with higher privileges than the user who started it and
+/// chose its environment.
 pub(crate) fn environment(name: &CStr) -> Option<&'static [u8]> {
-    // SAFETY: a call that reads what the kernel gave the program.
+    // SAFETY: a call that reads the data that the kernel passed to the program.
     if unsafe { libc::getauxval(libc::AT_SECURE) } != 0 {
         return None;
     }
-    // SAFETY: a C string; the answer is null or a C string that stays while nobody changes the environment, which no other
-    // thread does before `main`.
+    // SAFETY: a C string; the answer is null or a C string that stays while nobody changes the environment, which no
+    // other thread does before `main`.
     unsafe {
         let value = libc::getenv(name.as_ptr());
         (!value.is_null()).then(|| CStr::from_ptr(value).to_bytes())
     }
 }
 
-/// Remembers the path of the first process's events for processes that this one makes.
+/// Stores the path of the first process's events for child processes.
 pub(crate) fn remember(events: Path) {
     let entry = |name: &CStr| {
         let entry = Path::new().with(name.to_bytes())?.with(b"=")?.with(environment(name)?)?;
@@ -62,7 +64,7 @@ pub(crate) fn remember(events: Path) {
     let keep = || {
         let events = permanent::keep_text(events.as_c())?;
         let origin = match origin() {
-            // Its environment is what it was.
+            // The stored environment stays unchanged.
             Some(before) => Origin { events, ..*before },
             None => {
                 let variables = VARIABLES.map(|name| entry(name).unwrap_or_default());
@@ -76,19 +78,21 @@ pub(crate) fn remember(events: Path) {
     }
 }
 
-/// Returns a variable that a program needs to be recorded, as `NAME=VALUE`, by its place in [`VARIABLES`]; `None` if it is not known.
+/// Returns a variable that a program needs to be recorded, as `NAME=VALUE`, by its index in [`VARIABLES`]. Returns
+/// `None` if it is unknown.
 pub(crate) fn variable(place: usize) -> Option<&'static CStr> {
     origin()?.variables.get(place).copied().filter(|entry| !entry.is_empty())
 }
 
-/// Returns the path of the recorder's file, as a variable has it.
+/// Returns the path of the recorder's file from the stored variables.
 fn library(variables: &[&'static CStr; VARIABLES.len()]) -> Option<&'static CStr> {
     let [_, library, _] = variables;
     let behind = library.to_bytes().iter().position(|byte| *byte == b'=')? + 1;
     CStr::from_bytes_until_nul(library.to_bytes_with_nul().get(behind..)?).ok()
 }
 
-/// Returns the path of the recorder's file, if that is no longer there, or is another by now, or nobody records any more.
+/// Returns the path of the recorder's file if the file is gone or has been replaced, or if nobody is recording any
+/// more.
 pub(crate) fn gone_library() -> Option<&'static [u8]> {
     let origin = origin()?;
     let path = library(&origin.variables)?;

@@ -1,8 +1,9 @@
-//! A recording without `hatf record`: the process makes the folder of its spool itself. Nobody reads while it runs; `hatf recover` makes the
-//! trace afterwards.
+//! Recording without `hatf record`: the process creates the directory of its spool itself. There is no reader while it
+//! runs; `hatf recover` creates the trace afterwards.
 //!
-//! A process that has no `hatf record` finds the folder by the variable `HATF_OUTPUT`, or the program says which it is to be. Programs that the process
-//! starts find the folder there, and are recorded inside of it, as by `hatf record`.
+//! A process without `hatf record` finds the directory in the variable `HATF_OUTPUT`, or the program specifies it.
+//! Programs started by the process find the directory the same way, and are recorded inside of it, as with `hatf
+//! record`.
 //!
 //! Nobody makes chunks ready: threads take absent ones.
 
@@ -19,13 +20,13 @@ use crate::preload::spool::create::{self, New};
 use crate::preload::spool::mapping;
 use crate::reasons::WhenFull;
 
-/// Bytes that a spool has at most, unless the environment says otherwise.
+/// The default maximum size of a spool in bytes.
 const BYTES: u64 = 1 << 30;
-/// Processes that are recorded, at most, besides the first.
+/// The maximum number of processes recorded in addition to the first one.
 const FOLLOW: u32 = 1000;
 
-/// Finds the folder that the environment names, or makes it; returns the path of its events. What is wrong is written to standard error, as nobody else
-/// would say so.
+/// Finds or creates the directory named by the environment. Returns the path of its events. Errors are written to
+/// standard error, because nobody else would report them.
 pub(crate) fn of_environment() -> Option<Path> {
     let pattern = origin::environment(c"HATF_OUTPUT").filter(|pattern| !pattern.is_empty())?;
     let Some(folder) = expand(pattern) else {
@@ -45,12 +46,12 @@ pub(crate) fn of_environment() -> Option<Path> {
     }
 }
 
-/// Makes a folder, and the spool of this process in it; returns the path of its events, or the system's error.
+/// Creates a directory with the spool of this process. Returns the path of its events, or the system's error.
 pub(crate) fn make(folder: &Path) -> Result<Path, c_int> {
     let inside = |name: &str| folder.with(b"/")?.with(name.as_bytes());
     let paths = (|| Some((inside(names::EVENTS)?, inside(names::EVENTS)?.with(b".new")?, inside(names::COMMAND)?)))();
     let (events, unfinished, command) = paths.ok_or(libc::ENAMETOOLONG)?;
-    // SAFETY: C strings; what was made is removed where the rest cannot be.
+    // SAFETY: C strings; a directory that was created is removed if the rest fails.
     unsafe {
         if libc::mkdir(folder.as_c().as_ptr(), 0o700) != 0 {
             return Err(errno());
@@ -73,13 +74,13 @@ pub(crate) fn make(folder: &Path) -> Result<Path, c_int> {
     }
 }
 
-/// Makes the spool's file, whose process is this one.
+/// Creates the spool file for this process.
 fn make_spool(path: &Path) -> Option<()> {
     let bytes = number(c"HATF_OUTPUT_SIZE").unwrap_or(BYTES);
     let chunks = usize::try_from(bytes / CHUNK_BYTES as u64).unwrap_or(usize::MAX).max(1);
     let spool = create::make_file(path, New { chunks, ready: 0 })?;
     let header = spool.header();
-    // The system's clock: who makes the trace, perhaps elsewhere, needs nothing to convert it.
+    // Use the system's clock, so the trace can be created elsewhere without data for converting stamps.
     header.clock.store(Clock::Monotonic as u32, Ordering::Relaxed);
     header.when_full.store(WhenFull::Drop as u32, Ordering::Relaxed);
     header.sample.store(number(c"HATF_SAMPLE").unwrap_or(0), Ordering::Relaxed);
@@ -93,7 +94,8 @@ fn make_spool(path: &Path) -> Option<()> {
     Some(())
 }
 
-/// Returns the events of a folder that is there, if they are those of this process, or of one that has started it and still runs.
+/// Returns the events in an existing directory if they belong to this process, or to a running process that started
+/// this one.
 fn join(folder: &Path) -> Result<Path, c_int> {
     let events = (|| folder.with(b"/")?.with(names::EVENTS.as_bytes()))().ok_or(libc::ENAMETOOLONG)?;
     let spool = mapping::open(events.as_c()).ok_or(libc::EEXIST)?;
@@ -104,18 +106,18 @@ fn join(folder: &Path) -> Result<Path, c_int> {
         let is_there = first != 0 && libc::kill(first.cast_signed(), 0) == 0 || errno() == libc::EPERM;
         (libc::getpid().cast_unsigned() == first, is_there)
     };
-    // A process of an earlier run may have had the number that this one has.
+    // A process of an earlier run may have had the same process ID.
     let wanted = if own { header.began.load(Ordering::Relaxed) == process::began() } else { runs };
     spool.unmap();
     if wanted { Ok(events) } else { Err(libc::EEXIST) }
 }
 
-/// Returns a path from the root on, with the number of this process in place of each `%p`.
+/// Returns an absolute path, with each `%p` replaced by the process ID.
 pub(crate) fn expand(pattern: &[u8]) -> Option<Path> {
     let mut path = Path::new();
     if !pattern.starts_with(b"/") {
         let mut bytes = [0_u8; 4096];
-        // SAFETY: a buffer and its length; a C string in it where the call does not fail.
+        // SAFETY: a buffer and its length; a C string in it if the call does not fail.
         let here = unsafe {
             if libc::getcwd(bytes.as_mut_ptr().cast(), bytes.len()).is_null() {
                 return None;
@@ -134,12 +136,13 @@ pub(crate) fn expand(pattern: &[u8]) -> Option<Path> {
     path.with(rest)
 }
 
-/// Returns the number in a variable: bytes, or with `KiB`, `MiB` or `GiB` behind it. What is none is complained about.
+/// Returns the number in a variable, in bytes or with the suffix `KiB`, `MiB` or `GiB`. Reports an invalid number on
+/// standard error.
 fn number(variable: &CStr) -> Option<u64> {
     let text = origin::environment(variable)?;
     let parsed = parse(text);
     if parsed.is_none() {
-        complain(text, b"not a number of bytes, such as 512KiB");
+        complain(text, b"expected a number of bytes, such as 512KiB");
     }
     parsed
 }
@@ -163,15 +166,15 @@ fn errno() -> c_int {
     unsafe { *libc::__errno_location() }
 }
 
-/// Returns what the user is to know of an error.
+/// Returns the description of an error for the user.
 fn reason(error: c_int) -> &'static [u8] {
     match error {
-        libc::EEXIST => b"is there; make the trace of the earlier run by `hatf recover`, or write %p for the process's number into the name",
-        libc::ENOENT => b"its parent is not there",
-        libc::EACCES | libc::EPERM | libc::EROFS => b"no permission to make it",
-        libc::ENOSPC | libc::EDQUOT | libc::EFBIG => b"no room for it",
-        libc::ENOTDIR => b"its parent is no folder",
-        _ => b"cannot be made",
+        libc::EEXIST => b"already exists; create the trace of the earlier run with `hatf recover`, or use %p (the process ID) in the name",
+        libc::ENOENT => b"its parent directory does not exist",
+        libc::EACCES | libc::EPERM | libc::EROFS => b"no permission to create it",
+        libc::ENOSPC | libc::EDQUOT | libc::EFBIG => b"not enough space for it",
+        libc::ENOTDIR => b"its parent is not a directory",
+        _ => b"cannot be created",
     }
 }
 

@@ -1,4 +1,4 @@
-//! Threads: recording that they end.
+//! Threads: records their ends.
 
 use core::ffi::c_void;
 
@@ -8,13 +8,13 @@ use crate::preload::platform::thread_key;
 use crate::preload::platform::thread_state::{self, LAST_ROUND};
 use crate::preload::spool::push;
 
-/// Creates the key by which the end of a thread is recorded, once the thread has [armed](thread_key::arm) it.
+/// Creates the key that records the end of a thread after the thread has [armed](thread_key::arm) it.
 pub(crate) fn create_key() {
     thread_key::create(on_exit);
 }
 
-/// Other keys' destructors free memory, in an order that nobody knows: so this one asks to be called
-/// again as long as the system promises to (4 rounds), and records the end in the last.
+/// Records the end of a thread. The destructors of other keys free memory in an unknown order, so this destructor
+/// re-arms itself for as long as the system guarantees to call it (4 rounds), and records the end in the last round.
 unsafe extern "C" fn on_exit(_: *mut c_void) {
     let round = thread_state::current().exit_rounds.get() + 1;
     thread_state::current().exit_rounds.set(round);

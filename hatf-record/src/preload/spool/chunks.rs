@@ -1,4 +1,4 @@
-//! Chunks for threads to write to: taken where one is ready, and waited for, made or done without where none is.
+//! Provides chunks for threads to write to. If none is ready, threads wait for one, allocate one, or do without.
 
 use core::ptr::null;
 use core::sync::atomic::Ordering;
@@ -12,11 +12,12 @@ use crate::preload::platform::memory;
 use crate::reasons::{Stop, WhenFull};
 use crate::spool::Chunk;
 
-/// What a thread may be held up where it is not to wait for space, in nanoseconds: chunks are made ready a moment later.
+/// The maximum time in nanoseconds that a thread is blocked even if it should not wait for space, because chunks are
+/// made ready shortly afterwards.
 const SHORT: u64 = 50_000_000;
 
 impl Session {
-    /// Returns whether nobody reads what is recorded, now or ever.
+    /// Returns whether nobody reads the recorded events, now or ever.
     #[cfg(feature = "preload")]
     pub(crate) fn is_abandoned(&self) -> bool {
         self.reader() != Reader::There
@@ -39,10 +40,10 @@ impl Session {
             return keeper & KEEPER_GONE != 0;
         }
         // Nobody makes chunks ready yet, or any more.
-        // SAFETY: calls that change nothing but `errno`, which the caller keeps.
+        // SAFETY: calls that change nothing but `errno`, which the caller preserves.
         unsafe {
             if self.is_child {
-                // In a child made by `vfork`, which shares our memory, the parent is another.
+                // A child created by `vfork` shares our memory but has a different parent.
                 let (process, parent) = (libc::getpid().cast_unsigned(), libc::getppid().cast_unsigned());
                 return process == self.process && parent != self.recorder;
             }
@@ -50,7 +51,7 @@ impl Session {
         }
     }
 
-    /// Takes a chunk; waits for one if it is to. Keeps `errno`.
+    /// Takes a chunk, waiting for one if configured. Preserves `errno`.
     #[cold]
     pub(crate) fn chunk(&self) -> Option<Chunk<'static>> {
         if let Some(chunk) = self.spool.take() {
@@ -65,13 +66,13 @@ impl Session {
         chunk
     }
 
-    /// Notes that a thread writes to a chunk, which it has taken.
+    /// Records that a thread writes to a chunk that it has taken.
     fn use_chunk(&self, chunk: usize) -> Option<Chunk<'static>> {
         shrink::use_chunk(chunk);
         self.spool.chunk(chunk)
     }
 
-    /// Notes that the chunk in whose place an address is has no thread of this process any more.
+    /// Records that the chunk at an address no longer belongs to any thread of this process.
     pub(crate) fn leave_chunk(&self, address: usize) {
         shrink::leave_chunk(&self.spool, address);
     }
@@ -101,7 +102,7 @@ impl Session {
                     return None;
                 }
             }
-            // Nothing is late that was never asked for: a burst may be over before chunks are made ready.
+            // Chunks that were not requested yet are not late: a burst may be over before chunks are made ready.
             let patience = match self.when_full {
                 WhenFull::Wait => self.patience,
                 WhenFull::Drop | WhenFull::Stop => SHORT,
@@ -113,7 +114,7 @@ impl Session {
                 self.stalled.note();
                 return None;
             }
-            // Another thread has waited as long as any may.
+            // Another thread has waited as long as the limit permits.
             if self.stalled.is_known(Reader::There) {
                 return None;
             }
@@ -126,12 +127,13 @@ impl Session {
         None
     }
 
-    /// Takes a chunk that nobody has made ready, and makes its memory present: on a full disk touching it would be the end.
+    /// Takes a chunk that nobody has made ready, and allocates its memory, because touching it on a full disk would
+    /// kill the process.
     fn absent_chunk(&self) -> Option<Chunk<'static>> {
         let number = self.spool.take_absent()?;
         let chunk = self.use_chunk(number)?;
         let memory = core::ptr::from_ref(chunk.head()).cast_mut().cast::<libc::c_void>();
-        // SAFETY: a chunk of the mapping; the advice changes no byte. Kernels before 5.14 refuse it.
+        // SAFETY: a chunk of the mapping; the advice changes no byte. Kernels before 5.14 reject it.
         let present = unsafe { memory::advise(memory, CHUNK_BYTES, libc::MADV_POPULATE_WRITE) } == 0;
         if !present {
             self.leave_chunk(memory as usize);
@@ -140,15 +142,15 @@ impl Session {
         present.then_some(chunk)
     }
 
-    /// Waits until a chunk may be ready, but not for long.
+    /// Waits for a limited time until a chunk may be ready.
     fn wait_on_futex(&self) {
         let header = self.spool.header();
         header.waiting.fetch_add(1, Ordering::SeqCst);
         let wakeups = header.wakeups.load(Ordering::SeqCst);
         let timeout = libc::timespec { tv_sec: 0, tv_nsec: 10_000_000 };
         if self.spool.ready() == 0 {
-            // SAFETY: a futex word that stays mapped, a timeout on the stack, and no pointers else. The word is in memory
-            // shared by two processes: not a private futex.
+            // SAFETY: a futex word that stays mapped, a timeout on the stack, and no other pointers. The word is in
+            // memory shared by two processes: not a private futex.
             unsafe {
                 libc::syscall(
                     libc::SYS_futex,

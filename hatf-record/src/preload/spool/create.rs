@@ -1,4 +1,4 @@
-//! Making the file of a spool.
+//! Creation of spool files.
 
 use super::mapping::{self, MappedSpool};
 use crate::layout::{CHUNK_BYTES, CHUNKS_MAX};
@@ -6,13 +6,14 @@ use crate::preload::platform::files;
 use crate::preload::platform::path::Path;
 use crate::spool::{Spool, bytes_for, offset_of};
 
-/// What a spool is to have: chunks, as far as this process may, and of these this many ready.
+/// The desired size of a spool: the number of chunks, as far as this process may have them, and the number of ready
+/// ones.
 pub(crate) struct New {
     pub(crate) chunks: usize,
     pub(crate) ready: usize,
 }
 
-/// Makes the file of a spool.
+/// Creates the file of a spool.
 pub(crate) fn make_file(path: &Path, New { chunks, ready }: New) -> Option<MappedSpool> {
     let file = files::create(path.as_c())?;
     let most = mapping::share_of_address_space().min(mapping::file_size_limit());

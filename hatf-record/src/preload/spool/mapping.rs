@@ -1,4 +1,4 @@
-//! Mapping spools.
+//! Mapping of spools.
 
 use core::ffi::CStr;
 use core::ops::Deref;
@@ -10,7 +10,7 @@ use crate::preload::platform::memory;
 use crate::preload::platform::own_range::{OwnRange, Place, replace_by_zeros};
 use crate::spool::{Spool, bytes_for};
 
-/// Maps all of the spool, or where the program may not have so much memory, a part of it.
+/// Maps the spool, or a part of it if the program may not have that much memory.
 pub(crate) fn open(path: &CStr) -> Option<MappedSpool> {
     let (file, bytes) = open_own(path)?;
     // SAFETY: an open file, which is closed here; the memory is that of `map`.
@@ -26,7 +26,7 @@ pub(crate) fn open(path: &CStr) -> Option<MappedSpool> {
     }
 }
 
-/// Maps the head of a spool by itself, for good.
+/// Maps the header of a spool separately and permanently.
 pub(crate) fn header(path: &CStr) -> Option<&'static Header> {
     let (file, bytes) = open_own(path)?;
     let access = libc::PROT_READ | libc::PROT_WRITE;
@@ -36,11 +36,13 @@ pub(crate) fn header(path: &CStr) -> Option<&'static Header> {
         libc::close(file);
         memory
     };
-    // SAFETY: a fresh mapping, at the beginning of a page, which is never undone. A header is made of atomics: any bytes are a value.
+    // SAFETY: a fresh mapping, at the beginning of a page, which is never undone. A header consists of atomics: any
+    // bytes are a valid value.
     (memory != libc::MAP_FAILED && bytes >= size_of::<Header>()).then(|| unsafe { &*memory.cast::<Header>() })
 }
 
-/// The part of the address space that the spool may take: where that is limited, a sixteenth.
+/// Returns the number of address space bytes that the spool may take, which is a sixteenth of the limit if there is
+/// one.
 pub(crate) fn share_of_address_space() -> usize {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: a place for the answer.
@@ -48,22 +50,22 @@ pub(crate) fn share_of_address_space() -> usize {
     if known { share_of(limit.rlim_cur) } else { usize::MAX }
 }
 
-/// The part of a limit of the address space that the spool may take.
+/// Returns the part of an address space limit that the spool may take.
 pub(crate) fn share_of(limit: libc::rlim_t) -> usize {
     if limit == libc::RLIM_INFINITY { usize::MAX } else { usize::try_from(limit / 16).unwrap_or(usize::MAX) }
 }
 
-/// That of spools.
+/// The address range for spools.
 static PLACE: Place = Place::new();
 
-/// A spool and the addresses that it is mapped at.
+/// A mapped spool and its address range.
 pub(crate) struct MappedSpool {
     spool: Spool<'static>,
     range: OwnRange,
 }
 
 impl MappedSpool {
-    /// Has the spool stay mapped for the rest of the process.
+    /// Keeps the spool mapped for the rest of the process.
     pub(crate) fn keep(self) -> Spool<'static> {
         PLACE.keep(self.range);
         self.spool
@@ -83,12 +85,13 @@ impl Deref for MappedSpool {
     }
 }
 
-/// Notes that chunks of the kept spool were returned, all of them after a smaller one.
+/// Gives up the part of the kept spool's range after a smaller spool, because its chunks were unmapped.
 pub(crate) fn forget_rest(smaller: &Spool<'static>) {
     PLACE.forget_rest(smaller.memory().1);
 }
 
-/// The length that a file of this process may have, less what is not made of chunks: a longer one is a signal that ends it.
+/// Returns the maximum size of a file of this process, less a reserve for the parts that are not chunks. Exceeding the
+/// limit raises a signal that kills the process.
 pub(crate) fn file_size_limit() -> usize {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: a place for the answer.
@@ -96,10 +99,10 @@ pub(crate) fn file_size_limit() -> usize {
     if known { usize::try_from(limit.rlim_cur / 10 * 9).unwrap_or(usize::MAX) } else { usize::MAX }
 }
 
-/// Maps the beginning of the file at a multiple of the length of a chunk.
+/// Maps the beginning of the file at a multiple of the chunk length.
 ///
 /// # Safety
-/// `make` makes a spool of the memory that it gets, or finds one there.
+/// `make` must create a spool in the memory that it receives, or find one there.
 pub(crate) unsafe fn map(
     file: libc::c_int,
     bytes: usize,
@@ -117,7 +120,7 @@ pub(crate) unsafe fn map(
     }
 }
 
-/// Puts private zeros in place of a spool, and of chunks behind it: who is in the middle of a hook writes there from now on.
+/// Replaces a spool, and chunks after it, by private zeros: threads in the middle of a hook write there from now on.
 pub(crate) fn replace(spool: &Spool<'static>, behind: &[u32]) {
     let (memory, bytes) = spool.memory();
     // SAFETY: the mapped part of the spool, and the chunks after it that stayed mapped.
@@ -129,7 +132,7 @@ pub(crate) fn replace(spool: &Spool<'static>, behind: &[u32]) {
     }
 }
 
-/// Does what [`replace`] does, and has the next spool take its place.
+/// Does the same as [`replace`], and lets the next spool take its address range.
 pub(crate) fn retire(spool: &Spool<'static>, behind: &[u32]) {
     replace(spool, behind);
     PLACE.retire();

@@ -1,7 +1,8 @@
-//! Where do events go?
+//! The destination of events.
 //!
-//! Into a spool that is mapped (`mapping`), by the recording in progress (`session`), which gives each thread chunks (`chunks`), as long as somebody reads them (`reader`). `push` writes an event,
-//! the last of its three steps. `create` makes the file of a spool, and `shrink` unmaps a part of it.
+//! Events go into a mapped spool (`mapping`) of the recording in progress (`session`), which gives each thread chunks
+//! (`chunks`) for as long as there is a reader (`reader`). `push` writes an event, which is the last of its three
+//! steps. `create` creates spool files, and `shrink` unmaps a part of a spool.
 
 mod chunks;
 pub(crate) mod create;

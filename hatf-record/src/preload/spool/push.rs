@@ -1,4 +1,5 @@
-//! Putting events into the spool of a session: the last of the three steps of an event (see `events/record.rs`).
+//! Pushes events into the spool of a session, which is the last of the three steps of an event (see
+//! `events/record.rs`).
 
 use core::sync::atomic::Ordering;
 
@@ -9,15 +10,15 @@ use crate::preload::platform::thread_state::ThreadState;
 use crate::preload::platform::{process, thread_key, thread_name, thread_state};
 use crate::producer::Owner;
 
-/// Records an event of two numbers by one slot of the thread's chunk; `false` if it does not fit, or there is no room.
+/// Records an event with two numbers in one slot of the thread's chunk. Returns `false` if the event does not fit or
+/// there is no room.
 #[inline(always)]
 pub(crate) fn in_one_slot(session: &Session, state: &ThreadState, kind: Kind, size: u64, address: u64) -> bool {
     // SAFETY: the spool stays mapped. A thread without a chunk has no room in it, and gets its number with the first.
     unsafe { state.producer.put(session.clock, kind, size, address) }
 }
 
-/// Records an event whose time is a stamp, and the text that belongs to it. Of a text that is too long the first [`TEXT_MAX`]
-/// bytes count.
+/// Records an event, whose time is a stamp, and its string. A string longer than [`TEXT_MAX`] bytes is truncated.
 #[cold]
 pub(crate) fn event(session: &Session, mut event: SpoolEvent, text: &[u8]) {
     let text = text.get(..TEXT_MAX).unwrap_or(text);
@@ -32,13 +33,13 @@ pub(crate) fn event(session: &Session, mut event: SpoolEvent, text: &[u8]) {
     put(session, event.time, slots.get(..used + of_text).unwrap_or_default());
 }
 
-/// Records an event without a text.
+/// Records an event without a string.
 pub(crate) fn numbers(session: &Session, event: &SpoolEvent) {
     let (slots, used): ([Slot; NUMBERS_MAX], usize) = event.to_slots();
     put(session, event.time, slots.get(..used).unwrap_or_default());
 }
 
-/// Records a call, and what is known of it besides.
+/// Records a call and its additional data.
 pub(crate) fn with_about(session: &Session, event: &SpoolEvent) {
     let mut slots: [Slot; NUMBERS_MAX + 1] = [[0; 2]; _];
     let (numbers, used) = event.to_slots();
@@ -49,7 +50,7 @@ pub(crate) fn with_about(session: &Session, event: &SpoolEvent) {
     put(session, event.time, slots.get(..=used).unwrap_or_default());
 }
 
-/// Records the start or the end of the calling thread.
+/// Records the start or end of the calling thread.
 pub(crate) fn thread_event(session: &Session, kind: Kind, creator: u32, flags: Flags) {
     let mut thread = SpoolEvent::new(kind, thread_state::current().id.get(), session.clock.now());
     thread.flags = flags;
@@ -61,13 +62,13 @@ pub(crate) fn thread_event(session: &Session, kind: Kind, creator: u32, flags: F
     numbers(session, &thread);
 }
 
-/// Records that a thread is named: the calling one, or that of a `pthread_t`.
+/// Records the name of the calling thread, or of another thread identified by its `pthread_t`.
 pub(crate) fn thread_name(session: &Session, name: &[u8], other: u64) {
     let thread = SpoolEvent::new(Kind::ThreadName, thread_number(session), session.clock.now());
     event(session, SpoolEvent { extra: other, ..thread }, name);
 }
 
-/// Records the name that the calling thread has.
+/// Records the current name of the calling thread.
 pub(crate) fn own_name(session: &Session) {
     let mut name = [0; thread_name::BYTES];
     if let Some(name) = thread_name::own(&mut name) {
@@ -75,19 +76,19 @@ pub(crate) fn own_name(session: &Session) {
     }
 }
 
-/// Returns the `pthread_t` of the calling thread, by which others name it.
-#[allow(clippy::unnecessary_cast, reason = "a pointer in other C libraries")]
+/// Returns the `pthread_t` of the calling thread, by which other threads refer to it.
+#[allow(clippy::unnecessary_cast, reason = "the type is a pointer in other C libraries")]
 pub(crate) fn this_thread() -> u64 {
     // SAFETY: cannot fail.
     unsafe { libc::pthread_self() as u64 }
 }
 
-/// Writes slots into the thread's chunk, or into its next; counts the event where there is none.
+/// Writes slots into the thread's current or next chunk. Counts the event as dropped if there is no chunk.
 fn put(session: &Session, stamp: u64, slots: &[Slot]) {
     let producer = &thread_state::current().producer;
-    // Handlers of signals may fill a chunk that was just made.
+    // Signal handlers may fill a chunk that was just installed.
     for _ in 0..3 {
-        // The hook may be one that a signal handler interrupted, and that a forked child finishes: see `session.rs`.
+        // The hook may have been interrupted by a signal handler and continued in a forked child: see `session.rs`.
         if !session.is_live() {
             break;
         }
@@ -99,14 +100,14 @@ fn put(session: &Session, stamp: u64, slots: &[Slot]) {
             break;
         }
     }
-    // What a child does not finish of its parent's is not its own loss.
+    // A parent's event that a child does not finish is not counted as a loss of the child.
     if session.is_live() {
         session.spool.header().dropped.fetch_add(1, Ordering::Relaxed);
         producer.lose();
     }
 }
 
-/// Gives the thread a chunk with room; `false` if there is none.
+/// Gives the thread a chunk with room. Returns `false` if there is none.
 #[cold]
 fn refill(session: &Session) -> bool {
     let thread = thread_number(session);
@@ -122,7 +123,7 @@ fn refill(session: &Session) -> bool {
     if lost > 0 {
         let event = SpoolEvent { size: lost as u64, ..SpoolEvent::new(Kind::Lost, thread, stamp) };
         let (slots, used) = event.to_slots();
-        // SAFETY: as in `put`. Where there is no room, the number of all that was dropped still has them.
+        // SAFETY: as in `put`. If there is no room, the events are still included in the number of dropped events.
         unsafe { producer.put_slots(stamp, slots.get(..used).unwrap_or_default()) };
     }
     true
@@ -136,8 +137,8 @@ pub(crate) fn thread_number(session: &Session) -> u32 {
     if id == 0 { number_this_thread(session) } else { id }
 }
 
-/// Numbers a thread whose start no hook saw: the main one, or one that the C library created itself. The end of such a thread is recorded like that of
-/// any other, and what the recorder keeps for it is freed then.
+/// Assigns a number to a thread whose start no hook observed: the main thread, or one that the C library created
+/// itself. The end of such a thread is recorded like any other, and the recorder's data for it is freed then.
 #[cold]
 fn number_this_thread(session: &Session) -> u32 {
     let state = thread_state::current();

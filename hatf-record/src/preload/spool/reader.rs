@@ -1,14 +1,14 @@
-//! The process that reads the spool, and whether waiting for it is useful.
+//! The process that reads the spool, and whether it is worth waiting for.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
-/// Chunks that have to be ready one after the other before threads wait again: 8 MiB of events.
+/// The number of consecutive chunks that must be ready before threads wait again, which amounts to 8 MiB of events.
 const CAUGHT_UP: u32 = 256;
 /// Nobody makes chunks ready any more, and there are none left.
 const EXHAUSTED: u32 = u32::MAX;
 
-/// True after a wait for chunks timed out. No thread waits again until the reader has caught up: if threads waited again after a single chunk, a reader that is nearly stalled
-/// would hold the program up again and again.
+/// The state after a wait for chunks timed out. No thread waits again until the reader has caught up: if threads waited
+/// again after a single chunk, a nearly stalled reader would block the program again and again.
 #[derive(Debug)]
 pub(super) struct Stalled(AtomicU32);
 
@@ -17,26 +17,26 @@ impl Stalled {
         Self(AtomicU32::new(0))
     }
 
-    /// Notes that no thread should wait.
+    /// Records that threads should not wait.
     pub(super) fn note(&self) {
         self.0.store(CAUGHT_UP, Ordering::Relaxed);
     }
 
-    /// Notes that there are no chunks left, and nobody who makes others.
+    /// Records that there are no chunks left, and that nobody makes others ready.
     pub(super) fn note_exhausted(&self) {
         self.0.store(EXHAUSTED, Ordering::Relaxed);
     }
 
-    /// Notes that a chunk was ready at once.
+    /// Records that a chunk was ready immediately.
     pub(super) fn got_chunk(&self) {
         let left = self.0.load(Ordering::Relaxed);
-        // If two threads do so at once, one of the two chunks may not be counted.
+        // If two threads do this simultaneously, one of the two chunks may not be counted.
         if left > 0 {
             let _ = self.0.compare_exchange(left, left.min(CAUGHT_UP) - 1, Ordering::Relaxed, Ordering::Relaxed);
         }
     }
 
-    /// Returns whether it is of no use to wait for this reader.
+    /// Returns whether waiting for this reader is useless.
     pub(super) fn is_known(&self, reader: Reader) -> bool {
         match self.0.load(Ordering::Relaxed) {
             0 => false,
@@ -51,8 +51,8 @@ impl Stalled {
 pub(super) enum Reader {
     /// `hatf record`, which makes chunks ready.
     There,
-    /// No reader is left; `hatf recover` reads the rest.
+    /// There is no reader any more; `hatf recover` reads the rest.
     Gone,
-    /// Nobody ever.
+    /// There will never be a reader.
     Closed,
 }

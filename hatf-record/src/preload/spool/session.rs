@@ -1,8 +1,9 @@
 //! The recording in progress.
 //!
-//! A forked child begins a session of its own, or none. It inherits everything here, and if a signal handler forked in the middle of a hook, the
-//! rest of that hook as well. So `live` lies on a page that the kernel wipes in a child, however the child was made; all else
-//! stays as it was, so that the rest of a hook finds no null pointers. `hooks/fork.rs` keeps that rest away from the spool.
+//! A forked child begins its own session or has none. It inherits everything in this module and, if a signal handler
+//! forked in the middle of a hook, the rest of that hook as well. Therefore `live` is on a page that the kernel wipes
+//! in a child, however the child was created. Everything else stays unchanged, so the rest of a hook finds no null
+//! pointers. `hooks/fork.rs` keeps the rest of the hook away from the spool.
 
 use crate::sync::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use core::ptr::null_mut;
@@ -16,32 +17,32 @@ use crate::preload::platform::permanent::{self, Pieces};
 use crate::reasons::{Stop, WhenFull};
 use crate::spool::Spool;
 
-/// A recording in progress. Written once, and never freed.
+/// A recording in progress. It is written once and never freed.
 #[derive(Clone, Copy)]
 pub(crate) struct Session {
-    /// Not 0 in the recorded process. The kernel wipes it in a forked child.
+    /// Nonzero in the recorded process. The kernel wipes it in a forked child.
     live: &'static AtomicU32,
-    /// The process of `hatf record`; 0: there is none.
+    /// The process ID of `hatf record`, or 0 if there is none.
     pub(super) recorder: u32,
-    /// `hatf record` has started this process: it is its parent for as long as it lives.
+    /// Whether `hatf record` started this process and is therefore its parent for as long as it lives.
     pub(super) is_child: bool,
-    /// The number of this session among those of this process, from 1.
+    /// The number of this session in this process, from 1.
     pub(crate) number: u32,
-    /// This process.
+    /// The process ID.
     pub(crate) process: u32,
-    /// The number of its image, from 1.
+    /// The number of the process image, from 1.
     pub(crate) image: u32,
-    /// The clock of stamps.
+    /// The clock that stamps events.
     pub(crate) clock: Clock,
-    /// What to do where there is no chunk.
+    /// The action if there is no chunk.
     pub(super) when_full: WhenFull,
-    /// How long to wait for one, in nanoseconds.
+    /// The maximum time to wait for a chunk, in nanoseconds.
     pub(super) patience: u64,
-    /// Waiting was in vain: nobody waits until the reader has caught up.
+    /// Whether waiting was in vain, in which case nobody waits until the reader has caught up.
     pub(super) stalled: &'static Stalled,
-    /// Where events go.
+    /// The spool that receives the events.
     pub(crate) spool: Spool<'static>,
-    /// Chunks of the spool that are mapped behind those: threads had them when the others were given up.
+    /// Chunks of the spool that are mapped after those: threads owned them when the others were given up.
     behind: &'static [u32],
 }
 
@@ -49,7 +50,7 @@ static SESSIONS: AtomicU32 = AtomicU32::new(0);
 
 static SESSION: AtomicPtr<Session> = AtomicPtr::new(null_mut());
 
-/// Returns the session, if this process is recorded.
+/// Returns the session if this process is being recorded.
 #[inline]
 pub(crate) fn current() -> Option<&'static Session> {
     // SAFETY: null, or a session that was written before its address was stored, and that nobody changes or frees.
@@ -62,7 +63,8 @@ pub(crate) fn begin(spool: Spool<'static>, process: u32, image: u32) -> Option<(
     shrink::forget_chunks();
     let (live, is_new) = LIVE.take(size_of::<AtomicU32>())?;
     if is_new {
-        // SAFETY: a page of our own. Kernels before 4.14 refuse the advice: there the handler of `pthread_atfork` has to do.
+        // SAFETY: a page of our own. Kernels before 4.14 reject the advice: there the handler of `pthread_atfork` must
+        // suffice.
         unsafe { memory::advise(live, PAGE, libc::MADV_WIPEONFORK) };
     }
     // SAFETY: zeros that are never unmapped, aligned for the word.
@@ -99,10 +101,10 @@ fn begin_with(session: Session) -> Option<()> {
     Some(())
 }
 
-/// A thread changes what is mapped of the spool.
+/// Whether a thread is changing the mapping of the spool.
 static CHANGING: AtomicBool = AtomicBool::new(false);
 
-/// Has the spool take this many bytes of address space at most, and what threads have of it.
+/// Limits the address space of the spool to this many bytes, plus the chunks that threads own.
 pub(crate) fn shrink(bytes: usize) {
     if !CHANGING.swap(true, Ordering::Acquire) {
         shrink_to(bytes);
@@ -113,20 +115,20 @@ pub(crate) fn shrink(bytes: usize) {
 fn shrink_to(bytes: usize) -> Option<()> {
     let session = current()?;
     let (smaller, behind) = shrink::take_out_of_use(&session.spool, session.behind, bytes)?;
-    // A thread may be about to take a chunk by the session from before: those that are not mapped cannot be taken.
+    // A thread may be about to take a chunk through the previous session, but unmapped chunks cannot be taken.
     begin_with(Session { spool: smaller, behind, ..*session })?;
     shrink::unmap_behind(&session.spool, &smaller, behind);
     Some(())
 }
 
-/// Stops recording in this process for good.
+/// Stops recording in this process permanently.
 pub(crate) fn end() {
     if let Some(session) = current() {
         session.live.store(0, Ordering::Relaxed);
     }
 }
 
-/// Stops recording in this process for good, and says why.
+/// Stops recording in this process permanently and stores the reason.
 pub(crate) fn stop(reason: Stop) {
     if let Some(session) = current() {
         session.spool.header().stopped.store(reason as u32, Ordering::Relaxed);
@@ -134,15 +136,16 @@ pub(crate) fn stop(reason: Stop) {
     }
 }
 
-/// Returns the spool of the session, whether that is live or not: in a forked child it is the parent's.
+/// Returns the spool of the session, even if the session is not live: in a forked child, it is the parent's.
 pub(crate) fn inherited() -> Option<Spool<'static>> {
     // SAFETY: as in `current`.
     unsafe { SESSION.load(Ordering::Acquire).as_ref() }.map(|session| session.spool)
 }
 
-/// Puts private zeros in place of that spool: who is in the middle of a hook writes there from now on. In a forked child, which has one thread.
+/// Replaces that spool by private zeros: threads in the middle of a hook write there from now on. Must be called in a
+/// forked child, which has one thread.
 pub(crate) fn leave_spool() {
-    // What another thread of the parent was about to unmap is nothing that a hook writes to.
+    // Chunks that another thread of the parent was about to unmap are not written to by any hook.
     CHANGING.store(false, Ordering::Relaxed);
     // SAFETY: as in `current`.
     if let Some(session) = unsafe { SESSION.load(Ordering::Acquire).as_ref() } {
@@ -150,18 +153,20 @@ pub(crate) fn leave_spool() {
     }
 }
 
-/// Does so in a process that may be recorded again, in the same place; `false` if it was not recorded.
+/// Does the same in a process that may be recorded again, using the same address range. Returns `false` if the process
+/// was not recorded.
 #[cfg(all(feature = "preload", target_arch = "x86_64"))]
 pub(crate) fn retire_spool() -> bool {
     // SAFETY: as in `current`.
     let Some(session) = (unsafe { SESSION.load(Ordering::Acquire).as_ref() }) else { return false };
     end();
-    // A thread that changes the mapping is soon done.
+    // A thread that is changing the mapping will finish soon.
     while CHANGING.swap(true, Ordering::Acquire) {
         // SAFETY: a call without arguments.
         unsafe { libc::sched_yield() };
     }
-    // The session from before is the last that there was: it may be another by now.
+    // Load the session again, because it may have been replaced in the meantime; if not, the previous one is the last
+    // one.
     // SAFETY: as in `current`.
     let session = unsafe { SESSION.load(Ordering::Acquire).as_ref() }.unwrap_or(session);
     if !RETIRED.swap(true, Ordering::Relaxed) {
@@ -171,24 +176,24 @@ pub(crate) fn retire_spool() -> bool {
     true
 }
 
-/// The spool of the last session is no longer mapped.
+/// Whether the spool of the last session is no longer mapped.
 static RETIRED: AtomicBool = AtomicBool::new(false);
 
 const PAGE: usize = 4096;
 
 impl Session {
-    /// Returns what a hook has to heed.
+    /// Returns the current conditions for hooks.
     #[inline]
     pub(crate) fn conditions(&self) -> Conditions {
         self.spool.header().conditions()
     }
 
-    /// Notes that there is a second thread: from now on it may be given a block in the middle of a realloc.
+    /// Records that there is a second thread: from now on it may receive a block in the middle of a realloc.
     pub(crate) fn set_multithreaded(&self) {
         self.spool.header().set(Conditions::THREADS);
     }
 
-    /// Returns whether this process is still recorded.
+    /// Returns whether this process is still being recorded.
     #[inline]
     pub(crate) fn is_live(&self) -> bool {
         self.live.load(Ordering::Relaxed) != 0
@@ -204,8 +209,9 @@ mod models {
     use crate::preload::spool::push;
     use crate::sync::model::{Share as _, model, spawn};
 
-    /// A process that is recorded is recorded again, into another spool, while a thread is in its hooks: what the thread writes for a session is in
-    /// the spool of that session, and once the new one has been seen nothing is of the one from before.
+    /// A recorded process is recorded again, into another spool, while a thread is in its hooks. Events that the thread
+    /// writes for a session are in the spool of that session, and no events belong to the previous session once the new
+    /// one has been observed.
     #[test]
     fn a_new_session_has_no_chunk_of_the_one_before() {
         let spools = [spool(1), spool(1)];
@@ -248,7 +254,7 @@ mod models {
                 let events = events(spool, 0);
                 assert!(events.iter().all(|event| event.size == number), "{events:?}");
                 let ended = number == 1;
-                // The session may have ended in the middle of a hook; what is in no spool then was after its end.
+                // The session may have ended in the middle of a hook; events in no spool were then after its end.
                 assert!(events.len() == written || ended && events.len() < written, "{written} {events:?}");
                 assert_eq!(spool.header().dropped.load(Ordering::Relaxed), 0);
             }

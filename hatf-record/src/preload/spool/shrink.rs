@@ -1,5 +1,5 @@
-//! A spool that takes less address space than it did, while threads use it: chunks behind a place are taken out of use and unmapped, but those that
-//! threads have.
+//! Reduces the address space of a spool while threads use it: chunks past a limit are retired and unmapped, except for
+//! those that threads own.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,23 +8,23 @@ use crate::layout::{CHUNK_BYTES, CHUNKS_MAX};
 use crate::preload::platform::{large, permanent};
 use crate::spool::{Spool, offset_of};
 
-/// Chunks that are mapped at least, however little address space there may be.
+/// The minimum number of mapped chunks, however little address space there may be.
 const FEWEST: usize = 8;
-/// Chunks that threads may have of those that are to be unmapped.
+/// The maximum number of chunks past the limit that threads may own.
 const BEHIND: usize = 500;
 
-/// Chunks that threads of this process write to. The states in the spool say so, too, but others can write there: what is unmapped goes by
-/// this.
+/// The chunks to which threads of this process write. The states in the spool contain this information, too, but others
+/// can write there, so unmapping relies on this set.
 static USED: [AtomicU64; CHUNKS_MAX / 64] = [const { AtomicU64::new(0) }; CHUNKS_MAX / 64];
 
-/// Notes that a thread is about to write to a chunk.
+/// Records that a thread is about to write to a chunk.
 pub(crate) fn use_chunk(chunk: usize) {
     if let Some(word) = USED.get(chunk / 64) {
         word.fetch_or(1 << (chunk % 64), Ordering::SeqCst);
     }
 }
 
-/// Notes that its thread writes to a chunk no more: that in whose place an address is.
+/// Records that no thread writes to the chunk at an address any more.
 pub(crate) fn leave_chunk(spool: &Spool<'_>, address: usize) {
     let Some(chunk) = spool.number_at(address) else { return };
     if let Some(word) = USED.get(chunk / 64) {
@@ -32,7 +32,7 @@ pub(crate) fn leave_chunk(spool: &Spool<'_>, address: usize) {
     }
 }
 
-/// Forgets them: a new spool begins.
+/// Resets the set for a new spool.
 pub(crate) fn forget_chunks() {
     USED.iter().filter(|word| word.load(Ordering::Relaxed) != 0).for_each(|word| word.store(0, Ordering::Relaxed));
 }
@@ -41,8 +41,8 @@ fn is_used(chunk: usize) -> bool {
     USED.get(chunk / 64).is_some_and(|word| word.load(Ordering::SeqCst) >> (chunk % 64) & 1 != 0)
 }
 
-/// Takes chunks out of use, so that a spool has this many bytes of address space at most; returns what is left of it, and the chunks behind that which
-/// threads have: those stay mapped. `None` if there is nothing to be done.
+/// Retires chunks so that the spool has at most this many bytes of address space. Returns the remaining spool, and the
+/// chunks after it that threads own, which stay mapped. Returns `None` if there is nothing to do.
 pub(crate) fn take_out_of_use(
     spool: &Spool<'static>,
     behind: &[u32],
@@ -53,7 +53,7 @@ pub(crate) fn take_out_of_use(
     if chunks >= spool.mapped() {
         return None;
     }
-    // There may be some more by the time that they are looked at one by one.
+    // There may be a few more by the time they are examined individually.
     if (chunks..spool.mapped()).filter(|chunk| is_used(*chunk)).count() + behind.len() > BEHIND / 2 {
         return None;
     }
@@ -70,7 +70,7 @@ pub(crate) fn take_out_of_use(
     Some((spool.of_first(chunks), kept.get(..count)?))
 }
 
-/// Unmaps what [`take_out_of_use`] has left over.
+/// Unmaps the chunks retired by [`take_out_of_use`].
 pub(crate) fn unmap_behind(spool: &Spool<'static>, smaller: &Spool<'static>, kept: &[u32]) {
     let is_kept = |chunk: usize| kept.iter().any(|kept| *kept as usize == chunk);
     let mut from = smaller.mapped();

@@ -13,8 +13,8 @@ use crate::preload::platform::thread_state;
 use crate::preload::spool::session::Session;
 use crate::stack_table::StackTable;
 
-/// Returns the number of the calling thread's stack, from the program's call on; 0 if it is not known. Records the modules that are in
-/// it for the first time.
+/// Returns the number of the calling thread's stack, starting with the program's call, or 0 if it is unknown. Records
+/// the modules that occur in it for the first time.
 #[inline(always)]
 pub(crate) fn capture(session: &Session) -> u32 {
     let here = Here::new();
@@ -27,18 +27,18 @@ pub(crate) fn capture(session: &Session) -> u32 {
         return stack;
     }
     let stack = walk(session, here, memo);
-    // The walk has met the interpreter.
+    // The walk has found the interpreter.
     match with_python.then(python::chain).flatten() {
         Some(chain) => walk_python(session, here, chain),
         None => stack,
     }
 }
 
-/// A walk that takes frames, as far as there is room.
+/// A walk that collects frames as far as there is room.
 struct Frames<'f> {
     session: &'f Session,
     frames: &'f mut [MaybeUninit<usize>],
-    /// Where each begins on the stack, as far as there is room for that.
+    /// The start of each frame on the stack, as far as there is room.
     starts: &'f mut [MaybeUninit<usize>],
     count: usize,
 }
@@ -60,10 +60,11 @@ impl Visitor for Frames<'_> {
     }
 }
 
-/// Marks the changes of a walk whose frames have no numbers of their own: between them there are those of Python.
+/// A flag in the changes of a walk whose frames have no numbers of their own, because Python frames are between them.
 const UNNUMBERED: u64 = 1 << 63;
 
-/// Walks a stack that has frames of Python code, and returns its number. It is not kept with the words that were read: these frames lie elsewhere.
+/// Walks a stack with frames of Python code and returns its number. The stack is not cached with the words read,
+/// because Python frames are stored elsewhere.
 #[inline(never)]
 fn walk_python(session: &Session, here: Here, chain: python::Chain) -> u32 {
     let Some(table) = tree::table() else { return 0 };
@@ -72,7 +73,7 @@ fn walk_python(session: &Session, here: Here, chain: python::Chain) -> u32 {
     let mixed = mixed.get_mut(..depth).unwrap_or_default();
     let on_new = |found: &_| met_modules::note(session, found);
     let changes = here.start().changes | UNNUMBERED;
-    // Native frames between those of Python are joined: more of them are walked than there may be in the end.
+    // Native frames between Python frames are joined, so more of them are walked than the result can contain.
     let memo = Memo::of(thread_state::current());
     let count = match memo.and_then(|memo| memo.last.begin(DEPTH_MAX, changes, on_new)) {
         Some(mut walk) => {
@@ -86,13 +87,14 @@ fn walk_python(session: &Session, here: Here, chain: python::Chain) -> u32 {
     tree::number(&table, unsafe { mixed.get(..count).unwrap_or_default().assume_init_ref() })
 }
 
-/// Does work that takes kilobytes on another stack: the caller is a signal handler, which may have a small one, or the thread ends.
+/// Runs work that needs kilobytes on a different stack: the caller may be a signal handler with a small stack, or the
+/// thread is ending.
 #[cold]
 fn apart<R>(memo: Option<&Memo>, work: impl FnOnce() -> R) -> Option<R> {
     own_stack::apart(memo.map(|memo| &memo.own_stack), work)
 }
 
-/// Walks a stack that has frames of Python code without the one before it.
+/// Walks a stack with frames of Python code without using the previous walk.
 #[cold]
 #[inline(never)]
 fn mix_whole(session: &Session, here: Here, chain: python::Chain, mixed: &mut [MaybeUninit<usize>]) -> usize {
@@ -106,7 +108,7 @@ fn mix_whole(session: &Session, here: Here, chain: python::Chain, mixed: &mut [M
     python::mix(session, chain, frames.iter().copied().zip(starts.iter().copied()), mixed)
 }
 
-/// Walks a stack, and returns its number.
+/// Walks a stack and returns its number.
 #[inline(never)]
 fn walk(session: &Session, here: Here, memo: Option<&Memo>) -> u32 {
     let Some(table) = tree::table() else { return 0 };
@@ -126,7 +128,7 @@ fn walk(session: &Session, here: Here, memo: Option<&Memo>) -> u32 {
     stack
 }
 
-/// Walks a stack without the one before it.
+/// Walks a stack without using the previous walk.
 #[cold]
 #[inline(never)]
 fn walk_whole(session: &Session, here: Here, table: &StackTable<'_>, depth: usize) -> u32 {

@@ -1,13 +1,14 @@
-//! What a walk of a stack begins with, and what it meets.
+//! The start of a stack walk, and the frames that it visits.
 
 use core::ops::ControlFlow;
 
 use crate::preload::elf::found::Found;
 
-/// The most frames of a stack.
+/// The maximum number of frames in a stack.
 pub(crate) const DEPTH_MAX: usize = 256;
 
-/// The registers that a walk begins with, and [how often](super::unwind::changes) what it reads may have become other than it was.
+/// The registers at the start of a walk, and the [count](super::unwind::changes) of changes that may affect the memory
+/// it reads.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Start {
     pub(crate) rsp: usize,
@@ -17,28 +18,28 @@ pub(crate) struct Start {
 
 /// A caller's frame.
 pub(crate) struct Frame {
-    /// The return address, or where a signal has interrupted it.
+    /// The return address, or the address at which a signal interrupted the frame.
     pub(crate) instruction: usize,
-    /// Where it begins on the stack.
+    /// The start of the frame on the stack.
     pub(crate) rsp: usize,
     pub(crate) rbp: usize,
-    /// A signal has interrupted it.
+    /// Whether a signal interrupted the frame.
     pub(crate) is_exact: bool,
 }
 
-/// What a walk is for.
+/// A visitor of the frames on a stack.
 pub(crate) trait Visitor {
-    /// A module was met that was perhaps not met before.
+    /// Notifies of a module that may not have been seen before.
     fn module(&mut self, found: &Found);
 
-    /// A word was read from the stack.
+    /// Notifies of a word that was read from the stack.
     #[inline(always)]
     fn read(&mut self, _address: usize, _value: usize) {}
 
-    /// The walk depends on the `rbp` that it began with.
+    /// Notifies that the walk depends on the initial `rbp`.
     #[inline(always)]
     fn depends_on_rbp(&mut self) {}
 
-    /// The walk has come to a caller's frame; it breaks, or goes on.
+    /// Visits a caller's frame. The result determines whether the walk continues.
     fn frame(&mut self, frame: &Frame) -> ControlFlow<()>;
 }

@@ -1,11 +1,12 @@
-//! The stack that a thread walked last, so that of the next one only frames that differ are walked.
+//! The last stack walked by a thread, which allows the next walk to visit only the frames that differ.
 //!
-//! How a walk goes on from a frame depends on the frame's registers, on what it reads from the stack from there on, and on the modules. All of that
-//! is kept of each frame, with the number of the stack that begins there. Where a walk comes to a frame with the registers of a kept one,
-//! and each word that was read from there on is still the same, it would go on as the last one did: no two stacks are ever taken for each
-//! other, as in `memo.rs`. A program that is deep in its calls mostly allocates again a few frames away.
+//! The continuation of a walk from a frame depends on the frame's registers, on the words it reads from the stack from
+//! there on, and on the modules. All of that is kept for each frame, along with the number of the stack that begins
+//! there. If a walk reaches a frame with the registers of a kept frame, and each word read from there on is unchanged,
+//! the walk would continue like the last one. Two different stacks are therefore never confused, as in `memo.rs`. A
+//! program deep in its calls mostly allocates again a few frames away.
 //!
-//! A signal handler may walk its own stack in between: while a walk is in progress another does without.
+//! A signal handler may walk its own stack in between: while a walk is in progress, other walks do not use the cache.
 
 use core::ops::ControlFlow;
 
@@ -13,12 +14,13 @@ use super::frame::{DEPTH_MAX, Frame, Visitor};
 use crate::local_atomic::{Local, in_order, interruptible};
 use crate::preload::elf::found::Found;
 
-/// Words that were read from the stack for all frames: a frame has one or two.
+/// The number of words read from the stack for all frames. A frame usually has one or two.
 const WORDS: usize = 3 * DEPTH_MAX;
-/// How often a walk compares words, at most: a frame may have the registers of a kept one, and not be it.
+/// The maximum number of times that a walk compares words, because a frame may have the registers of a kept frame
+/// without being the same.
 const ATTEMPTS: u32 = 4;
 
-/// An address on the stack, and what was read there.
+/// An address on the stack and the word that was read there.
 pub(super) type Word = (usize, usize);
 
 interruptible! {
@@ -49,32 +51,34 @@ interruptible! {
         rbp: Local<usize>,
         /// The number of the stack that begins here.
         node: Local<u32>,
-        /// Of a kept frame: words that were read from here to the end. Of one of a walk in progress: words that were read before.
+        /// For a kept frame, the number of words read from here to the end. For a frame of a walk in progress, the
+        /// number of words read before it.
         words: Local<usize>,
     }
 }
 
 interruptible! {
-    /// A thread's state; zero when the thread begins.
+    /// The cached walk of a thread, which is zero when the thread starts.
     pub(crate) struct LastWalk {
-        /// A walk is in progress, and everything else here is its own.
+        /// Whether a walk is in progress, to which all other fields then belong.
         busy: Local<bool>,
-        /// [`Start::changes`](super::frame::Start::changes) of that walk.
+        /// [`Start::changes`](super::frame::Start::changes) of the last walk.
         changes: Local<u64>,
         count: Local<usize>,
-        /// The outermost first.
+        /// The kept frames, outermost first.
         kept: [Walked; DEPTH_MAX],
-        /// The last that was read first.
+        /// The kept words in reverse reading order.
         kept_words: [LocalWord; WORDS],
-        /// Frames of a walk in progress, the innermost first.
+        /// The frames of a walk in progress, innermost first.
         fresh: [Walked; DEPTH_MAX],
-        /// In the order in which they were read.
+        /// The words of a walk in progress, in reading order.
         fresh_words: [LocalWord; WORDS],
     }
 }
 
 impl LastWalk {
-    /// Begins a walk of at most `depth` frames, after this many `changes`; `None` while another is in progress.
+    /// Begins a walk of at most `depth` frames, given the number of `changes`. Returns `None` while another walk is in
+    /// progress.
     pub(crate) fn begin<F>(&self, depth: usize, changes: u64, on_new: F) -> Option<Walk<'_, F>> {
         if self.busy.replace(true) {
             return None;
@@ -104,17 +108,17 @@ pub(crate) struct Walk<'l, F> {
     last: &'l LastWalk,
     on_new: F,
     depth: usize,
-    /// Frames that were walked, and words that were read.
+    /// The number of walked frames and the number of words read.
     fresh: usize,
     words: usize,
-    /// Kept frames, from the outermost, that may yet be met.
+    /// The number of kept frames, from the outermost, that may still be reached.
     next: usize,
-    /// Kept frames, from the outermost, that the stack ends with.
+    /// The number of kept frames, from the outermost, with which the stack ends.
     known: usize,
     attempts: u32,
-    /// All that the walk depends on can be kept.
+    /// Whether everything that the walk depends on can be kept.
     keep: bool,
-    /// It depends on the `rbp` that it began with.
+    /// Whether the walk depends on the initial `rbp`.
     by_rbp: bool,
 }
 
@@ -137,14 +141,14 @@ impl<F: FnMut(&Found)> Visitor for Walk<'_, F> {
         self.by_rbp = true;
     }
 
-    /// Takes a frame. Breaks where the rest is known, or there are enough.
+    /// Visits a frame. Stops if the rest is known or there are enough frames.
     #[inline(always)]
     fn frame(&mut self, frame: &Frame) -> ControlFlow<()> {
         let Some(place) = self.last.fresh.get(self.fresh).filter(|_| self.fresh < self.depth) else {
             self.keep = false;
             return ControlFlow::Break(());
         };
-        // What a signal has interrupted is looked up in another way.
+        // Frames interrupted by a signal are looked up in a different way.
         self.keep &= !frame.is_exact;
         while let Some(kept) = self.next.checked_sub(1).and_then(|place| self.last.kept.get(place)) {
             if kept.rsp.get() < frame.rsp {
@@ -177,7 +181,7 @@ impl Walked {
 }
 
 impl<F> Walk<'_, F> {
-    /// Returns whether the walk would go on from a kept frame, with whose registers it is at one, as the last one did.
+    /// Returns whether the walk would continue from a kept frame, whose registers it matches, like the last walk did.
     #[inline]
     fn goes_on_from(&mut self, kept: &Walked) -> bool {
         let may = self.fresh + self.next <= self.depth && self.attempts < ATTEMPTS;
@@ -185,14 +189,14 @@ impl<F> Walk<'_, F> {
         let words = self.last.kept_words.get(..kept.words.get()).unwrap_or_default();
         may && words.iter().rev().all(|word| {
             let (address, value) = word.get();
-            // SAFETY: aligned, and readable: the walk would read the same places, as what was read before each is the same, and nothing
-            // was unmapped since.
+            // SAFETY: aligned, and readable: the walk would read the same places, as the words read before each are the
+            // same, and nothing was unmapped since.
             unsafe { (address as *const usize).read_volatile() == value }
         })
     }
 
-    /// Ends the walk; returns the number of the stack, 0 if there is no room for it. `insert` returns the number of a stack that calls
-    /// at an address.
+    /// Ends the walk. Returns the number of the stack, or 0 if there is no room for it. `insert` returns the number of
+    /// a stack from its caller's number and an address.
     #[inline]
     pub(crate) fn finish(&self, mut insert: impl FnMut(u32, usize) -> Option<u32>) -> u32 {
         let LastWalk { kept, kept_words, fresh, fresh_words, count, .. } = self.last;
@@ -221,24 +225,25 @@ impl<F> Walk<'_, F> {
         node
     }
 
-    /// Returns whether the stack depends on the `rbp` that the walk began with.
+    /// Returns whether the stack depends on the initial `rbp`.
     pub(crate) fn depends_on_rbp(&self) -> bool {
         self.by_rbp
     }
 
-    /// Returns the frames of the stack, the innermost first: the instruction of each, and where it begins on the stack.
+    /// Returns the frames of the stack, innermost first: the instruction of each, and its start on the stack.
     pub(crate) fn frames(&self) -> impl Iterator<Item = (usize, usize)> {
         let fresh = self.last.fresh.get(..self.fresh).unwrap_or_default().iter();
         let kept = self.last.kept.get(..self.known).unwrap_or_default().iter().rev();
         fresh.chain(kept).map(|frame| (frame.instruction.get(), frame.rsp.get()))
     }
 
-    /// The kept frame, if the walk has met one, from which on nothing was read.
+    /// Returns the kept frame that the walk reached, if any, from which on nothing was read.
     fn outer(&self) -> Option<&Walked> {
         self.last.kept.get(self.known.checked_sub(1)?)
     }
 
-    /// Returns all words that the stack depends on, in the order in which a walk reads them; `None` if these are not known.
+    /// Returns all words that the stack depends on in the order in which a walk reads them, or `None` if they are not
+    /// all known.
     pub(crate) fn words(&self) -> Option<impl ExactSizeIterator<Item = Word>> {
         let LastWalk { kept_words, fresh_words, .. } = self.last;
         let read = fresh_words.get(..self.words)?.iter();

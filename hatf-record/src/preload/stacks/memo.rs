@@ -1,12 +1,14 @@
-//! Stacks that a thread walked last, so that the same one again costs no walk.
+//! A cache of the stacks that a thread walked recently, so that a repeated stack needs no walk.
 //!
-//! A walk depends on the registers that it begins with, on what it reads from the stack, and on the modules. All of that is kept. If the
-//! registers are the same and each word is, in the order in which they were read, then a walk would read the same again, and find the
-//! same stack: no two stacks are ever taken for each other. For the same reason no word is read that a walk would not read.
+//! A walk depends on its initial registers, on the words it reads from the stack, and on the modules. All of these are
+//! kept. If the registers and each word, in reading order, are unchanged, a walk would read the same words again and
+//! find the same stack, so two different stacks are never confused. For the same reason, no word is read that a walk
+//! would not read.
 //!
-//! A stack is kept when a walk from the same place finds it for the second time: most of those of a program that allocates all over never do.
+//! A stack is kept when a walk from the same place finds it for the second time, because most stacks of a program that
+//! allocates everywhere never recur.
 //!
-//! A signal handler may walk its own stack in between. An entry that is being written is marked, and left alone.
+//! A signal handler may walk its own stack in between. An entry being written is marked and not used.
 
 use core::ffi::c_void;
 use core::ptr::with_exposed_provenance_mut;
@@ -18,18 +20,18 @@ use crate::local_atomic::{Local, in_order, interruptible};
 use crate::preload::platform::memory::{pages, unmap};
 use crate::preload::platform::thread_state::{LAST_ROUND, ThreadState};
 
-/// Stacks that are kept.
+/// The number of kept stacks.
 const ENTRIES: usize = 8;
-/// Words that were read for a stack; where there are more it is not kept.
+/// The maximum number of words read for a stack. A stack with more words is not kept.
 const WORDS: usize = 48;
 /// Marks an entry that is being written.
 const BUSY: usize = 1;
-/// Places where walks began, with what they found, that are remembered.
+/// The number of remembered starting points of walks and their results.
 const STARTS: usize = 64;
 
 interruptible! {
     struct Entry {
-        /// True if the stack depends on the register.
+        /// Whether the stack depends on the register.
         by_rbp: Local<bool>,
         rbp: Local<usize>,
         changes: Local<u64>,
@@ -40,18 +42,18 @@ interruptible! {
 }
 
 interruptible! {
-    /// A thread's state; zero when the thread begins.
+    /// The cache of a thread, which is zero when the thread starts.
     #[repr(C)]
     pub(crate) struct Memo {
-        /// The first, so that nothing lies below it.
+        /// The first field, so that nothing is below it in memory.
         pub(crate) own_stack: OwnStack,
-        /// The stack pointer that each entry begins with; 0: none.
+        /// The initial stack pointer of each entry, or 0 if there is no entry.
         keys: [Local<usize>; ENTRIES],
         next: Local<usize>,
         entries: [Entry; ENTRIES],
         /// The starting points and results of walks, by stack pointer.
         starts: [Local<usize>; STARTS],
-        /// The stack that was walked last.
+        /// The last walked stack.
         pub(crate) last: LastWalk,
     }
 }
@@ -63,7 +65,7 @@ fn memory(address: usize) -> *mut c_void {
 }
 
 impl Memo {
-    /// Returns what a thread keeps; `None` if there is no memory for it, or the thread's end is recorded.
+    /// Returns the cache of a thread, or `None` if there is no memory for it or the thread's end has been recorded.
     #[inline]
     pub(crate) fn of(state: &ThreadState) -> Option<&Self> {
         // SAFETY: null, or the memory of `make`, which the thread has until its end.
@@ -72,21 +74,21 @@ impl Memo {
 
     #[cold]
     fn make(state: &ThreadState) -> Option<&Self> {
-        // Nobody would free it: the thread's end is recorded, and the C library frees the rest of the thread.
+        // Nobody would free it: the thread's end has been recorded, and the C library frees the rest of the thread.
         if state.exit_rounds.get() >= LAST_ROUND {
             return None;
         }
         let made = pages(size_of::<Self>())?;
         if !state.memo.replace(0, made.expose_provenance()) {
-            // A signal handler has made it meanwhile.
-            // SAFETY: the pages made just now.
+            // A signal handler has created it in the meantime.
+            // SAFETY: the pages created just now.
             unsafe { unmap(made, size_of::<Self>()) };
         }
-        // SAFETY: zeros at first, which are a value, aligned for it; the thread has them until its end.
+        // SAFETY: zeros at first, which are a valid value, aligned for it; the thread has them until its end.
         unsafe { memory(state.memo.get()).cast::<Self>().as_ref() }
     }
 
-    /// Gives back what a thread kept, which ends.
+    /// Frees the cache of a thread that ends.
     pub(crate) fn end(state: &ThreadState) {
         let memo = state.memo.get();
         if memo != 0 && state.memo.replace(memo, 0) {
@@ -95,7 +97,7 @@ impl Memo {
         }
     }
 
-    /// Returns the number of the stack that a walk from here would find, if it is known.
+    /// Returns the number of the stack that a walk from here would find, if it is in the cache.
     #[inline(always)]
     pub(crate) fn find(&self, start: Start) -> Option<u32> {
         for (key, entry) in self.keys.iter().zip(&self.entries) {
@@ -110,10 +112,11 @@ impl Memo {
             let words = entry.words.get(..entry.count.get()).unwrap_or_default();
             let is_same = |word: &LocalWord| {
                 let (address, value) = word.get();
-                // SAFETY: aligned, and readable: the words before it are those that led the walk here, and nothing was unmapped since.
+                // SAFETY: aligned, and readable: the words before it are those that led the walk here, and nothing was
+                // unmapped since.
                 unsafe { (address as *const usize).read_volatile() == value }
             };
-            // Four at a time, one after the other.
+            // Compare in groups of four, in order.
             let (fours, rest) = words.as_chunks::<4>();
             let is_same = fours.iter().all(|four| four.iter().all(is_same)) && rest.iter().all(is_same);
             let stack = entry.stack.get();
@@ -126,13 +129,13 @@ impl Memo {
         None
     }
 
-    /// Returns whether a walk from here has found this stack before, not long ago.
+    /// Returns whether a recent walk from here found the same stack.
     pub(crate) fn has_met(&self, start: Start, stack: u32) -> bool {
         let mark = (start.rsp ^ (stack as usize).rotate_left(40)) | 1;
         self.starts.get(start.rsp / 8 % STARTS).is_some_and(|before| before.replace(mark) == mark)
     }
 
-    /// Keeps what a walk found, and the words that it read.
+    /// Stores the result of a walk and the words that it read.
     pub(crate) fn keep(&self, start: Start, by_rbp: bool, words: impl ExactSizeIterator<Item = Word>, stack: u32) {
         let next = self.next.get();
         self.next.set(next.wrapping_add(1));

@@ -1,4 +1,4 @@
-//! The modules that frames are in: recorded when one is met for the first time, and when it is unloaded.
+//! The modules that contain frames: recorded when they first occur, and when they are unloaded.
 
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
@@ -11,17 +11,17 @@ use crate::preload::platform::process;
 use crate::preload::spool::push;
 use crate::preload::spool::session::{self, Session};
 
-/// Modules that are known at once.
+/// The maximum number of modules known simultaneously.
 const MODULES: usize = 1 << 10;
-/// Where modules begin that were recorded; 1 where one was taken out.
+/// The start addresses of recorded modules; 1 for a removed entry.
 static MET: [AtomicUsize; MODULES] = [const { AtomicUsize::new(0) }; MODULES];
 const TAKEN_OUT: usize = 1;
-/// Threads that are about to record modules.
+/// The number of threads that are recording modules.
 static RECORDING: AtomicU32 = AtomicU32::new(0);
-/// Whether the allocator's module was looked for.
+/// Whether the allocator's module has been looked for.
 static ALLOCATOR: AtomicBool = AtomicBool::new(false);
 
-/// Forgets the modules of the process that this one was forked from.
+/// Discards the modules of the parent process.
 pub(crate) fn leave() {
     for module in &MET {
         module.store(0, Ordering::Relaxed);
@@ -30,7 +30,8 @@ pub(crate) fn leave() {
     ALLOCATOR.store(false, Ordering::Relaxed);
 }
 
-/// Records the module of an allocator that is not the C library's: it is in no stack, as it is this object that calls it.
+/// Records the module of an allocator other than the C library's. It does not occur in any stack, because this object
+/// calls it.
 #[cold]
 fn note_allocator(session: &Session) {
     let module = |function: usize| unwind::find(function).filter(|_| function != 0);
@@ -41,8 +42,8 @@ fn note_allocator(session: &Session) {
     }
 }
 
-/// Records a module, if it was not yet. It is known once that is done: two threads may both record it, but none goes by what another has yet
-/// to write.
+/// Records a module unless it has been recorded. The module counts as known only afterwards: two threads may both
+/// record it, but no thread relies on a record that another has yet to write.
 pub(crate) fn note(session: &Session, found: &Found) {
     let start = found.start;
     let is_known = || MET.iter().any(|place| place.load(Ordering::Acquire) == start);
@@ -71,7 +72,8 @@ fn push_module(session: &Session, found: &Found) {
     let mut text = Text { bytes: [0; TEXT_MAX], length: 0 };
     build_id(found, &mut text);
     text.put(b" ");
-    // SAFETY: the loader's description of the module, whose beginning is public; its name is a C string, empty for the program itself.
+    // SAFETY: the loader's description of the module, whose beginning is public; its name is a C string, empty for the
+    // program itself.
     let (bias, name) = unsafe {
         let Some(link) = found.link.as_ref() else { return };
         (link.bias, if link.name.is_null() { c"" } else { CStr::from_ptr(link.name) })
@@ -108,7 +110,7 @@ impl Text {
     }
 }
 
-/// Puts a module's build id in hexadecimal digits, or `-`: it stands in a note of its ELF file.
+/// Adds the build ID of a module in hexadecimal digits, or `-`. It is in a note of the module's ELF file.
 fn build_id(found: &Found, text: &mut Text) {
     const NOTE: u32 = 4;
     const BUILD_ID: u32 = 3;
@@ -141,7 +143,7 @@ fn build_id(found: &Found, text: &mut Text) {
     }
 }
 
-/// Records that modules are gone which were unloaded.
+/// Records the unloading of modules that are gone.
 #[cold]
 pub(crate) fn note_unloaded() {
     unwind::forget();
@@ -151,7 +153,7 @@ pub(crate) fn note_unloaded() {
         if start <= TAKEN_OUT || unwind::find(start).is_some_and(|found| found.start == start) {
             continue;
         }
-        // What is being recorded may be of another module by now.
+        // A module being recorded may already be at the same address.
         if RECORDING.load(Ordering::Relaxed) == 0
             && place.compare_exchange(start, TAKEN_OUT, Ordering::AcqRel, Ordering::Acquire).is_ok()
         {

@@ -1,8 +1,9 @@
-//! Through which calls did the program get here?
+//! The call stacks of the program.
 //!
-//! `unwind` walks the stack, frame by frame (`frame`), on a stack of the thread's own where it needs room (`own_stack`). `memo` and `last_walk` are what a
-//! thread keeps, so that it walks less. `capture` has a call's stack walked, with the frames of `python`, and `tree` numbers it. `met_modules` records
-//! the modules that frames are in.
+//! `unwind` walks the stack frame by frame (`frame`), using the thread's own stack for work that needs room
+//! (`own_stack`). `memo` and `last_walk` are caches of each thread that reduce walking. `capture` obtains a call's
+//! stack, including the frames of `python`, and `tree` assigns its number. `met_modules` records the modules that
+//! contain frames.
 
 pub(crate) mod capture;
 pub(crate) mod frame;

@@ -1,5 +1,5 @@
-//! A stack of a thread's own, for work that takes kilobytes: the program's may be that of a coroutine, or of a signal handler, with room for
-//! little more than its own calls.
+//! A thread's own stack for work that needs kilobytes: the program's stack may be that of a coroutine or a signal
+//! handler, with little room beyond its own calls.
 
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
@@ -9,17 +9,17 @@ use crate::preload::platform::confined::is_confined;
 use crate::preload::platform::own_stack::{MappedStack, run_on, set_mask};
 use crate::preload::platform::thread_state::{known_stack, stack_pointer};
 
-/// Bytes of the stack.
+/// Bytes in the stack.
 const BYTES: usize = 16 * 1024;
 
-/// The bytes of the stack, which only the work on it uses.
+/// The bytes of the stack, which only the work running on it uses.
 #[repr(C, align(16))]
 struct Bytes(UnsafeCell<[MaybeUninit<u8>; BYTES]>);
 
 impl Interruptible for Bytes {}
 
 interruptible! {
-    /// The stack; zero when the thread begins.
+    /// The stack, which is zero when the thread starts.
     #[repr(C)]
     pub(crate) struct OwnStack {
         bytes: Bytes,
@@ -27,20 +27,22 @@ interruptible! {
     }
 }
 
-/// Runs `work` on the caller's stack, if there is no other: a function by itself, so that a test of the machine code finds it.
+/// Runs `work` on the caller's stack if there is no other. This is a separate function so that a test of the machine
+/// code finds it.
 #[cold]
 #[inline(never)]
 pub(crate) fn on_callers_stack<R>(work: impl FnOnce() -> R) -> R {
     work()
 }
 
-/// Runs `work` on the caller's stack if that is known to have the room, and otherwise not at all: `None`.
+/// Runs `work` on the caller's stack if that stack is known to have room. Otherwise returns `None` without running it.
 fn on_large_stack<R>(work: impl FnOnce() -> R) -> Option<R> {
     let has_room = known_stack().is_some_and(|stack| stack_pointer() - stack.from >= BYTES);
     has_room.then(|| on_callers_stack(work))
 }
 
-/// Runs `work` by [`OwnStack::run`], or on a stack mapped for it alone if the thread has none: its end may be recorded already.
+/// Runs `work` using [`OwnStack::run`], or on a stack mapped for this purpose if the thread has none because its end
+/// may have been recorded.
 pub(crate) fn apart<R>(own: Option<&OwnStack>, work: impl FnOnce() -> R) -> Option<R> {
     match own {
         Some(own) => own.run(work),
@@ -54,11 +56,12 @@ pub(crate) fn apart<R>(own: Option<&OwnStack>, work: impl FnOnce() -> R) -> Opti
 }
 
 impl OwnStack {
-    /// Runs `work` on this stack, with all signals blocked: a handler might need more room than there is. If the stack is in use already, or
-    /// signals cannot be blocked, `work` runs on the caller's stack. Returns the result of `work`.
+    /// Runs `work` on this stack with all signals blocked, because a handler might need more room than there is. If the
+    /// stack is already in use, or signals cannot be blocked, runs `work` on the caller's stack. Returns the result of
+    /// `work`.
     ///
-    /// In a program that may have a filter for its system calls, signals must not be blocked. There `work` runs on the caller's stack if that is known to
-    /// have the room, and otherwise not at all: `None`.
+    /// In a program that may have a system call filter, signals must not be blocked. There, `work` runs on the caller's
+    /// stack if that stack is known to have room; otherwise returns `None` without running it.
     #[cold]
     pub(crate) fn run<R>(&self, work: impl FnOnce() -> R) -> Option<R> {
         if self.busy.get() {
@@ -70,7 +73,8 @@ impl OwnStack {
         let Some(mask) = set_mask(u64::MAX) else { return Some(on_callers_stack(work)) };
         self.busy.set(true);
         in_order();
-        // SAFETY: `busy` says that nobody is on the stack, and it is this thread's. It is enough for the work, which does not unwind: panics abort.
+        // SAFETY: `busy` ensures that nobody is on the stack, and it is this thread's. It is sufficient for the work,
+        // which does not unwind: panics abort.
         let result = unsafe { run_on(self.bytes.0.get().cast::<u8>().add(BYTES), work) };
         in_order();
         self.busy.set(false);

@@ -1,4 +1,4 @@
-//! The tree of stacks: a table beside the spool, in which each node is a return address and the node of its caller.
+//! The stack tree: a table next to the spool in which each node contains a return address and its caller's node.
 
 use core::ffi::c_int;
 use core::ops::Range;
@@ -13,23 +13,24 @@ use crate::preload::platform::{files, memory};
 use crate::preload::spool::mapping;
 use crate::stack_table::{StackTable, stacks_bytes, stacks_first_bytes, stacks_head};
 
-/// Bytes of a page.
+/// Bytes per page.
 const PAGE: usize = 4096;
-/// Nodes of the table that are kept by their hash.
+/// The number of nodes cached by their hash.
 const MET_NODES: usize = 1 << 15;
-/// The table, if stacks are recorded, and in the bits that an address of a page has not, its length: [`StackTable::power`].
+/// The table, if stacks are recorded. The low bits of the page-aligned address contain the size: [`StackTable::power`].
 static TABLE: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
-/// Bytes of it, from its beginning, to which this process has given memory.
+/// The number of leading bytes in the table that this process has allocated.
 static GROWN: AtomicUsize = AtomicUsize::new(0);
-/// Where it was in an earlier recording of this process.
+/// The address range of the table in an earlier recording of this process.
 static PLACE: Place = Place::new();
-/// The most frames of a stack.
+/// The maximum number of frames in a stack.
 static DEPTH: AtomicUsize = AtomicUsize::new(0);
-/// Nodes that were met, by the hash of caller and address; 0: none. Of another process's table they are not what is looked for.
+/// Recently seen nodes by the hash of caller and address; 0 if there is none. Lookups verify nodes, so those of another
+/// process's table do not match.
 static MET: [AtomicU32; MET_NODES] = [const { AtomicU32::new(0) }; MET_NODES];
 
-/// Maps the table beside the spool of a process, and makes it where there is none, with this many MiB at most; `None` where that cannot be, and no
-/// stacks are recorded.
+/// Maps the table next to the spool of a process, creating it with at most this many MiB if necessary. Returns `None`
+/// on failure, in which case no stacks are recorded.
 pub(crate) fn begin(events: &Path, depth: u32, room: u32) -> Option<()> {
     let path = events.folder()?.with(names::STACKS.as_bytes())?;
     let depth = usize::try_from(depth).unwrap_or_default().min(DEPTH_MAX);
@@ -53,27 +54,28 @@ pub(crate) fn begin(events: &Path, depth: u32, room: u32) -> Option<()> {
     Some(())
 }
 
-/// There was no memory for the table to grow. It is not asked for again: what there is is for events.
+/// Whether there was no memory to grow the table. It is not requested again: the remaining memory is for events.
 static CANNOT_GROW: AtomicBool = AtomicBool::new(false);
-/// A thread has it grow. Another's call has no stack meanwhile.
+/// Whether a thread is growing the table. Calls by other threads have no stack in the meantime.
 static GROWING: AtomicBool = AtomicBool::new(false);
-/// How often it is looked whether another thread is done.
+/// The number of checks whether another thread has finished.
 const SHRINK_SPINS: usize = 1 << 20;
 
-/// Gives memory to bytes of the table; `false` if there is none. Keeps `errno`.
+/// Allocates memory for a range of bytes in the table. Returns `false` if there is none. Preserves `errno`.
 #[cold]
 fn grow(table: &StackTable<'_>, bytes: Range<usize>) -> bool {
     if CANNOT_GROW.load(Ordering::Relaxed) || GROWING.swap(true, Ordering::Acquire) {
         return false;
     }
-    // The table may have become smaller meanwhile.
+    // The table may have been shrunk in the meantime.
     if self::table().is_none_or(|now| bytes.end > now.bytes()) {
         GROWING.store(false, Ordering::Release);
         return false;
     }
-    // Whole pages: the one that bytes before these are in is there.
+    // Complete pages: the page that contains the preceding bytes is already allocated.
     let (start, end) = (bytes.start.next_multiple_of(PAGE), bytes.end.next_multiple_of(PAGE));
-    // SAFETY: `errno` of this thread, and pages of the mapping that nobody uses yet. Where only some could be had they are given back.
+    // SAFETY: `errno` of this thread, and pages of the mapping that nobody uses yet. If only some could be allocated,
+    // they are returned.
     unsafe {
         let errno = *libc::__errno_location();
         let pages = table.memory().byte_add(start).cast();
@@ -90,16 +92,18 @@ fn grow(table: &StackTable<'_>, bytes: Range<usize>) -> bool {
     }
 }
 
-/// Gives back addresses of what the table has not grown to, so that it has this many bytes at most, for a program that may have few.
+/// Unmaps addresses into which the table has not grown, so that it has at most this many bytes, for a program that
+/// limits its address space.
 pub(crate) fn shrink(bytes: usize) {
     let Some(table) = table().filter(|table| table.bytes() > stacks_bytes(bytes)) else { return };
-    // One who has it grow is done soon, unless this is a signal handler on top of it.
+    // A thread that is growing the table finishes soon, unless this is a signal handler that interrupted it.
     let mut others = (0..SHRINK_SPINS).map(|_| GROWING.swap(true, Ordering::Acquire));
     if others.all(|grows| grows) {
         return;
     }
     let kept = table.used_bytes().max(GROWN.load(Ordering::Relaxed)).max(stacks_bytes(bytes));
-    // SAFETY: pages of the mapping behind those that have nodes. One who has looked at the table before may ask for them: `grow` refuses that.
+    // SAFETY: pages of the mapping after those that have nodes. A thread that has read the table before may request
+    // them: `grow` rejects that.
     unsafe {
         if let Some(smaller) = StackTable::attach(table.memory(), kept) {
             set_table(&smaller);
@@ -109,11 +113,11 @@ pub(crate) fn shrink(bytes: usize) {
     GROWING.store(false, Ordering::Release);
 }
 
-/// Makes the file of an empty table, of whose memory the first part is present, or all where it cannot grow: touching a page that a full
-/// disk cannot give would end the program. Returns its length, too.
+/// Creates the file of an empty table. Its first part is allocated, or all of it if it cannot grow, because touching a
+/// page that a full disk cannot provide would kill the program. Returns the file and its length.
 fn create(path: &Path, depth: usize, room: usize) -> Option<(c_int, usize)> {
     let bytes = stacks_bytes(room.min(mapping::share_of_address_space()).min(mapping::file_size_limit()));
-    // A longer file than the process may have is a signal that ends it.
+    // A file longer than the process's limit raises a signal that kills it.
     if bytes > mapping::file_size_limit() {
         return None;
     }
@@ -136,14 +140,15 @@ fn create(path: &Path, depth: usize, room: usize) -> Option<(c_int, usize)> {
     Some((file, bytes))
 }
 
-/// Returns whether the kernel gives memory to pages that nobody touches: it does from 5.14 on, and then takes nothing as that.
+/// Returns whether the kernel can allocate pages without touching them. Kernels since 5.14 can, and accept this request
+/// for zero bytes.
 fn can_grow() -> bool {
     // SAFETY: no bytes.
     unsafe { memory::advise(core::ptr::null_mut(), 0, libc::MADV_POPULATE_WRITE) == 0 }
 }
 
-/// Forgets the stacks and modules of the process that this one was forked from. Its table stays mapped, as the rest of an interrupted hook
-/// may write there.
+/// Discards the stacks and modules of the parent process. Its table stays mapped, because the rest of an interrupted
+/// hook may write there.
 pub(crate) fn leave() {
     DEPTH.store(0, Ordering::Relaxed);
     TABLE.store(core::ptr::null_mut(), Ordering::Relaxed);
@@ -152,11 +157,12 @@ pub(crate) fn leave() {
     GROWING.store(false, Ordering::Relaxed);
     GROWN.store(0, Ordering::Relaxed);
     python::leave();
-    // A module is recorded when a row of its is looked up.
+    // A module is recorded when one of its rows is looked up.
     unwind::forget();
 }
 
-/// Forgets all stacks, and gives their memory back. Other threads may be in the middle of a walk: what they still write reaches nobody.
+/// Discards all stacks and frees their memory. Other threads may be in the middle of a walk: nobody reads what they
+/// still write.
 pub(crate) fn retire() {
     PLACE.retire();
     leave();
@@ -168,13 +174,13 @@ pub(crate) fn innermost(stack: u32) -> Option<usize> {
     usize::try_from(address).ok()
 }
 
-/// Returns the most frames that a stack has.
+/// Returns the maximum number of frames in a stack.
 #[inline]
 pub(crate) fn depth() -> usize {
     DEPTH.load(Ordering::Relaxed)
 }
 
-/// Returns the table, if stacks are recorded.
+/// Returns the table if stacks are recorded.
 #[inline]
 pub(crate) fn table() -> Option<StackTable<'static>> {
     let table = TABLE.load(Ordering::Acquire);
@@ -187,12 +193,12 @@ fn set_table(table: &StackTable<'_>) {
     TABLE.store(table.memory().map_addr(|address| address | table.power()), Ordering::Release);
 }
 
-/// Returns the number of a stack, innermost frame first.
+/// Returns the number of a stack, given its frames from the innermost to the outermost.
 pub(crate) fn number(table: &StackTable<'_>, frames: &[usize]) -> u32 {
     frames.iter().rev().try_fold(0, |caller, frame| node(table, caller, *frame)).unwrap_or(0)
 }
 
-/// Returns the number of the stack that a caller's becomes by a call at an address; `None` if there is no room for it.
+/// Returns the number of the stack formed by a caller's stack and an address, or `None` if there is no room for it.
 #[inline]
 pub(crate) fn node(table: &StackTable<'_>, caller: u32, address: usize) -> Option<u32> {
     let hash = (address as u64 ^ u64::from(caller) << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15);

@@ -1,10 +1,11 @@
-//! Walking the call stack, by the unwind tables of the modules (`.eh_frame`).
+//! Walks the call stack using the unwind tables of the modules (`.eh_frame`).
 //!
-//! How to get from an instruction to its caller's is a [`Row`], parsed once and kept in a table by the instruction's address. Nothing
-//! here locks or allocates, so a signal handler may interrupt it anywhere, and allocate itself. `_dl_find_object` of glibc 2.35 finds
-//! the tables in the same way.
+//! A [`Row`] describes how to get from an instruction to its caller's frame. Rows are parsed once and kept in a table
+//! by instruction address. This code does not lock or allocate, so a signal handler may interrupt it anywhere, and may
+//! allocate itself. `_dl_find_object` from glibc 2.35 finds the tables under the same conditions.
 //!
-//! Where there is no table the stack ends: code made at run time has none. Rows may be wrong, so memory is read only where it can be.
+//! The stack ends at code without a table, such as code generated at run time. Rows may be wrong, so memory is read
+//! only if it is readable.
 
 use core::arch::asm;
 use core::ffi::{c_int, c_void};
@@ -24,19 +25,20 @@ use crate::preload::elf::found::Found;
 use crate::preload::elf::{real, segments};
 use crate::preload::platform::thread_state;
 
-/// Rows that are kept.
+/// The number of kept rows.
 const ROWS: usize = 1 << 14;
-/// The furthest that a frame may be from the one before, in bytes.
+/// The maximum distance between consecutive frames in bytes.
 const FAR: usize = 64 << 20;
 
 type Find = unsafe extern "C" fn(*mut c_void, *mut Found) -> c_int;
 
 static FIND: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 
-/// This library's own code.
+/// The address range of this library's own code.
 static OWN: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
 
-/// Begins to walk stacks; `None` if that is not possible. A forked child comes here, so nothing is looked up.
+/// Enables stack walking. Returns `None` if that is impossible. Forked children call this as well, so it does not look
+/// up anything.
 pub(crate) fn begin() -> Option<()> {
     FIND.store(real::pointers::_dl_find_object.load(Ordering::Acquire), Ordering::Release);
     let found = find(begin as fn() -> Option<()> as usize)?;
@@ -50,15 +52,15 @@ pub(crate) fn is_on() -> bool {
     !FIND.load(Ordering::Relaxed).is_null()
 }
 
-/// Returns this library's own code, whose frames are left out.
+/// Returns this library's own code, whose frames are omitted.
 #[inline]
 pub(crate) fn own() -> Range<usize> {
     OWN[0].load(Ordering::Relaxed)..OWN[1].load(Ordering::Relaxed)
 }
 
-/// Returns the module that an address is in.
+/// Returns the module that contains an address.
 pub(crate) fn find(address: usize) -> Option<Found> {
-    // SAFETY: null, which is none, or the C library's function of this name.
+    // SAFETY: null, which is none, or the C library's function with this name.
     let find = unsafe { transmute::<*mut c_void, Option<Find>>(FIND.load(Ordering::Relaxed)) }?;
     let mut found = Found {
         flags: 0,
@@ -68,19 +70,19 @@ pub(crate) fn find(address: usize) -> Option<Found> {
         eh_frame_header: core::ptr::null(),
         reserved: [0; 7],
     };
-    // SAFETY: a place for the answer; any address may be asked for.
+    // SAFETY: a place for the answer; any address can be queried.
     let is_there = unsafe { find(address as *mut c_void, &raw mut found) } == 0;
     (is_there && found.end > found.start).then(|| segments::whole(found))
 }
 
-/// How to find the caller of a frame, in one word.
+/// The rule for finding a frame's caller, in one word.
 #[derive(Clone, Copy)]
 enum Row {
-    /// There is no caller, or none that is known.
+    /// There is no caller, or no known one.
     End,
-    /// The frame's address is `rsp` or `rbp` plus a number, or is stored there; `rbp` is saved that far from it.
+    /// The frame's address is `rsp` or `rbp` plus an offset, or is stored there; `rbp` is saved at an offset from it.
     Frame { by_rbp: bool, indirect: bool, offset: i32, saved_rbp: Option<i32> },
-    /// A signal's: the kernel has stored all registers.
+    /// A signal frame, in which the kernel has stored all registers.
     Signal,
 }
 
@@ -98,7 +100,7 @@ impl Row {
     }
 
     #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "fields of a word")]
+    #[expect(clippy::cast_possible_truncation, reason = "the values are fields of a word")]
     fn unpack(word: u64) -> Self {
         let number = |shift: u32| ((word >> shift) as i32) << 4 >> 4;
         match word & 3 {
@@ -114,40 +116,42 @@ impl Row {
     }
 }
 
-/// Rows by instruction. The first word is the address combined with the second, so that a pair of two writers matches nothing.
+/// Rows by instruction. The first word is the address combined with the second word, so a pair written by two threads
+/// matches nothing.
 static KNOWN: [[AtomicU64; 2]; ROWS] = [const { [const { AtomicU64::new(0) }; 2] }; ROWS];
-/// Counts how often modules were unloaded. It is a part of the address: rows from before match nothing.
+/// A count of unloaded modules. It is part of the key, so rows from before match nothing.
 static UNLOADED: AtomicU64 = AtomicU64::new(0);
 
-/// Forgets all rows, since modules were unloaded.
+/// Discards all rows because modules were unloaded.
 pub(crate) fn forget() {
     let count = UNLOADED.fetch_add(1, Ordering::SeqCst).wrapping_add(1);
-    // The rest of the count is not a part of the address: rows from as many times before would match again.
+    // Only the low bits of the count are part of the key, so rows from a full cycle before would match again.
     if count.is_multiple_of(1 << 16) {
         KNOWN.iter().for_each(|[_, word]| word.store(0, Ordering::SeqCst));
     }
 }
 
-/// Returns how often modules were unloaded.
+/// Returns the number of times that modules were unloaded.
 pub(crate) fn unloaded() -> u64 {
     UNLOADED.load(Ordering::Relaxed)
 }
 
-/// Counts how often memory may have become unreadable that was a stack.
+/// A count of events after which former stack memory may have become unreadable.
 static UNMAPPED: AtomicU64 = AtomicU64::new(0);
 
-/// Forgets which memory can be read, since some was unmapped: a stack that a coroutine had may be gone, though the next begins beside it.
+/// Discards the knowledge of readable memory because some was unmapped: a coroutine's stack may be gone although the
+/// next one begins next to it.
 pub(crate) fn forget_memory() {
     UNMAPPED.fetch_add(1, Ordering::SeqCst);
 }
 
-/// Returns a number that is another after modules were unloaded, or memory was unmapped: both counts only grow.
+/// Returns a number that changes whenever modules are unloaded or memory is unmapped: both counts only grow.
 #[inline(always)]
 pub(crate) fn changes() -> u64 {
     unloaded().wrapping_add(UNMAPPED.load(Ordering::Relaxed))
 }
 
-/// Returns the row of an instruction. The visitor learns of the module of one that was not known.
+/// Returns the row of an instruction. If it was not known, notifies the visitor of the module.
 #[inline]
 fn row(instruction: usize, visitor: &mut impl Visitor) -> Row {
     let key = instruction as u64 ^ unloaded() << 48;
@@ -164,7 +168,7 @@ fn row(instruction: usize, visitor: &mut impl Visitor) -> Row {
     };
     // Parsing takes more room than small stacks have.
     let memo = Memo::of(thread_state::current());
-    // There may be no room: with more, the row may be found.
+    // There may be no room; the row may be found later when there is.
     let Some(row) = own_stack::apart(memo.map(|memo| &memo.own_stack), look) else { return Row::End };
     let row = row.unwrap_or(Row::End);
     let packed = row.pack();
@@ -173,7 +177,7 @@ fn row(instruction: usize, visitor: &mut impl Visitor) -> Row {
     row
 }
 
-/// Room for parsing, on the stack.
+/// Storage for parsing, on the stack.
 struct Store;
 
 impl UnwindContextStorage<usize> for Store {
@@ -188,8 +192,8 @@ fn parse(instruction: usize, found: &Found) -> Option<Row> {
     let header = found.eh_frame_header;
     let bytes = |at: usize| {
         let end = segments::end_of(found, at)?;
-        // SAFETY: the loader's answer: the module's tables are mapped from here, and lie before their segment's end. What is behind
-        // them is not looked at, unless lengths in them are wrong.
+        // SAFETY: the loader's answer: the module's tables are mapped from here, and are before their segment's end.
+        // Bytes after them are not read, unless lengths in them are wrong.
         Some(unsafe { core::slice::from_raw_parts(at as *const u8, end - at) })
     };
     let bases = BaseAddresses::default().set_eh_frame_hdr(header as u64);
@@ -208,7 +212,7 @@ fn parse(instruction: usize, found: &Found) -> Option<Row> {
     }
     let mut context = UnwindContext::<usize, Store>::new_in();
     let row = entry.unwind_info_for_address(&frames, &bases, &mut context, at).ok()?;
-    // The return address is where all compilers put it, or this is the outermost frame.
+    // The return address is at the position used by all compilers; otherwise this is the outermost frame.
     if row.register(X86_64::RA) != Some(RegisterRule::Offset(-8)) {
         return Some(Row::End);
     }
@@ -220,7 +224,7 @@ fn parse(instruction: usize, found: &Found) -> Option<Row> {
     };
     let (register, indirect, offset) = match row.cfa() {
         CfaRule::RegisterAndOffset { register, offset } => (*register, false, *offset),
-        // What functions have that align their stack: DW_OP_breg6 N, DW_OP_deref.
+        // The expression in functions that align their stack: DW_OP_breg6 N, DW_OP_deref.
         CfaRule::Expression(expression) => match expression.get(&frames).ok()?.0.slice() {
             [0x76, number @ 0..=0x7f, 0x06] => (X86_64::RBP, true, i64::from((number << 1).cast_signed() >> 1)),
             _ => return Some(Row::End),
@@ -240,7 +244,7 @@ struct Memory {
 }
 
 impl Memory {
-    /// Reads a word, if it is there.
+    /// Reads a word if it is readable.
     #[inline(always)]
     fn read(&mut self, address: usize, visitor: &mut impl Visitor) -> Option<usize> {
         if !address.is_multiple_of(8) {
@@ -260,7 +264,8 @@ impl Memory {
     }
 }
 
-/// Where the `rbp` of a frame is. It is read where it is needed: what our own functions have in it is mostly something else at each call.
+/// The location of a frame's `rbp`. It is read only if needed, because our own functions have a different value in it
+/// at nearly every call.
 #[derive(Clone, Copy)]
 enum Rbp {
     /// Still in the register.
@@ -295,11 +300,11 @@ pub(crate) struct Here {
 }
 
 impl Here {
-    /// Returns the calling function's own.
+    /// Returns the registers of the calling function.
     #[inline(always)]
     pub(crate) fn new() -> Self {
         let (instruction, rsp, rbp): (usize, usize, usize);
-        // SAFETY: reads registers. The instruction is this one's, so that its row is that of the other two.
+        // SAFETY: reads registers. The instruction is this one's, so its row is that of the other two.
         unsafe {
             asm!(
                 "lea {}, [rip]", "mov {}, rsp", "mov {}, rbp",
@@ -310,7 +315,7 @@ impl Here {
         Self { instruction, rsp, rbp }
     }
 
-    /// Returns what a walk from here depends on, the stack's words aside.
+    /// Returns the data that a walk from here depends on, except for the words on the stack.
     #[inline(always)]
     pub(crate) fn start(self) -> Start {
         Start { rsp: self.rsp, rbp: self.rbp, changes: changes() }
@@ -324,15 +329,15 @@ pub(crate) fn walk(here: Here, visitor: &mut impl Visitor) {
     let Here { mut instruction, mut rsp, rbp } = here;
     let mut rbp = Rbp::First(rbp);
     let mut memory = Memory { known: thread_state::current().readable_after(changes()) };
-    // A return address may be behind the end of its function: the call is before it.
+    // A return address may be after the end of its function; the call is before it.
     let mut is_exact = true;
-    // More than are ever asked for, and there can be of ours.
+    // The limit exceeds the maximum requested depth plus the maximum number of our own frames.
     for _ in 0..DEPTH_MAX + 32 {
         let from = rsp;
         match row(instruction - usize::from(!is_exact), visitor) {
             Row::End => return,
             Row::Signal => {
-                // The kernel's `ucontext_t` begins where the stack pointer is; its general registers at byte 40.
+                // The kernel's `ucontext_t` begins at the stack pointer; its general registers are at byte 40.
                 let mut register = |number: usize| memory.read(from.wrapping_add(40 + 8 * number), visitor);
                 let (Some(saved_rbp), Some(saved_rsp), Some(at)) = (register(10), register(15), register(16)) else {
                     return;
@@ -351,7 +356,7 @@ pub(crate) fn walk(here: Here, visitor: &mut impl Visitor) {
                     let Some(stored) = memory.read(frame, visitor) else { return };
                     frame = stored;
                 }
-                // Callers lie above on the stack.
+                // Callers are at higher addresses on the stack.
                 if frame <= from || frame - from > FAR {
                     return;
                 }

@@ -1,4 +1,5 @@
-//! What the functions of a linked allocator jump to: it records the call, and goes on to the function.
+//! The entry code of hooked functions in a statically linked allocator. It records the call and continues with the
+//! function.
 
 use core::ffi::c_void;
 use core::mem::offset_of;
@@ -12,20 +13,20 @@ use crate::preload::hooks::cxx::pass;
 use crate::preload::platform::thread_state::{self, current};
 use crate::preload::session::begin::session;
 
-/// A function, and the code that stands near it.
+/// A hooked function, and the code placed near it.
 #[repr(C)]
 pub(super) struct Site {
-    /// Pushes what `this` has, and jumps to where `entry` says.
+    /// Code that pushes the value of `this` and jumps to the address in `entry`.
     pub(super) code: [u8; 16],
-    /// Where this is.
+    /// The address of this site.
     pub(super) this: usize,
-    /// Where `moved` is.
+    /// The address of `moved`.
     pub(super) original: usize,
-    /// Where [`entry`] is.
+    /// The address of [`entry`].
     pub(super) entry: usize,
-    /// What is behind the instructions that were moved.
+    /// The address after the moved instructions.
     pub(super) behind: usize,
-    /// The function's first instructions, and a jump to what is behind them.
+    /// The first instructions of the function, followed by a jump to the rest of the function.
     pub(super) moved: [u8; MOVED_MAX + JUMP_BYTES],
     pub(super) role: u8,
     pub(super) skipped: u8,
@@ -33,28 +34,28 @@ pub(super) struct Site {
 }
 
 const _: () = assert!(size_of::<Site>() == 104);
-/// There are vector registers of 32 bytes.
+/// Whether the CPU has 32-byte vector registers.
 static WIDE: AtomicBool = AtomicBool::new(false);
 
-/// Finds out how large registers are.
+/// Determines the size of vector registers.
 pub(super) fn note_registers() {
-    // AVX, which the system lets programs use.
+    // AVX, enabled by the system for programs.
     const FEATURES: u32 = 1 << 27 | 1 << 28;
     let features = core::arch::x86_64::__cpuid(1).ecx;
     WIDE.store(features & FEATURES == FEATURES, Ordering::Relaxed);
 }
 
-/// What [`entry`] keeps of a call on the stack.
+/// The data of a call that [`entry`] keeps on the stack.
 #[repr(C, align(32))]
 struct Frame {
-    /// The function's first instructions, elsewhere.
+    /// The address of the function's moved first instructions.
     original: usize,
-    /// What was noted of the nesting before.
+    /// The nesting state before the call.
     before: usize,
     /// The arguments of the role.
     arguments: [usize; 3],
     begun: Begun,
-    /// Whether the second half of a vector register was in use.
+    /// Whether the upper half of any vector register was in use.
     wide: u8,
     result: usize,
     /// rcx, rdx, rsi, rdi, r8, r9, r10 and r11.
@@ -62,16 +63,16 @@ struct Frame {
     vectors: Vectors,
 }
 
-/// Vector registers.
+/// Saved vector registers.
 #[repr(C, align(32))]
 struct Vectors([[u8; 32]; 16]);
 
-/// Begins a call; returns whether it is to be recorded.
+/// Begins a call. Returns whether it should be recorded.
 ///
 /// # Safety
-/// `frame` is that of [`entry`], whose registers are kept.
+/// `frame` must be that of [`entry`], in which the registers are saved.
 unsafe extern "C" fn enter(site: &Site, frame: *mut Frame) -> usize {
-    // SAFETY: the caller's promise.
+    // SAFETY: by the caller's promise.
     let [rcx, rdx, rsi, rdi, ..] = unsafe {
         (*frame).original = site.original;
         (*frame).registers
@@ -89,7 +90,7 @@ unsafe extern "C" fn enter(site: &Site, frame: *mut Frame) -> usize {
         Some(Role::Reallocarray) => begun = begins(second.saturating_mul(third)),
         _ => {}
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: by the caller's promise.
     unsafe {
         (*frame).arguments = arguments;
         (*frame).begun = begun;
@@ -98,12 +99,12 @@ unsafe extern "C" fn enter(site: &Site, frame: *mut Frame) -> usize {
     1
 }
 
-/// Ends a call, and records what it returned.
+/// Ends a call and records its result.
 ///
 /// # Safety
-/// `frame` is that of [`entry`], which [`enter`] has filled, with the result.
+/// `frame` must be that of [`entry`], filled by [`enter`] and containing the result.
 unsafe extern "C" fn leave(site: &Site, frame: *const Frame) {
-    // SAFETY: the caller's promise.
+    // SAFETY: by the caller's promise.
     let (before, arguments, begun, block) =
         unsafe { ((*frame).before, (*frame).arguments, (*frame).begun, (*frame).result) };
     thread_state::leave(before);
@@ -123,9 +124,9 @@ unsafe extern "C" fn leave(site: &Site, frame: *const Frame) {
         Some(Role::Memalign) => record::call(Kind::Memalign, call(second, first)),
         Some(Role::Aligned) => record::call(Kind::Memalign, call(first, second)),
         Some(Role::PosixMemalign) => {
-            // The result is an int.
+            // The result is an `int`.
             let block = if block.cast_signed() << 32 == 0 && first != 0 {
-                // SAFETY: the function has succeeded, and so has written the caller's place.
+                // SAFETY: the function has succeeded, so it has written to the caller's place.
                 unsafe { (first as *const usize).read() }
             } else {
                 0
@@ -140,23 +141,26 @@ unsafe extern "C" fn leave(site: &Site, frame: *const Frame) {
     }
 }
 
-/// An instruction for each vector register that is kept, whose number is `\n` in it.
+/// Repeats an instruction for each saved vector register, whose number is `
+/// ` in it.
 macro_rules! each_vector {
     ($instruction:literal) => {
         concat!(".irp n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15\n", $instruction, "\n.endr")
     };
 }
 
-/// What all functions jump to, with the address of their site on the stack, and behind it that to return to.
+/// The code that all hooked functions jump to, with the address of their site on the stack, followed by the return
+/// address.
 ///
-/// Who calls a function of its own program may know which registers that leaves as they are (GCC's `-fipa-ra`), and how the stack is aligned: so no register
-/// is changed here but those that the function changes itself. Of vector registers that goes for the first sixteen, up to 32 bytes of each: the second
-/// half only where it is in use, as to load it makes other instructions slow.
+/// A caller in the same program may know which registers the function preserves (GCC's `-fipa-ra`), and how the stack
+/// is aligned. Therefore this code changes no register except those that the function itself changes. For vector
+/// registers, this covers the first sixteen, up to 32 bytes each; the upper half is restored only if it is in use,
+/// because loading it slows down other instructions.
 ///
-/// An exception that leaves the function ends the nesting, as it does in `hooks/cxx.rs`.
+/// An exception that leaves the function ends the nesting, as in `hooks/cxx.rs`.
 ///
 /// # Safety
-/// Jumped to by the code of a [`Site`] alone.
+/// Must be reached only through a jump from the code of a [`Site`].
 #[unsafe(naked)]
 pub(super) unsafe extern "C" fn entry() {
     core::arch::naked_asm!(
@@ -195,7 +199,7 @@ pub(super) unsafe extern "C" fn entry() {
         "lea rsp, [rsp + 8]",
         ".cfi_def_cfa_offset 8",
         "ret",
-        // Not recorded: goes on to the function, with nothing of ours on the stack.
+        // Not recorded: continue with the function, with nothing of ours on the stack.
         "7:",
         ".cfi_restore_state",
         ".cfi_remember_state",
@@ -209,9 +213,10 @@ pub(super) unsafe extern "C" fn entry() {
         ".cfi_restore rbp",
         "lea rsp, [rsp + 8]",
         ".cfi_def_cfa_offset 8",
-        // Below the stack pointer the system leaves 128 bytes alone.
+        // The system leaves 128 bytes below the stack pointer alone.
         "jmp qword ptr [rsp - 8]",
-        // Keeps registers, in the frame above the address to return to. Vector registers first: whether their second half is in use.
+        // Save registers in the frame above the return address. Determine first whether the upper halves of vector
+        // registers are in use.
         "2:",
         ".cfi_restore_state",
         "mov byte ptr [rsp + 8 + {wide}], 0",
@@ -225,7 +230,7 @@ pub(super) unsafe extern "C" fn entry() {
         "vptest xmm0, xmm0",
         "setne byte ptr [rsp + 8 + {wide}]",
         "jmp 9f",
-        // Once more, as they are when the function has returned.
+        // Save them again as they are when the function has returned.
         "8:",
         "cmp byte ptr [rsp + 8 + {wide}], 0",
         "je 3f",
@@ -243,7 +248,7 @@ pub(super) unsafe extern "C" fn entry() {
         "mov qword ptr [rsp + 8 + {registers} + 48], r10",
         "mov qword ptr [rsp + 8 + {registers} + 56], r11",
         "ret",
-        // Puts them back.
+        // Restore them.
         "4:",
         "cmp byte ptr [rsp + 8 + {wide}], 0",
         "je 5f",

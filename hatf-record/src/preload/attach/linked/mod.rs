@@ -1,13 +1,15 @@
-//! Recording of an allocator that the program has linked in, at the beginnings of its functions.
+//! Recording of a statically linked allocator by patching its function entries.
 //!
-//! `hatf record` says which functions those are, and what stands at their beginnings: see [`crate::linked`]. Each gets a jump to a piece of code near it, which
-//! pushes the address of what is known of the function, and goes on to [`entry`](entry::entry). That records the call, and calls the function's first instructions elsewhere,
-//! behind which is a jump to the rest of them.
+//! `hatf record` determines these functions and the bytes at their entries: see [`crate::linked`]. Each entry is
+//! replaced by a jump to nearby code, which pushes the address of the function's data and continues at
+//! [`entry`](entry::entry). That code records the call and calls the moved first instructions of the function, which
+//! are followed by a jump to the rest of the function.
 //!
-//! This is done before the program's own code runs, while there is one thread, and for all functions or none. The file is to be that from which the program was loaded, and
-//! each beginning what the file has. Where anything is otherwise, nothing is changed.
+//! Patching is done before the application code runs, while there is only one thread, and for all functions or none.
+//! The file must be the one from which the program was loaded, and each function entry must match the file. If anything
+//! differs, nothing is changed.
 //!
-//! `program` changes the program's code, and `entry` is what its functions jump to.
+//! `program` changes the program's code, and `entry` is the code that its functions jump to.
 
 mod entry;
 mod program;
@@ -25,11 +27,11 @@ use crate::preload::spool::session::Session;
 use entry::{Site, note_registers};
 use program::{Program, pages_of, protect};
 
-/// Bytes of the file, at most.
+/// The maximum size of the file in bytes.
 const FILE_MAX: usize = SOURCE_BYTES + PATCHES_MAX * PATCH_BYTES;
 
-/// Redirects the calls of an allocator that is linked into the program, if there is one that can be redirected. The work runs on a mapped stack, because
-/// the program's may be small.
+/// Redirects the calls to a statically linked allocator, if there is one that can be redirected. This runs on a mapped
+/// stack because the program's stack may be small.
 pub(crate) fn begin(session: &Session) {
     let patched = MappedStack::new().and_then(|stack| stack.run(patch)).flatten().unwrap_or(0);
     if patched > 0 {
@@ -37,7 +39,7 @@ pub(crate) fn begin(session: &Session) {
     }
 }
 
-/// Returns how many functions were changed.
+/// Returns the number of patched functions.
 fn patch() -> Option<usize> {
     let path = origin::events()?.folder()?.with(names::LINKED.as_bytes())?;
     let file = Pages::new(FILE_MAX)?;
@@ -49,7 +51,7 @@ fn patch() -> Option<usize> {
         return None;
     }
     let program = Program::find()?;
-    // All of them are looked at before anything is changed.
+    // Check all of them before changing anything.
     if !patches.iter().all(|bytes| Patch::from_bytes(bytes).is_some_and(|patch| program.has(&patch))) {
         return None;
     }
@@ -60,20 +62,20 @@ fn patch() -> Option<usize> {
         for (number, bytes) in patches.iter().enumerate() {
             let at = sites + number * size_of::<Site>();
             let site = program.site(&Patch::from_bytes(bytes)?, at)?;
-            // SAFETY: inside of the pages made just now, aligned for it.
+            // SAFETY: inside of the pages created just now, and aligned for it.
             unsafe { with_exposed_provenance_mut::<Site>(at).write(site) };
         }
         protect(&pages_of(sites..sites + bytes), libc::PROT_READ | libc::PROT_EXEC)
     };
     let changed = prepare().and_then(|()| program.redirect(patches, sites));
     if changed.is_none() {
-        // SAFETY: the pages made just now, to which nothing leads.
+        // SAFETY: the pages created just now, to which nothing leads.
         unsafe { memory::unmap(sites as *mut c_void, bytes) };
     }
     changed.map(|()| patches.len())
 }
 
-/// Pages that are given back.
+/// Pages that are unmapped when dropped.
 struct Pages {
     at: *mut c_void,
     bytes: usize,
@@ -87,19 +89,19 @@ impl Pages {
 
 impl Drop for Pages {
     fn drop(&mut self) {
-        // SAFETY: the pages that were made, which nobody uses any more.
+        // SAFETY: the pages that were created, which nobody uses any more.
         unsafe { memory::unmap(self.at, self.bytes) };
     }
 }
 
-/// Returns what the system says of a file.
+/// Returns the metadata of a file.
 fn status(path: &core::ffi::CStr) -> Option<libc::stat> {
     let mut found = core::mem::MaybeUninit::<libc::stat>::uninit();
-    // SAFETY: a C string, and room for the answer, which is whole where the call succeeds.
+    // SAFETY: a C string, and room for the answer, which is complete if the call succeeds.
     unsafe { (libc::stat(path.as_ptr(), found.as_mut_ptr()) == 0).then(|| found.assume_init()) }
 }
 
-/// Returns which file the program was loaded from.
+/// Returns the file from which the program was loaded.
 fn own_file() -> Option<Source> {
     let found = status(c"/proc/self/exe")?;
     let number = |number: i64| u64::try_from(number).ok();
@@ -107,7 +109,7 @@ fn own_file() -> Option<Source> {
     Some(Source { device: found.st_dev, inode: found.st_ino, bytes: number(found.st_size)?, changed })
 }
 
-/// Returns how many threads there are: each is a folder here, and two more are counted.
+/// Returns the number of threads: each is a directory here, and the link count includes two more.
 fn threads() -> Option<u64> {
     status(c"/proc/self/task")?.st_nlink.checked_sub(2)
 }

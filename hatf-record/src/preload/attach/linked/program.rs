@@ -1,4 +1,4 @@
-//! The program as it is loaded, and the changes to its code.
+//! The loaded program, and changes to its code.
 
 use core::ffi::{c_int, c_void};
 use core::mem::offset_of;
@@ -12,7 +12,7 @@ use crate::preload::platform::memory;
 
 const PAGE: usize = 4096;
 
-/// The program as it is loaded.
+/// The loaded program.
 pub(super) struct Program {
     base: usize,
     segments: &'static [libc::Elf64_Phdr],
@@ -35,7 +35,7 @@ impl Program {
         loaded.map(|segment| (segment, segments::place(self.base, segment)))
     }
 
-    /// Returns whether a function begins as its patch says, in code that is not written to.
+    /// Returns whether a function begins as its patch says, in code that is not writable.
     pub(super) fn has(&self, patch: &Patch) -> bool {
         let Some(original) = patch.original.get(..usize::from(patch.taken)) else { return false };
         let Some(start) = self.address(patch.address) else { return false };
@@ -43,16 +43,16 @@ impl Program {
         let is_code = |(segment, place): (&libc::Elf64_Phdr, Range<usize>)| {
             segment.p_flags == libc::PF_R | libc::PF_X && place.start <= start && end <= place.end
         };
-        // SAFETY: inside of a readable segment of the program, which stays.
+        // SAFETY: inside of a readable segment of the program, which stays mapped.
         self.loaded().any(is_code)
             && unsafe { core::slice::from_raw_parts(start as *const u8, original.len()) } == original
     }
 
-    /// Makes fresh pages below the program, where its heap does not grow to: as near as there is room.
+    /// Maps fresh pages below the program, where its heap does not grow, as close as there is room.
     pub(super) fn near(&self, bytes: usize) -> Option<usize> {
         const STEP: usize = 1 << 16;
         const STEPS: usize = 256;
-        /// Below it nothing may be mapped.
+        /// The address below which nothing may be mapped.
         const LOWEST: usize = 1 << 16;
         let lowest = self.loaded().map(|(_, place)| place.start).min()? & !(PAGE - 1);
         let access = libc::PROT_READ | libc::PROT_WRITE;
@@ -62,22 +62,22 @@ impl Program {
             if at < LOWEST {
                 return None;
             }
-            // SAFETY: fresh pages: where others are, the call fails, or answers with another place.
+            // SAFETY: fresh pages: if others are there, the call fails or returns a different address.
             let found = unsafe { memory::map(at as *mut c_void, bytes, access, flags, -1, 0) };
             if found as usize == at {
                 return Some(at);
             }
             if found != libc::MAP_FAILED {
-                // SAFETY: the pages made just now.
+                // SAFETY: the pages created just now.
                 unsafe { memory::unmap(found, bytes) };
             }
-            // Ever farther, up to a GiB.
+            // Increase the distance, up to 1 GiB.
             at = at.checked_sub(STEP * (1 + step / 2))?;
         }
         None
     }
 
-    /// Makes what stands near a function, at this address.
+    /// Builds the code for a function, to be placed at this address.
     pub(super) fn site(&self, patch: &Patch, at: usize) -> Option<Site> {
         let moved_at = at + offset_of!(Site, moved);
         let mut site = Site {
@@ -114,9 +114,10 @@ impl Program {
         Some(site)
     }
 
-    /// Puts jumps to what was made at these addresses where the functions begin; `None` if that is refused, and nothing is changed then.
+    /// Patches the function entries with jumps to the code at these addresses. Returns `None` if that is refused, in
+    /// which case nothing is changed.
     pub(super) fn redirect(&self, patches: &[[u8; PATCH_BYTES]], sites: usize) -> Option<()> {
-        // Where each jump goes, and whether the distance is short enough: before the first is written.
+        // Determine the target of each jump, and check the distance, before writing the first one.
         let jumps = || {
             patches.iter().enumerate().map(|(number, bytes)| {
                 let start = self.address(Patch::from_bytes(bytes)?.address)?;
@@ -135,7 +136,8 @@ impl Program {
         let opened = all(open);
         if opened {
             for (start, [a, b, c, d]) in jumps().flatten() {
-                // SAFETY: the beginning of a function, in pages that are writable now. Nobody runs there: there is one thread, which runs this.
+                // SAFETY: the start of a function, in pages that are writable now. Nobody executes this code: there is
+                // one thread, which runs this.
                 unsafe { with_exposed_provenance_mut::<[u8; JUMP_BYTES]>(start).write([0xe9, a, b, c, d]) };
             }
         }
@@ -144,7 +146,7 @@ impl Program {
     }
 }
 
-/// Returns the distance from the end of an instruction, as it has it, if it fits.
+/// Returns the distance from the end of an instruction in its encoded form, if it fits.
 fn distance(end: usize, to: usize) -> Option<[u8; 4]> {
     let distance = i32::try_from(to.wrapping_sub(end).cast_signed()).ok()?;
     Some(distance.to_le_bytes())
@@ -154,9 +156,10 @@ pub(super) fn pages_of(bytes: Range<usize>) -> Range<usize> {
     bytes.start & !(PAGE - 1)..bytes.end.next_multiple_of(PAGE)
 }
 
-/// Has pages be accessed so. By the system call: the program may have a function of that name.
+/// Changes the protection of pages. Uses the system call directly because the program may define a function of that
+/// name.
 pub(super) fn protect(pages: &Range<usize>, access: c_int) -> Option<()> {
-    // SAFETY: whole pages of the program's code, which stay readable and executable; or of our own.
+    // SAFETY: complete pages of the program's code, which stay readable and executable; or of our own.
     let result = unsafe { libc::syscall(libc::SYS_mprotect, pages.start, pages.end - pages.start, access) };
     (result == 0).then_some(())
 }

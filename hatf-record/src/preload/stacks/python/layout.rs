@@ -1,42 +1,44 @@
-//! Where the members of CPython's structures lie, by version: what the compiler makes of the headers of that version (`Include/internal`).
+//! Offsets of members in CPython's structures by version, as compiled from the headers of that version
+//! (`Include/internal`).
 
 /// Offsets in bytes.
 pub(super) struct Layout {
-    /// How the frame of a thread that runs is found.
+    /// The location of a running thread's innermost frame.
     pub(super) innermost: Innermost,
-    /// Of a frame (`_PyInterpreterFrame`): its code, the one that called it, and the instruction that it is at.
+    /// Members of a frame (`_PyInterpreterFrame`): its code, its caller, and its current instruction.
     pub(super) code: usize,
     pub(super) caller: usize,
     pub(super) instruction: usize,
-    /// How the last frame of a call of `_PyEval_EvalFrameDefault` is known.
+    /// The marker of the last frame of a call to `_PyEval_EvalFrameDefault`.
     pub(super) last: Last,
-    /// Of a code object (`PyCodeObject`), beside those that all versions have.
+    /// Members of a code object (`PyCodeObject`), in addition to those common to all versions.
     pub(super) first_line: usize,
     pub(super) instructions: usize,
-    /// Where characters begin in a string of ASCII, and in another.
+    /// The offset of the characters in an ASCII string and in any other string.
     pub(super) ascii: usize,
     pub(super) characters: usize,
 }
 
-/// What a thread's state (`PyThreadState`) has.
+/// The members of a thread's state (`PyThreadState`).
 pub(super) enum Innermost {
-    /// At `thread` a structure that lies on the stack in the frame of `_PyEval_EvalFrameDefault` (`_PyCFrame`), with the innermost frame, and the
-    /// structure of the call before.
+    /// A structure (`_PyCFrame`) at `thread`, stored on the stack in the frame of `_PyEval_EvalFrameDefault`, which
+    /// contains the innermost frame and the structure of the previous call.
     OnStack { thread: usize, frame: usize, before: usize },
     /// The innermost frame.
     Frame { thread: usize },
 }
 
-/// How the last frame is known that one call of `_PyEval_EvalFrameDefault` runs.
+/// The marker of the last frame run by one call to `_PyEval_EvalFrameDefault`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Last {
-    /// A byte of it that is not 0.
+    /// A nonzero byte in the frame.
     Marked { byte: usize },
-    /// By one more behind it, which is not a function's: it has a byte with this number, and lies in the stack frame of `_PyEval_EvalFrameDefault`.
+    /// An additional frame after it, which does not belong to a function: it has a byte with this number, and is in the
+    /// stack frame of `_PyEval_EvalFrameDefault`.
     Behind { byte: usize, number: u8 },
 }
 
-/// Members that lie in the same place in all versions here.
+/// Members with the same offset in all supported versions.
 pub(super) const TYPE: usize = 8;
 pub(super) const SIZE: usize = 16;
 pub(super) const STRING_HASH: usize = 24;
@@ -46,7 +48,7 @@ pub(super) const CODE_FILE: usize = 112;
 pub(super) const CODE_NAME: usize = 128;
 pub(super) const CODE_LINES: usize = 136;
 
-/// `FRAME_OWNED_BY_CSTACK`.
+/// The value of `FRAME_OWNED_BY_CSTACK`.
 const BY_STACK: u8 = 3;
 
 static LAYOUTS: [Layout; 3] = [
@@ -85,7 +87,7 @@ static LAYOUTS: [Layout; 3] = [
     },
 ];
 
-/// Returns that of Python 3 with this minor version.
+/// Returns the layout of Python 3 with this minor version.
 pub(super) fn of(minor: u32) -> Option<&'static Layout> {
     LAYOUTS.get(usize::try_from(minor.checked_sub(11)?).ok()?)
 }

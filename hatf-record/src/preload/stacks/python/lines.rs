@@ -1,9 +1,10 @@
-//! The line of an instruction, by the table of a code object (`co_linetable`), as it is since Python 3.11: `Objects/locations.md`.
+//! Line numbers of instructions from the table in a code object (`co_linetable`), in the format used since Python 3.11:
+//! `Objects/locations.md`.
 //!
-//! An entry begins with a byte whose highest bit is set, which no other byte of it has. It says how many instructions the entry is about, and in which of
-//! several forms the difference of lines stands.
+//! An entry begins with a byte whose highest bit is set; the other bytes of the entry have it cleared. This byte
+//! contains the number of instructions covered by the entry, and the encoding of the line difference.
 
-/// Returns the line of an instruction, by its number; 0 if it has none.
+/// Returns the line of an instruction, given by its number, or 0 if it has no line.
 pub(super) fn line_of(table: &[u8], first: u32, instruction: usize) -> u32 {
     const LONG: u8 = 14;
     const NO_COLUMNS: u8 = 13;
@@ -17,7 +18,7 @@ pub(super) fn line_of(table: &[u8], first: u32, instruction: usize) -> u32 {
         };
         passed += usize::from(head & 7) + 1;
         if instruction < passed {
-            // The last form: the instruction belongs to no line.
+            // The last form means that the instruction belongs to no line.
             return if form == 15 { 0 } else { u32::try_from(line).unwrap_or(0) };
         }
         at += 1;
@@ -28,7 +29,7 @@ pub(super) fn line_of(table: &[u8], first: u32, instruction: usize) -> u32 {
     0
 }
 
-/// Reads a number in pieces of six bits, the lowest first; the lowest bit of all is the sign.
+/// Reads a number in six-bit pieces, lowest first. The lowest bit is the sign.
 fn signed(bytes: &[u8]) -> i64 {
     let (mut value, mut shift) = (0_u32, 0);
     for byte in bytes.iter().take(5) {
@@ -46,7 +47,8 @@ fn signed(bytes: &[u8]) -> i64 {
 mod tests {
     use super::*;
 
-    /// What CPython 3.11 makes of `def f():`, `x = [` and so on: `f.__code__.co_linetable`, and what `co_positions` says.
+    /// CPython 3.11's output for `def f():`, `x = [` and so on: `f.__code__.co_linetable`, and the result of
+    /// `co_positions`.
     #[test]
     fn lines() {
         let entry = |form: u8, length: u8| 0x80 | form << 3 | (length - 1);
@@ -68,10 +70,10 @@ mod tests {
             2,
         ];
         let lines = [0, 1, 3, 4, 5, 6, 13, 14, 15, 1000].map(|instruction| line_of(&table, 7, instruction));
-        // 11 is -5; 0x10 and 2 pieces further is 16 + 128 = 144: 72 lines on.
+        // 11 is -5; 0x10 and 2 in the next piece is 16 + 128 = 144: 72 lines ahead.
         assert_eq!(lines, [7, 8, 8, 3, 3, 0, 0, 75, 0, 0]);
         assert_eq!(line_of(&[], 1, 0), 0);
-        // Numbers that no compiler makes.
+        // Numbers that no compiler produces.
         for byte in 0..=255 {
             line_of(&[byte; 40], u32::MAX, 300);
             line_of(&[0x80 | 14 << 3, byte], 0, 0);

@@ -1,6 +1,7 @@
-//! Reads memory of the interpreter, if it is there. A chain of frames that a signal handler finds half written leads anywhere.
+//! Reads the interpreter's memory if it is mapped. A chain of frames that is half written when a signal handler
+//! inspects it may lead anywhere.
 //!
-//! A page is tried once by a system call, and then known until the program unmaps one.
+//! A page is tested once by a system call, and the result is valid until the program unmaps memory.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,14 +9,14 @@ use crate::preload::platform::thread_state;
 
 const PAGE: usize = 4096;
 const PAGE_BITS: u32 = PAGE.trailing_zeros();
-/// Pages that are known.
+/// The number of remembered pages.
 const PAGES: usize = 1 << 11;
 
-/// The numbers of pages that can be read, each with how often pages were unmapped before.
+/// The numbers of readable pages, each with the count of unmap operations at the time of the test.
 static KNOWN: [AtomicU64; PAGES] = [const { AtomicU64::new(0) }; PAGES];
 static UNMAPPED: AtomicU64 = AtomicU64::new(1);
 
-/// Forgets which pages can be read, as some were unmapped.
+/// Discards the readable pages, because memory was unmapped.
 pub(crate) fn forget() {
     UNMAPPED.fetch_add(1, Ordering::Relaxed);
 }
@@ -45,7 +46,7 @@ pub(super) fn word(address: usize) -> Option<usize> {
     (address.is_multiple_of(8) && is_readable(address)).then(|| unsafe { (address as *const usize).read_volatile() })
 }
 
-/// Reads an aligned half of a word.
+/// Reads an aligned half word.
 #[inline]
 pub(super) fn half(address: usize) -> Option<u32> {
     // SAFETY: aligned, and its page can be read.
@@ -59,7 +60,7 @@ pub(super) fn byte(address: usize) -> Option<u8> {
     is_readable(address).then(|| unsafe { (address as *const u8).read_volatile() })
 }
 
-/// Returns bytes that nobody changes as long as the thread is in its hook: those of strings that its frames have.
+/// Returns bytes that nobody changes while the thread is in its hook: those of strings referenced by its frames.
 #[inline]
 pub(super) fn bytes<'a>(address: usize, length: usize) -> Option<&'a [u8]> {
     let end = address.checked_add(length)?;

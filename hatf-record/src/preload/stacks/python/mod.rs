@@ -1,10 +1,12 @@
-//! The frames of Python code (CPython), in place of the interpreter's function that runs them.
+//! The frames of Python code (CPython), which replace the interpreter functions that run them.
 //!
-//! The interpreter calls `_PyEval_EvalFrameDefault` for one function of Python or several, one calling the other. Each such call leaves something on its stack that
-//! the thread's state leads to; so it is known which native frame it is, whatever the compiler has made of the function.
+//! The interpreter calls `_PyEval_EvalFrameDefault` for one or more nested Python functions. Each such call leaves a
+//! structure on its stack that is reachable from the thread's state, which identifies the native frame regardless of
+//! how the compiler translated the function.
 //!
-//! A thread follows its own chain alone, which nobody else changes. Nothing here allocates, locks, or calls the interpreter, except for the function that
-//! says which state is the thread's: that looks it up by a key of `pthread_getspecific`.
+//! A thread follows only its own chain, which nobody else changes. This code does not allocate, lock, or call the
+//! interpreter, except for the function that returns the thread's state, which it looks up by a `pthread_getspecific`
+//! key.
 
 mod layout;
 mod lines;
@@ -25,20 +27,20 @@ use crate::preload::elf::found::Found;
 use crate::preload::elf::got::{FUNCTION, Module, OBJECT};
 use crate::preload::spool::session::Session;
 
-/// The minor version of Python 3 whose frames are recorded; 0: there is none.
+/// The minor version of Python 3 whose frames are recorded, or 0 if there is none.
 static MINOR: AtomicU32 = AtomicU32::new(0);
 /// The function that returns the calling thread's state.
 static THREAD_STATE: AtomicUsize = AtomicUsize::new(0);
 /// See [`Types`].
 static TYPES: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
 
-/// Where its module lies.
+/// The address range of the interpreter's module.
 static INTERPRETER: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
 
-/// Frames that are followed, at most.
+/// The maximum number of frames to follow.
 const FRAMES_MAX: usize = 1 << 14;
 
-/// Looks whether a module that is met for the first time is an interpreter.
+/// Checks whether a module seen for the first time is an interpreter.
 #[cold]
 pub(crate) fn note_module(session: &Session, found: &Found) {
     if !session.conditions().has(Conditions::PYTHON) {
@@ -48,7 +50,7 @@ pub(crate) fn note_module(session: &Session, found: &Found) {
     if module.definition(c"_PyEval_EvalFrameDefault", FUNCTION).is_none() {
         return;
     }
-    // Py_Version has been there since 3.11. In what is built without the lock other members are in other places.
+    // `Py_Version` exists since 3.11. Builds without the global lock have a different layout.
     let version = module.definition(c"Py_Version", OBJECT).and_then(word).unwrap_or_default();
     let minor = u32::try_from(version >> 16 & 0xff).unwrap_or_default();
     let is_known =
@@ -57,7 +59,7 @@ pub(crate) fn note_module(session: &Session, found: &Found) {
     let state = module.definition(c"PyGILState_GetThisThreadState", FUNCTION);
     let python = &session.spool.header().python;
     let ([Some(code), Some(string)], Some(state), true) = (names, state, is_known) else {
-        // Where there are several, one that is not known is what the header says.
+        // If there are several interpreters, the header reports one with an unknown layout.
         let version = u32::try_from(version >> 16).unwrap_or_default();
         python.store(crate::PYTHON_UNKNOWN | version, Ordering::Relaxed);
         return;
@@ -73,17 +75,17 @@ pub(crate) fn note_module(session: &Session, found: &Found) {
     let _ = python.compare_exchange(0, 3 << 8 | minor, Ordering::Relaxed, Ordering::Relaxed);
 }
 
-/// Forgets which places in Python's code were recorded, in a new session.
+/// Discards the recorded locations in Python code, for a new session.
 pub(crate) fn leave() {
     place::forget();
 }
 
-/// Has no frames looked for while modules are unloaded; returns what to [`resume`] with.
+/// Suspends looking for Python frames while modules are unloaded. Returns an argument for [`resume`].
 pub(crate) fn pause() -> u32 {
     MINOR.swap(0, Ordering::SeqCst)
 }
 
-/// Has frames looked for again, if the interpreter is still there.
+/// Resumes looking for Python frames, if the interpreter is still loaded.
 pub(crate) fn resume(minor: u32) {
     if minor != 0 && crate::preload::stacks::unwind::find(THREAD_STATE.load(Ordering::SeqCst)).is_some() {
         MINOR.store(minor, Ordering::SeqCst);
@@ -94,19 +96,19 @@ pub(crate) fn resume(minor: u32) {
 pub(crate) struct Chain {
     layout: &'static Layout,
     types: Types,
-    /// Where the call's structure lies on the stack, in versions that have one.
+    /// The location of the call's structure on the stack, in versions that have one.
     call: usize,
     /// The next frame.
     frame: usize,
-    /// How many more are followed.
+    /// The maximum number of remaining frames to follow.
     left: usize,
 }
 
-/// Returns the frames of the calling thread; `None` if it has none.
+/// Returns the frames of the calling thread, or `None` if it has none.
 #[inline]
 pub(crate) fn chain() -> Option<Chain> {
     let layout = layout::of(MINOR.load(Ordering::Acquire))?;
-    // SAFETY: the function of this signature, as its module has it, which is there: see `pause`.
+    // SAFETY: the function with this signature, as its module defines it, which is loaded: see `pause`.
     let state = unsafe {
         let state = transmute::<usize, Option<unsafe extern "C" fn() -> usize>>(THREAD_STATE.load(Ordering::Relaxed));
         state?()
@@ -127,7 +129,7 @@ pub(crate) fn chain() -> Option<Chain> {
 }
 
 impl Chain {
-    /// Returns where the next call of the interpreter's function has something on its stack; `None` if there is no more call.
+    /// Returns the stack address of the data of the interpreter's next call, or `None` if there are no further calls.
     fn mark(&self) -> Option<usize> {
         if self.frame == 0 || self.left == 0 {
             return None;
@@ -145,7 +147,7 @@ impl Chain {
         None
     }
 
-    /// Returns whether a frame is not a function's, but the one behind the last.
+    /// Returns whether a frame is the additional one after the last frame, which does not belong to a function.
     fn is_behind(&self, frame: usize) -> Option<bool> {
         match self.layout.last {
             Last::Behind { byte: at, number } => Some(byte(frame.wrapping_add(at))? == number),
@@ -153,7 +155,7 @@ impl Chain {
         }
     }
 
-    /// Gives the frames of the next call, innermost first: code and instruction.
+    /// Passes the frames of the next call to `give`, innermost first, as code and instruction.
     fn call(&mut self, mut give: impl FnMut(usize, usize)) {
         if self.frames_of_call(&mut give).is_none() {
             self.frame = 0;
@@ -188,13 +190,13 @@ impl Chain {
     }
 }
 
-/// Frames of a stack, innermost first, as far as there is room.
+/// The frames of a stack, innermost first, as far as there is room.
 struct Frames<'f> {
     frames: &'f mut [MaybeUninit<usize>],
     count: usize,
-    /// There are frames of Python code.
+    /// Whether there are frames of Python code.
     has_python: bool,
-    /// The last is a function of the interpreter that Python code has called, or one that called it for others.
+    /// Whether the last frame is an interpreter function called by Python code, or a caller of such a function.
     is_own: bool,
 }
 
@@ -210,8 +212,8 @@ impl Frames<'_> {
         }
     }
 
-    /// Puts a native frame. Of functions of the interpreter between two frames of Python code there is only the one that Python code has called: the
-    /// others are how it calls.
+    /// Adds a native frame. Between two frames of Python code, only the interpreter function called by Python code is
+    /// kept: the others are part of the calling mechanism.
     fn put_native(&mut self, frame: usize) {
         let is_own = self.has_python && is_interpreter(frame);
         if is_own && self.is_own {
@@ -221,12 +223,12 @@ impl Frames<'_> {
         self.is_own = is_own;
     }
 
-    /// Puts the frames of the next call of the chain; returns whether it has any.
+    /// Adds the frames of the next call in the chain. Returns whether there were any.
     fn put_python(&mut self, session: &Session, chain: &mut Chain) -> bool {
         let (layout, types) = (chain.layout, chain.types);
         let (before, is_full) = (self.count, self.is_full());
         chain.call(|code, at| {
-            // What has no room needs no name.
+            // Frames without room need no number.
             if !self.is_full()
                 && let Some(frame) = place::frame_of(session, layout, types, code, at)
             {
@@ -240,8 +242,9 @@ impl Frames<'_> {
     }
 }
 
-/// Puts the frames of Python code in place of those that run it; returns how many there are then. `native` are the native frames, the innermost
-/// first: the instruction of each, and where it begins on the stack. It ends where its caller's begins.
+/// Replaces the frames that run Python code by the Python frames. Returns the resulting number of frames. `native`
+/// contains the native frames, innermost first: the instruction of each, and its start on the stack. A frame ends where
+/// its caller's begins.
 pub(crate) fn mix(
     session: &Session,
     mut chain: Chain,
@@ -263,12 +266,12 @@ pub(crate) fn mix(
         if !is_python {
             frames.put_native(frame);
         }
-        // What is full may yet join the last with the next.
+        // If there is no more room, the last frame may still be joined with the next one.
         if frames.is_full() && !frames.is_own {
             return frames.count;
         }
     }
-    // Code made at run time has no unwind tables. What Python has behind it is known all the same.
+    // Code generated at run time has no unwind tables, but the Python frames after it are known nevertheless.
     while chain.frame != 0 && !frames.is_full() && chain.left > 0 {
         frames.put_python(session, &mut chain);
     }

@@ -1,9 +1,9 @@
-//! The numbers of places in Python's code: a function, its file and a line. They stand in stacks where return addresses do, and the first time that one
-//! is met it is recorded what it is.
+//! Numbers of locations in Python code: a function, its file and a line. They take the place of return addresses in
+//! stacks, and a location is recorded when it first occurs.
 //!
-//! A place is found by the code object and the instruction at once, and by what it is if it was not met there before. A code object that
-//! is gone may leave its memory to another: what is compared is a hash of all that the place depends on, the strings and the beginning of the table of lines
-//! among it, and not the address alone.
+//! A location is found directly by its code object and instruction or, if it has not been seen there before, by its
+//! contents. The memory of a code object may be reused, so the key is not just the address but a hash of everything
+//! that the location depends on, including the strings and the beginning of the line table.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -15,38 +15,38 @@ use crate::event::{Kind, PYTHON_FRAMES, SpoolEvent, TEXT_MAX};
 use crate::preload::spool::push;
 use crate::preload::spool::session::Session;
 
-/// Where the types of code objects and of strings lie.
+/// The addresses of the types of code objects and strings.
 #[derive(Clone, Copy)]
 pub(super) struct Types {
     pub(super) code: usize,
     pub(super) string: usize,
 }
 
-/// Places that are known, by hash.
+/// The number of known locations, by hash.
 const PLACES: usize = 1 << 16;
-/// Where a hash is looked for.
+/// The number of entries probed for a hash.
 const PROBES: usize = 8;
-/// Bits of a number. The rest of a word is of the hash.
+/// Bits of a number. The rest of the word contains bits of the hash.
 const NUMBER_BITS: u32 = 24;
-/// Bytes of strings, and of the table of lines, that are looked at.
+/// The maximum number of bytes read from strings and from the line table.
 const STRING_MAX: usize = 1 << 12;
 const TABLE_MAX: usize = 1 << 20;
-/// Bytes of the table of lines that count in a hash.
+/// The number of line table bytes included in a hash.
 const TABLE_HASHED: usize = 64;
-/// Bytes of a file's path that are recorded; the others are left to the function's name.
+/// The maximum number of recorded bytes of a file path. The rest is reserved for the function name.
 const FILE_MAX: usize = 600;
 
 static KNOWN: [AtomicU64; PLACES] = [const { AtomicU64::new(0) }; PLACES];
 static NEXT: AtomicU32 = AtomicU32::new(1);
-/// Counts sessions: what an earlier one has met is not in this one's trace.
+/// A count of sessions, because locations recorded by an earlier session are not in the trace of this one.
 static SESSIONS: AtomicU64 = AtomicU64::new(0);
 
-/// Forgets which places were recorded.
+/// Discards the recorded locations.
 pub(super) fn forget() {
     SESSIONS.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Returns the frame that stands for an instruction of a code object; `None` if that is none.
+/// Returns the frame number for an instruction of a code object, or `None` if the object is not a code object.
 #[inline]
 pub(super) fn frame_of(session: &Session, layout: &Layout, types: Types, code: usize, at: usize) -> Option<usize> {
     if word(code.wrapping_add(TYPE))? != types.code {
@@ -70,7 +70,7 @@ pub(super) fn frame_of(session: &Session, layout: &Layout, types: Types, code: u
     }
     let instruction = at.wrapping_sub(code.wrapping_add(layout.instructions)) / 2;
     let table = bytes(lines.wrapping_add(BYTES), lines_length.min(TABLE_MAX))?;
-    // A frame that has not begun is before its first instruction.
+    // A frame that has not started is before its first instruction.
     let line = if instruction < table.len() * 8 { line_of(table, first_line, instruction) } else { first_line };
     let number = record(session, layout, types, (file, name), line)?;
     keep(hash, number);
@@ -78,11 +78,11 @@ pub(super) fn frame_of(session: &Session, layout: &Layout, types: Types, code: u
 }
 
 fn frame(number: u32) -> usize {
-    // 64-bit machines alone.
+    // This code is used only on 64-bit architectures.
     usize::try_from(PYTHON_FRAMES | u64::from(number)).unwrap_or_default()
 }
 
-/// Returns the number of a place, which is recorded if it was not yet.
+/// Returns the number of a location, which is recorded if necessary.
 #[cold]
 #[inline(never)]
 fn record(session: &Session, layout: &Layout, types: Types, (file, name): (usize, usize), line: u32) -> Option<u32> {
@@ -105,12 +105,13 @@ fn record(session: &Session, layout: &Layout, types: Types, (file, name): (usize
     let event = SpoolEvent::new(Kind::PythonFrame, push::thread_number(session), session.clock.now());
     let event = SpoolEvent { address: frame(number) as u64, extra: u64::from(line), ..event };
     push::event(session, event, text.get());
-    // Known once it is recorded: two threads may both do so, but none goes by what another has yet to write.
+    // The location counts as known only after it is recorded: two threads may both record it, but no thread relies on a
+    // record that another has yet to write.
     keep(hash, number);
     Some(number)
 }
 
-/// Returns what a string is by its content, in one word.
+/// Returns a one-word hash of a string's contents.
 #[inline]
 fn string_hash(layout: &Layout, types: Types, object: usize) -> Option<u64> {
     let (kind, length, hash) =
@@ -118,7 +119,7 @@ fn string_hash(layout: &Layout, types: Types, object: usize) -> Option<u64> {
     if kind != types.string {
         return None;
     }
-    // Python's own, if it has needed one.
+    // Use Python's own hash if it has been computed.
     if hash != usize::MAX {
         return Some((hash ^ length) as u64);
     }
@@ -141,7 +142,7 @@ fn string<'a>(layout: &Layout, types: Types, object: usize) -> Option<text::Char
     Some(text::Characters { width, bytes: bytes(object.wrapping_add(offset), length)? })
 }
 
-/// Returns where a hash is looked for, and what of it stands in the word.
+/// Returns the first index to probe for a hash, and the part of the hash stored in the word.
 fn place(hash: u64) -> (usize, u64) {
     (usize::try_from(hash >> 48).unwrap_or_default(), hash << NUMBER_BITS)
 }
@@ -172,13 +173,13 @@ fn keep(hash: u64, number: u32) {
             return;
         }
     }
-    // Of those that are there one is forgotten. Where it is met again it is recorded again.
+    // Evict one of the existing entries. If its location occurs again, it is recorded again.
     if let Some(known) = KNOWN.get(place) {
         known.store(word, Ordering::Release);
     }
 }
 
-/// A hash of 64 bits, of the session and what is added.
+/// A 64-bit hash of the session and the added words.
 struct Hash(u64);
 
 impl Hash {
@@ -191,13 +192,13 @@ impl Hash {
         self.add_two(word, 0x9e37_79b9_7f4a_7c15);
     }
 
-    /// Adds two words by one product, whose halves are combined.
+    /// Adds two words by a single multiplication, and combines the halves of the product.
     #[inline]
     fn add_two(&mut self, one: u64, other: u64) {
         let wide = u128::from(self.0 ^ one) * u128::from(other ^ 0xf39c_c060_5ced_c835);
-        #[expect(clippy::cast_possible_truncation, reason = "both halves")]
+        #[expect(clippy::cast_possible_truncation, reason = "both halves are used")]
         let (low, high) = (wide as u64, (wide >> 64) as u64);
-        // What one half loses, where a factor is 0, the sum keeps.
+        // If a factor is 0, the sum preserves the other one.
         self.0 = (low ^ high).wrapping_add(one.rotate_left(32) ^ other);
     }
 

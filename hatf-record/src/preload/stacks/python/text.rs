@@ -1,6 +1,6 @@
-//! Python's strings as UTF-8.
+//! Conversion of Python strings to UTF-8.
 
-/// The characters of a string, of one, two or four bytes each.
+/// The characters of a string, with one, two or four bytes each.
 pub(super) struct Characters<'a> {
     pub(super) width: usize,
     pub(super) bytes: &'a [u8],
@@ -8,7 +8,7 @@ pub(super) struct Characters<'a> {
 
 impl Characters<'_> {
     fn iter(&self) -> impl Iterator<Item = char> {
-        // Half of a pair is not a character.
+        // An unpaired surrogate is not a character.
         let number = |bytes: &[u8]| bytes.iter().rev().fold(0, |number, byte| number << 8 | u32::from(*byte));
         self.bytes
             .chunks_exact(self.width.max(1))
@@ -17,7 +17,7 @@ impl Characters<'_> {
     }
 }
 
-/// Text of at most `N` bytes.
+/// A string of at most `N` bytes.
 pub(super) struct Text<const N: usize> {
     bytes: [u8; N],
     length: usize,
@@ -28,7 +28,7 @@ impl<const N: usize> Text<N> {
         Self { bytes: [0; N], length: 0 }
     }
 
-    /// Adds characters up to a length: those that fit as a whole.
+    /// Adds characters up to a maximum length, without splitting a character.
     pub(super) fn put(&mut self, characters: &Characters<'_>, most: usize) {
         for character in characters.iter() {
             let end = self.length + character.len_utf8();
@@ -38,7 +38,7 @@ impl<const N: usize> Text<N> {
         }
     }
 
-    /// Ends a part by a zero.
+    /// Terminates a part by a zero byte.
     pub(super) fn end(&mut self) {
         if let Some(place) = self.bytes.get_mut(self.length) {
             *place = 0;
