@@ -128,7 +128,10 @@ impl Input {
             Some(path) => trace::open(path),
             None => Reader::from_read(read),
         };
-        let reader = reader.map_err(|error| Error::Trace(format!("{}: {error}", self.name).into()))?;
+        let reader = reader.map_err(|error| match error.kind {
+            metatf::ErrorKind::Io(error) => Error::System(self.name.clone(), error.into()),
+            _ => Error::Trace(format!("{}: {error}", self.name).into()),
+        })?;
         self.content = Content::Trace(Box::new(trace::opened(reader, &self.name)));
         Ok(())
     }
