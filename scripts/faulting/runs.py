@@ -289,8 +289,8 @@ def judge(command, run, stdout, found, temporary, place, fault, others):
     # A pipe between the command's own processes only fails if one of them has died, and that is what the message says.
     if run.path.startswith("pipe:") and "failed in its child process" in run.message:
         return []
-    # SQLite reports errors of the disk in its own words.
-    if fault in ("EIO", "EDQUOT") and "disk I/O error" in run.message:
+    # SQLite reports errors in its own words.
+    if "sqlite" in command.line and re.search("disk I/O error|readonly database|unable to open database|disk is full", run.message):
         return []
     if fault.startswith("E") and os.strerror(getattr(errno, fault)) not in run.message:
         return ["the message lacks the system's words"]
