@@ -27,9 +27,9 @@ use super::symbols::{Symbols, print_problems};
 
 /// Compare two traces: which stacks, sizes and threads allocate more or less.
 ///
-/// Stacks are matched by their functions and the modules that these are in, not by addresses or lines, so that the program may have
-/// been built again; of that before the change either the program is kept, or its trace has symbols (hatf record --symbolize).
-/// Traces whose frames have no functions are matched by build id and offset.
+/// Stacks are matched by function and module, not by address or line, so the program may have been rebuilt between the
+/// traces. For the trace before the change, either keep the old program or record its symbols (hatf record
+/// --symbolize). Traces without function names are matched by build ID and offset.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -42,18 +42,18 @@ Examples:
 Exit status: 0 the traces were compared, 1 a trace is missing or damaged, or a total grew by
 more than --fail-over allows, 2 the command line is wrong.")]
 pub(crate) struct Diff {
-    /// The trace before the change, in any form that hatf convert reads; `-` is standard input.
+    /// Trace before the change, in any format that `hatf convert` reads; `-` is standard input.
     before: PathBuf,
 
-    /// The trace after it.
+    /// Trace after the change.
     after: PathBuf,
 
-    /// The form of both traces [default: guessed from the first bytes or the name of each].
+    /// Format of both traces [default: detected from the first bytes or the name of each].
     #[arg(long, value_name = "FORM", value_parser = super::form())]
     from: Option<&'static Form>,
 
-    /// What is compared: blocks live at the peak, live at the end (leaked), allocated in all, freed by the event that follows
-    /// their allocation (temporary), or freed within 1 ms and 64 KiB of allocations (short).
+    /// Measures to compare: blocks live at the peak, live at the end (leaked), allocated in total, freed by the next
+    /// event (temporary), or freed within 1 ms and 64 KiB of allocations (short).
     #[arg(
         long,
         alias = "measure",
@@ -64,15 +64,15 @@ pub(crate) struct Diff {
     )]
     by: Vec<By>,
 
-    /// Rank by blocks, not by bytes.
+    /// Rank by number of blocks instead of bytes.
     #[arg(long)]
     blocks: bool,
 
     #[command(flatten)]
     tables: Tables,
 
-    /// Exit with status 1 if a total that --by names grew by more than this: a percentage, or bytes such as 64KiB. With --blocks
-    /// it is blocks.
+    /// Exit with status 1 if the total of a --by measure grew by more than this limit: a percentage, a number of bytes
+    /// such as 64KiB, or a number of blocks with --blocks.
     #[arg(long, value_name = "LIMIT", value_parser = limit)]
     fail_over: Option<Limit>,
 
@@ -85,12 +85,12 @@ pub(crate) struct Diff {
     #[command(flatten)]
     output: OutputArgs,
 
-    /// Also write a page for the browser: both traces over time, and what one has more than the other, by call and function, at any
-    /// moments of them.
+    /// Also write an HTML report: both traces over time, and the differences between them by call and function at any
+    /// points in time.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 
-    /// Threads that work at once; the result is the same [default: as many as there are cores].
+    /// Number of worker threads; the result does not depend on it [default: the number of cores].
     #[arg(long, value_name = "N", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1024))]
     threads: Option<usize>,
 }

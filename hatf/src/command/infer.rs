@@ -56,27 +56,28 @@ pub(crate) struct Infer {
     #[command(flatten)]
     source: Source,
 
-    /// What encloses allocations [default: functions or phases that enclose half of the objects, else stacks].
+    /// Scopes that enclose allocations [default: functions or phases if they enclose half of the objects, otherwise
+    /// stacks].
     #[arg(long, value_enum, value_name = "WHAT")]
     by: Option<Encloses>,
 
-    /// The most that an arena may cost: bytes such as 64KiB, or a percentage of the most bytes live at once.
+    /// Maximum cost of an arena: bytes such as 64KiB, or a percentage of the maximum number of live bytes.
     #[arg(long, value_name = "LIMIT", default_value = "1%", value_parser = super::diff::limit)]
     most_cost: Limit,
 
-    /// How many arenas to list; 0 lists all.
+    /// Number of arenas to list; 0 lists all.
     #[arg(long, value_name = "N", default_value_t = 10)]
     rows: usize,
 
-    /// How many callers of a function to name.
+    /// Number of callers to name for each function.
     #[arg(long, value_name = "N", default_value_t = 2)]
     depth: usize,
 
-    /// Bytes of the blocks that arenas grow by, in the simulation.
+    /// Size of the blocks by which arenas grow in the simulation, in bytes.
     #[arg(long, value_name = "BYTES", default_value_t = 4096, value_parser = number(1..=1_u64 << 48))]
     block: u64,
 
-    /// Also write what the program would do with all arenas found, as a trace of scoped.dtd.
+    /// Also write a scoped.dtd trace of the program as it would run with all arenas found.
     #[arg(short, long, value_name = "TRACE")]
     output: Option<PathBuf>,
 

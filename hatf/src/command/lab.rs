@@ -19,14 +19,14 @@ use metatf_page::{Block, Form as Printed, Page, render};
 /// The trace, and how many threads work on it.
 #[derive(clap::Args)]
 pub(crate) struct Source {
-    /// The trace, in any form that hatf convert reads; `-` is standard input.
+    /// Trace, in any format that `hatf convert` reads; `-` is standard input.
     pub(crate) trace: PathBuf,
 
-    /// The form of the trace [default: guessed from its first bytes or its name].
+    /// Format of the trace [default: detected from its first bytes or its name].
     #[arg(long, value_name = "FORM", value_parser = super::form())]
     pub(crate) from: Option<&'static Form>,
 
-    /// Threads that work at once; the result is the same [default: as many as there are cores].
+    /// Number of worker threads; the result does not depend on it [default: the number of cores].
     #[arg(long, value_name = "N", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1024))]
     pub(crate) threads: Option<usize>,
 
@@ -171,11 +171,11 @@ impl EventSink for WithProgress<'_> {
 /// How long tables of stacks are.
 #[derive(Clone, Copy, clap::Args)]
 pub(crate) struct Tables {
-    /// Rows of a table.
+    /// Maximum number of rows per table.
     #[arg(long, alias = "top", value_name = "N", default_value_t = Self::default().rows)]
     pub(crate) rows: usize,
 
-    /// Lines of a stack.
+    /// Maximum number of lines per stack.
     #[arg(long, value_name = "N", default_value_t = Self::default().depth)]
     pub(crate) depth: usize,
 }

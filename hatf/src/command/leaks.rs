@@ -22,10 +22,11 @@ use super::sites::{Folded, peak};
 use super::symbols::Symbols;
 use super::values::point;
 
-/// Find out what leaks: which functions have blocks at the end, since when, and whether they have more and more.
+/// Find leaks: which functions hold blocks at the end, since when, and whether they keep growing.
 ///
-/// Each function has a growth if what it has live grows for certain (95 %) behind the startup. Blocks that the C library, the C++
-/// library and CPython are known to keep are in a table of their own. Whether the program still has a pointer to a block is not known.
+/// A function is reported as growing if its live memory after startup grows with 95% confidence. Blocks that the C
+/// library, the C++ library and CPython are known to keep are listed in a separate table. The trace does not show
+/// whether the program still has a pointer to a block.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -42,37 +43,38 @@ pub(crate) struct Leaks {
     #[command(flatten)]
     source: Source,
 
-    /// The moment: a time, such as 30s, mark:NAME for the first mark or phase of that name, peak, or end.
+    /// Point in time to inspect: a time such as 30s, mark:NAME for the first mark or phase with that name, peak, or
+    /// end.
     #[arg(long, value_name = "TIME", value_parser = point, default_value = "end", hide_default_value = true)]
     at: Point,
 
-    /// Where the startup ends, as --at names it [default: behind the first 5 % of events].
+    /// End of the startup, in the syntax of --at [default: after the first 5% of events].
     #[arg(long, value_name = "TIME", value_parser = point)]
     startup: Option<Point>,
 
-    /// Leave out what the suppressions in this file take: those of valgrind (Memcheck:Leak) or LeakSanitizer (leak:PATTERN). May be
-    /// given several times.
+    /// Exclude leaks that match the suppressions in this file, in the format of Valgrind (Memcheck:Leak) or
+    /// LeakSanitizer (leak:PATTERN). Can be repeated.
     #[arg(long, value_name = "FILE", help_heading = "Suppressions")]
     suppressions: Vec<PathBuf>,
 
-    /// Write suppressions of what is left into this file.
+    /// Write suppressions for the remaining leaks to this file.
     #[arg(long, value_name = "FILE", help_heading = "Suppressions")]
     write_suppressions: Option<PathBuf>,
 
-    /// The form of the suppressions that are written.
+    /// Format of the suppressions to write.
     #[arg(long, value_enum, value_name = "FORM", default_value_t, help_heading = "Suppressions")]
     suppression_form: WrittenForm,
 
-    /// Do not list what libraries and interpreters are known to keep.
+    /// Do not list blocks that libraries and interpreters are known to keep.
     #[arg(long)]
     hide_known: bool,
 
-    /// Exit with status 1 if more is left than this, of what is neither suppressed nor known: bytes such as 64KiB. With --blocks it
-    /// is blocks.
+    /// Exit with status 1 if the remaining leaks, excluding suppressed and known ones, exceed this limit: a number of
+    /// bytes such as 64KiB, or a number of blocks with --blocks.
     #[arg(long, value_name = "LIMIT", value_parser = limit)]
     fail_over: Option<Limit>,
 
-    /// Rank by blocks, not by bytes.
+    /// Rank by number of blocks instead of bytes.
     #[arg(long)]
     blocks: bool,
 
@@ -92,10 +94,10 @@ pub(crate) struct Leaks {
 /// A form of suppressions, as the command line names it.
 #[derive(Clone, Copy, Default, clap::ValueEnum)]
 enum WrittenForm {
-    /// A block for each stack, as valgrind reads it
+    /// One block per stack, for Valgrind
     #[default]
     Valgrind,
-    /// A line for each function, as LeakSanitizer reads it
+    /// One line per function, for LeakSanitizer
     Lsan,
 }
 

@@ -13,14 +13,15 @@ use super::print_message;
 use super::record::processes::{LIST, folder_of, trace_of};
 use super::record::trace_output::{WrittenTrace, free_name, of_about};
 
-/// Make the trace of a recording that was cut off because `hatf record` was killed, or that had none.
+/// Complete the trace of a recording that was interrupted because `hatf record` was killed, or create it if none was
+/// written.
 ///
-/// Events are in a spool from the moment at which they are recorded. What the unfinished trace lacks comes from there. The trace
-/// takes the place of the unfinished one, and the spool is removed. So it is for each process that the program made. Without FOLDER the spools
-/// are listed that are there.
+/// Every event is written to the spool as it is recorded, so events missing from the unfinished trace are recovered
+/// from there. The completed trace replaces the unfinished one, and the spool is removed. This is done for every
+/// process of the recording. Without DIR, the command lists the available spools.
 ///
-/// A program with an allocator of the crate `hatf-record` makes a spool itself where HATF_OUTPUT names a folder. Of such a spool FOLDER
-/// the trace is FOLDER.mtf, or FOLDER.1.mtf if that is there.
+/// A program that uses an allocator of the crate `hatf-record` creates its spool itself if HATF_OUTPUT names a
+/// directory. The trace of such a spool DIR is DIR.mtf, or DIR.1.mtf if that file exists.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -29,15 +30,15 @@ Examples:
   hatf recover /dev/shm/hatf-spool-1234-0
   hatf recover /dev/shm/hatf-spool-1234-0 -o perl.mtf")]
 pub(crate) struct Recover {
-    /// The spool, or the unfinished trace.
-    #[arg(value_name = "FOLDER")]
+    /// Spool directory or unfinished trace.
+    #[arg(value_name = "DIR")]
     folder: Option<PathBuf>,
 
-    /// The trace to write [default: the one that was being recorded, or FOLDER.mtf].
+    /// Trace to write [default: the unfinished trace, or DIR.mtf].
     #[arg(short, long, value_name = "TRACE", requires = "folder")]
     output: Option<PathBuf>,
 
-    /// Leave the spool where it is.
+    /// Keep the spool.
     #[arg(long)]
     keep: bool,
 }

@@ -29,17 +29,17 @@ use super::{Report as Options, churn, print_message, profile, sites};
 /// An analysis that a report is made with, in the same pass.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum With {
-    /// What each stack allocated: hatf sites
+    /// Allocations by call stack: hatf sites
     Sites,
-    /// Blocks that live shortly: hatf churn
+    /// Short-lived blocks: hatf churn
     Churn,
-    /// What is live at the end, how old it is, and whether it grows: hatf leaks
+    /// Blocks live at the end, their age, and whether they grow: hatf leaks
     Leaks,
-    /// Pages that are held over time, and by which blocks at the end: hatf fragmentation --at end
+    /// Pages in use over time, and the blocks that hold them at the end: hatf fragmentation --at end
     Fragmentation,
-    /// The contexts of the heap profile: hatf profile, and hatf profile show
+    /// Calling contexts of the heap profile: hatf profile and hatf profile show
     Profile,
-    /// What other allocators and settings would need, which takes several times as long: hatf whatif
+    /// Memory needed by other allocators and settings; takes several times as long: hatf whatif
     Whatif,
 }
 

@@ -24,10 +24,10 @@ use super::sites::Folded;
 use super::symbols::Symbols;
 use super::{Cli, Command, print_message, record};
 
-/// Run a program, and show which of its functions have memory: one screen, and a page for the browser.
+/// Run a program and show which of its functions hold memory, on one screen and in an HTML report.
 ///
-/// It is recorded with the stacks of its allocations, and of Python's functions where it is Python. Of the processes that it makes, the one
-/// with the largest trace is shown. The exit status is the program's.
+/// The recording includes the call stack of each allocation, with Python functions if the program is Python. If the
+/// program starts other processes, the process with the largest trace is shown. The exit status is that of the program.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -37,11 +37,12 @@ Examples:
 
 It is short for `hatf record --stacks`, `hatf report --html` and `hatf sites`, which have more options.")]
 pub(crate) struct Run {
-    /// The trace to write [default: PROGRAM.mtf, or PROGRAM.1.mtf and so on]. The page lies beside it, with the ending .html.
+    /// Trace to write [default: PROGRAM.mtf, or PROGRAM.1.mtf and so on]. The HTML report is written next to it, with
+    /// the extension .html.
     #[arg(short, long, value_name = "TRACE")]
     output: Option<PathBuf>,
 
-    /// Show the page in a browser.
+    /// Open the report in a browser.
     #[arg(long)]
     open: bool,
 

@@ -22,10 +22,11 @@ use super::symbols::{ShownStacks, Symbols};
 use super::values::{point, range};
 use crate::command::output::show;
 
-/// Find out where in the program memory is allocated: tables by function, line, file, module or call stack.
+/// Show where a program allocates memory, in tables by function, line, file, module or call stack.
 ///
-/// The trace needs stacks (hatf record --stacks). Functions that it does not name are looked up in the programs and shared objects.
-/// `realloc` ends a block of the stack that allocated it, and begins one of its own stack.
+/// The trace must contain stacks (hatf record --stacks). Names of functions that are missing from the trace are looked
+/// up in the programs and shared objects. `realloc` ends a block of the stack that allocated it and starts a new block
+/// of its own stack.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -42,28 +43,28 @@ pub(crate) struct Sites {
     #[command(flatten)]
     source: Source,
 
-    /// Tables to print: blocks live at the peak, live at the end (leaked), allocated in all, freed by the event that follows
-    /// their allocation (temporary), or freed within 1 ms and 64 KiB of allocations (short) [default: these, or none beside --at
-    /// and --live-between]; bytes that realloc copied, or that blocks have beyond what was asked for (slack, of record --usable).
+    /// Tables to print: blocks live at the peak, live at the end (leaked), allocated in total, freed by the next event
+    /// (temporary), or freed within 1 ms and 64 KiB of allocations (short) [default: all of these, or none with --at or
+    /// --live-between]; also bytes copied by realloc, or bytes beyond the requested size (slack, from record --usable).
     #[arg(long, value_enum, value_name = "MEASURE", value_delimiter = ',')]
     by: Option<Vec<By>>,
 
     #[command(flatten)]
     chosen: Chosen,
 
-    /// Rank by blocks, not by bytes.
+    /// Rank by number of blocks instead of bytes.
     #[arg(long)]
     blocks: bool,
 
-    /// Rank by what a function allocated with those that it called.
+    /// Rank by the allocations of a function and everything it called.
     #[arg(long)]
     inclusive: bool,
 
-    /// What is a row: a function, a line, a file, a module, or a whole stack.
+    /// Unit of a table row: a function, a line, a file, a module, or a complete stack.
     #[arg(long, value_enum, value_name = "GROUP", default_value = "function")]
     group: Group,
 
-    /// Who calls the functions whose name, file or module has this text in it, and what they call.
+    /// Show the callers and callees of functions whose name, file or module contains this text.
     #[arg(long, value_name = "TEXT", conflicts_with = "inclusive")]
     of: Option<String>,
 
@@ -80,9 +81,9 @@ pub(crate) struct Sites {
     output: OutputArgs,
 }
 
-/// Draw a flame graph of what each stack allocated.
+/// Draw a flame graph of allocations by call stack.
 ///
-/// Boxes are functions, as wide as the bytes that they and those they called allocated; main is at the bottom.
+/// Each box is a function, as wide as the bytes allocated by it and the functions it called; main is at the bottom.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -94,22 +95,22 @@ pub(crate) struct Flame {
     #[command(flatten)]
     source: Source,
 
-    /// What is shared among the stacks, as for hatf sites.
+    /// Quantity to draw, as for `hatf sites`.
     #[arg(long, value_enum, value_name = "MEASURE", default_value = "peak", conflicts_with_all = ["at", "live_between"])]
     by: By,
 
     #[command(flatten)]
     chosen: Chosen,
 
-    /// Count blocks, not bytes.
+    /// Count blocks instead of bytes.
     #[arg(long)]
     blocks: bool,
 
-    /// Write the picture to this file [default: TRACE.svg].
+    /// Write the graph to this file [default: TRACE.svg].
     #[arg(short, long, value_name = "FILE", conflicts_with = "folded")]
     output: Option<PathBuf>,
 
-    /// Print a line for each stack instead, which other tools for flame graphs read.
+    /// Print one line per stack instead, in the folded format that other flame graph tools read.
     #[arg(long)]
     folded: bool,
 
@@ -146,16 +147,17 @@ impl Group {
 /// Which frames are folded into their callers.
 #[derive(Clone, Default, clap::Args)]
 pub(crate) struct Folded {
-    /// Fold frames whose function, file or module has this text in its name into their callers, beside those that only pass on:
-    /// allocators, the C and C++ libraries, `std`, `alloc` and `core`, interpreters. May be given several times.
+    /// Fold frames whose function, file or module name contains this text into their callers. Allocation wrappers are
+    /// always folded: allocators, the C and C++ libraries, `std`, `alloc` and `core`, interpreters. Can be repeated.
     #[arg(long, value_name = "TEXT")]
     skip: Vec<String>,
 
-    /// Fold all other frames: your code is what has this text in its function, file or module. May be given several times.
+    /// Fold all frames whose function, file or module name does not contain this text, leaving only your code. Can be
+    /// repeated.
     #[arg(long, value_name = "TEXT")]
     project: Vec<String>,
 
-    /// Fold nothing.
+    /// Show all frames without folding any.
     #[arg(long, conflicts_with_all = ["skip", "project"])]
     whole: bool,
 }
@@ -211,11 +213,12 @@ pub(crate) fn text(measure: Measure) -> &'static str {
 /// A moment, or a range, of which blocks are counted.
 #[derive(clap::Args)]
 pub(crate) struct Chosen {
-    /// Count blocks live at a moment: a time, such as 30s, mark:NAME for the first mark or phase of that name, peak, or end.
+    /// Count blocks live at a point in time: a time such as 30s, mark:NAME for the first mark or phase with that name,
+    /// peak, or end.
     #[arg(long, value_name = "TIME", value_parser = point)]
     at: Option<Point>,
 
-    /// Count blocks that were allocated between two moments and are live at the second: 10s..60s, mark:ready..end.
+    /// Count blocks allocated between two points in time and live at the second: 10s..60s, mark:ready..end.
     #[arg(long, value_name = "A..B", value_parser = range)]
     live_between: Option<(Point, Point)>,
 }

@@ -18,15 +18,15 @@ const MODULES: usize = 3;
 /// Where functions are looked up.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct SymbolFiles {
-    /// A folder of separate debug information, searched before /usr/lib/debug. May be given several times.
-    #[arg(long, value_name = "FOLDER", help_heading = "Symbols")]
+    /// Directory with separate debug information, searched before /usr/lib/debug. Can be repeated.
+    #[arg(long, value_name = "DIR", help_heading = "Symbols")]
     debug_dir: Vec<PathBuf>,
 
-    /// Look for programs and shared objects below this folder, not below /.
-    #[arg(long, value_name = "FOLDER", help_heading = "Symbols")]
+    /// Look for programs and shared objects below this directory instead of /.
+    #[arg(long, value_name = "DIR", help_heading = "Symbols")]
     sysroot: Option<PathBuf>,
 
-    /// The functions that were made at run time [default: /tmp/perf-PID.map, if it is there].
+    /// Map of functions generated at run time [default: /tmp/perf-PID.map, if it exists].
     #[arg(long, value_name = "FILE", help_heading = "Symbols")]
     perf_map: Option<PathBuf>,
 }
@@ -37,7 +37,7 @@ pub(crate) struct Symbols {
     #[command(flatten)]
     files: SymbolFiles,
 
-    /// Look no functions up: print those that the trace names.
+    /// Do not look up function names; print only those in the trace.
     #[arg(long, help_heading = "Symbols", conflicts_with_all = ["debug_dir", "sysroot", "perf_map"])]
     no_symbols: bool,
 }

@@ -14,11 +14,12 @@ use super::lab::warn_of_losses;
 /// Where a trace is written, and how.
 #[derive(clap::Args)]
 pub(crate) struct Written {
-    /// The trace to write, in this project's own form; `-` is standard output. A file that is there stays, unless --force is given.
+    /// Trace to write, in heap.dtd format; `-` is standard output. An existing file is not replaced unless --force is
+    /// given.
     #[arg(short, long, value_name = "TRACE")]
     output: PathBuf,
 
-    /// Replace the file that is there.
+    /// Replace an existing file.
     #[arg(long)]
     force: bool,
 
@@ -26,7 +27,7 @@ pub(crate) struct Written {
     #[arg(long, alias = "profile", value_name = "PRESET", default_value_t = Preset::Default)]
     preset: Preset,
 
-    /// Approximate number of records in a group, as for hatf convert [default: a million].
+    /// Approximate number of records per group, as for `hatf convert` [default: a million].
     #[arg(long, value_name = "RECORDS", allow_negative_numbers = true, value_parser = number(1..=u64::MAX))]
     group: Option<u64>,
 }

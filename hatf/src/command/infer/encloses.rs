@@ -11,11 +11,11 @@ use serde::Serialize;
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Encloses {
-    /// Functions that the trace says the beginnings and ends of
+    /// Functions whose entries and exits the trace records
     Functions,
     /// Phases and marks
     Phases,
-    /// Calls that the stacks of allocations show
+    /// Calls inferred from the stacks of allocations
     Stacks,
 }
 

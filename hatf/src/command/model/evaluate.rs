@@ -21,10 +21,11 @@ use crate::command::lab::{Source, draw};
 use crate::command::output::show;
 use crate::command::print_message;
 
-/// Find out how near synthetic traces come to the trace that their models were fitted to.
+/// Measure how closely synthetic traces match the trace their models were fitted to.
 ///
-/// Each model makes several synthetic traces. Their bytes and objects, and what simulated allocators make of them, are
-/// compared with the trace itself: the experiment of the paper, with its Tables 9 to 16 and its Figures 3 to 6.
+/// Each model generates several synthetic traces. Their bytes, their objects and the results of simulated allocators
+/// are compared with those of the trace itself, which repeats the paper's experiment with its Tables 9 to 16 and
+/// Figures 3 to 6.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -33,49 +34,50 @@ Examples:
   hatf model evaluate perl.mtf -m cdf,cdf-p2,mix:size=cdf,iat=time,ht=size --trials 30
   hatf model evaluate perl.mtf -m variants -a bsd,first:grow=4096 --format json")]
 pub(crate) struct Evaluate {
-    /// The traces, in any form that hatf convert reads. Each is read twice.
+    /// Traces, in any format that `hatf convert` reads. Each is read twice.
     #[arg(required = true, value_name = "TRACE")]
     traces: Vec<PathBuf>,
 
-    /// The form of the traces [default: guessed from their first bytes or their names].
+    /// Format of the traces [default: detected from their first bytes or their names].
     #[arg(long, value_name = "FORM", value_parser = crate::command::form())]
     from: Option<&'static Form>,
 
-    /// Models, with commas between them; all: the paper's five; variants: its seven variants.
+    /// Comma-separated models; all: the paper's five; variants: its seven variants.
     #[arg(short, long, value_name = "MODEL,..", default_value = "all", value_parser = models)]
     models: Models,
 
     #[command(flatten)]
     measure: Measure,
 
-    /// Synthetic traces of each model.
+    /// Number of synthetic traces per model.
     #[arg(long, value_name = "N", default_value_t = 10, allow_negative_numbers = true, value_parser = number(1..=1_000_000_u64))]
     trials: u64,
 
-    /// Take the first N events of each trace: a trial is as long as what it is compared with.
+    /// Use only the first N events of each trace; trials have the same length.
     #[arg(long, value_name = "N", default_value_t = 5_000_000, allow_negative_numbers = true, value_parser = number(1..=u64::MAX))]
     events: u64,
 
-    /// Another seed makes other trials.
+    /// Seed of the trials.
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
 
-    /// Simulated allocators, each with its settings behind colons, as in hatf simulate; all: bsd, cache, first, best.
+    /// Simulated allocators, each followed by its settings after colons, as in `hatf simulate`; all: bsd, cache, first,
+    /// best.
     #[arg(short, long, value_name = "NAME[:SETTING=N]..", value_delimiter = ',', default_value = "all")]
     allocators: Vec<String>,
 
-    /// Stop a trial whose live objects need more memory, such as 512M or 4G.
+    /// Stop a trial if its live objects need more memory than this, such as 512M or 4G.
     #[arg(long, value_name = "BYTES", default_value = "2G", value_parser = size)]
     memory_limit: u64,
 
-    /// Trials that run at once; the result is the same [default: as many as there are cores].
+    /// Number of trials to run in parallel; the result does not depend on it [default: the number of cores].
     #[arg(long, value_name = "N", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1024))]
     threads: Option<usize>,
 
     #[command(flatten)]
     output: OutputArgs,
 
-    /// Also draw the metrics of Figures 3 to 6 into this file.
+    /// Also draw the metrics of Figures 3 to 6 to this SVG file.
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 use hatf::Result;
 use hatf_lab::model::{Clock, Unfreed};
 
-/// Fit models of allocation to a trace, make synthetic traces of them, and find out how much these tell.
+/// Fit allocation models to a trace, generate synthetic traces from them, and evaluate how realistic these are.
 ///
 /// The models are those of Zorn and Grunwald, "Evaluating Models of Memory Allocation" (CU-CS-603-92).
 #[derive(clap::Args)]
@@ -50,15 +50,15 @@ pub(crate) fn run(options: &Model) -> Result<u8> {
 /// How times are measured.
 #[derive(clap::Args)]
 struct Measure {
-    /// What time is counted in.
+    /// Unit of time.
     #[arg(long, value_enum, default_value_t = ClockName::Events)]
     clock: ClockName,
 
-    /// The holding time of objects never freed.
+    /// Holding time of objects that are never freed.
     #[arg(long, value_enum, default_value_t = UnfreedName::End)]
     unfreed: UnfreedName,
 
-    /// Buckets of time, for time and time-normal.
+    /// Number of time buckets, for time and time-normal.
     #[arg(long, value_name = "N", default_value_t = hatf_lab::model::BUCKETS, allow_negative_numbers = true,
         value_parser = metatf_cli::number(1..=hatf_lab::model::MOST_BUCKETS))]
     buckets: u64,
@@ -68,17 +68,17 @@ struct Measure {
 enum ClockName {
     /// Allocations and frees.
     Events,
-    /// Nanoseconds, which the trace must have.
+    /// Nanoseconds; the trace must have timestamps.
     Time,
-    /// Bytes asked for.
+    /// Bytes requested.
     Bytes,
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum UnfreedName {
-    /// Up to the last event.
+    /// Until the last event.
     End,
-    /// None: left out of holding times.
+    /// None: exclude these objects from holding times.
     Drop,
 }
 

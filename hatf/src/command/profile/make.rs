@@ -20,27 +20,27 @@ use crate::command::output::show;
 /// A profile of a trace.
 #[derive(clap::Args)]
 pub(crate) struct Make {
-    /// The profile to write [default: TRACE with .prof.mtf for its ending].
+    /// Profile to write [default: TRACE with the extension .prof.mtf].
     #[arg(short, long, value_name = "PROFILE")]
     output: Option<PathBuf>,
 
-    /// Sets of the table; a context's set is its number modulo this, so use a prime.
+    /// Number of sets in the table. Use a prime: a context's set is its number modulo this.
     #[arg(long, value_name = "N", default_value_t = TableSettings::default().sets, value_parser = number(1..=1_usize << 24))]
     sets: usize,
 
-    /// Entries of a set.
+    /// Number of entries per set.
     #[arg(long, value_name = "N", default_value_t = TableSettings::default().ways, value_parser = number(1..=1024_usize))]
     ways: usize,
 
-    /// Which entry of a full set makes room.
+    /// Entry to evict from a full set.
     #[arg(long, value_enum, default_value_t = Evict::Min)]
     evict: Evict,
 
-    /// Length of a tick of the profile's time stamps and lifetimes, 1ns to 1ms.
+    /// Clock resolution of the profile's timestamps and lifetimes, from 1ns to 1ms.
     #[arg(long, value_name = "TICK", default_value = "1ms", value_parser = tick)]
     tick: u64,
 
-    /// Other tables whose look-ups are counted.
+    /// Sizes of other tables for which to count lookups.
     #[arg(
         long,
         value_name = "SETSxWAYS",
@@ -58,11 +58,11 @@ pub(crate) struct Make {
 
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum Evict {
-    /// The one of the fewest blocks
+    /// The entry with the fewest blocks
     Min,
-    /// The one that was hit the longest ago
+    /// The least recently used entry
     Lru,
-    /// The one that is there for longest
+    /// The oldest entry
     Fifo,
 }
 

@@ -20,12 +20,13 @@ use metatf_cli::{OutputFile, Progress};
 use super::about;
 use super::lab::{Source, Tables};
 
-/// Make a heap profile of a trace: for each call stack how many blocks it allocated, how large they were, how long they lived.
+/// Make a heap profile of a trace: the number, sizes and lifetimes of the blocks that each call stack allocated.
 ///
-/// The profile has heap info blocks, as the sanitizer-based heap profiler of LLVM defines them: counts, sizes, lifetimes and
-/// overlaps of the blocks of one context. A context is a call stack, or a size class and a thread where the trace has no stacks.
-/// Blocks that end are merged in a table of fixed size. An entry that it evicts is written at once, and hatf profile merge and
-/// hatf profile show merge it later. The look-ups of some tables of other sizes are counted, too.
+/// The profile consists of heap info blocks, as defined by LLVM's sanitizer-based heap profiler: counts, sizes,
+/// lifetimes and overlaps of the blocks of one context. A context is a call stack, or a size class and a thread if the
+/// trace has no stacks. Freed blocks are merged in a table of fixed size. An entry evicted from the table is written
+/// immediately; `hatf profile merge` and `hatf profile show` merge such entries later. Lookups in tables of several
+/// other sizes are counted as well.
 #[derive(clap::Args)]
 #[command(
     args_conflicts_with_subcommands = true,
