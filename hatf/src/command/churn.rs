@@ -15,11 +15,12 @@ use super::output::show;
 use super::symbols::Symbols;
 use super::values::{size, time};
 
-/// Find blocks that live shortly, by call stack, and what could take their place.
+/// Find short-lived blocks by call stack, and suggest replacements for them.
 ///
-/// A block lives shortly if it is freed within --within, and before --meanwhile bytes were allocated after it by anybody.
-/// Where nine of ten blocks of a stack do, the last column says what would do without a call for each: a buffer that each thread keeps,
-/// if no two of a thread are live at once; an arena, if they begin one after the other and end together; a pool of free blocks.
+/// A block is short-lived if it is freed within --within, and before --meanwhile more bytes are allocated by any
+/// thread. If at least nine of ten blocks of a stack are short-lived, the last column suggests how to avoid allocating
+/// each of them: a buffer kept by each thread, if no thread has two of them live at the same time; an arena, if they
+/// are allocated one after the other and freed together; or a pool of free blocks.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -30,11 +31,11 @@ pub(crate) struct Churn {
     #[command(flatten)]
     source: Source,
 
-    /// The longest time from allocation to free. Of a trace without times it does not count.
+    /// Maximum time from allocation to free. Ignored for traces without timestamps.
     #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = time)]
     within: u64,
 
-    /// The most bytes that are allocated between the two.
+    /// Maximum number of bytes allocated between allocation and free.
     #[arg(long, value_name = "BYTES", default_value = "64KiB", value_parser = size)]
     meanwhile: u64,
 

@@ -12,11 +12,12 @@ use super::values::range;
 use super::written::Written;
 use super::{about, print_message, replay};
 
-/// Write a part of a trace: of a range of time or records, of a phase, of a thread, of a process.
+/// Extract part of a trace: a range of time or records, a phase, a thread or a process.
 ///
-/// What holds where the part begins is carried in: blocks that are live there, as the calls that allocated them, with their stacks, sizes, threads
-/// and times; and the program, modules, symbols, threads, phases that are open, and pages. All times stay as they are. So a report of the
-/// part agrees with one of the whole about every moment of the part: live bytes, sites, ages. What was allocated before and is gone is not in it.
+/// The state at the start of the part is included: live blocks, as the calls that allocated them, with their stacks,
+/// sizes, threads and times; and the program, modules, symbols, threads, open phases and pages. All times are
+/// unchanged. A report on the part therefore agrees with a report on the complete trace about every point in time
+/// within the part: live bytes, sites, ages. Blocks allocated and freed before the part are not included.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -28,31 +29,33 @@ Examples:
   hatf cut all.mtf --process 2 -o child.mtf
   hatf cut server.mtf --between 10s.. -o - | hatf sites -
 
-The user metadata `cut` says how many blocks were carried in, and their bytes; `hatf report` prints
-it. --live-between with the same range tells blocks of the part from those that were carried in.")]
+The user metadata `cut` contains the number and size of the blocks that were live at the start;
+`hatf report` prints it. To count only blocks allocated within the part, use --live-between with the
+same range.")]
 pub(crate) struct Cut {
     #[command(flatten)]
     source: Source,
 
-    /// From a moment to another: a time, such as 10s, mark:NAME for the first mark or phase of that name, peak, or end; without the first
-    /// from the start, without the second to the end.
+    /// Range between two points in time, each a time such as 10s, mark:NAME for the first mark or phase with that name,
+    /// peak, or end. If the first is omitted, the range begins at the start; if the second is omitted, it extends to
+    /// the end.
     #[arg(long, value_name = "A..B", value_parser = range, conflicts_with_all = ["records", "phase"])]
     between: Option<(Point, Point)>,
 
-    /// These records, numbered from 1 as hatf dump does: 1000000..2000000, or with one end left out.
+    /// Range of records, numbered from 1 as in `hatf dump`: 1000000..2000000. Either end can be omitted.
     #[arg(long, value_name = "FIRST..LAST", value_parser = replay::records, conflicts_with = "phase")]
     records: Option<(Option<u64>, Option<u64>)>,
 
-    /// The first phase of this name.
+    /// First phase with this name.
     #[arg(long, value_name = "NAME")]
     phase: Option<String>,
 
-    /// Blocks that this thread allocates, with their ends in whatever thread, and what else it does. Marks, modules and pages, which are
-    /// the process's, stay.
+    /// Blocks allocated by this thread, including frees of them by other threads, and the thread's other events. Marks,
+    /// modules and pages belong to the process and are kept.
     #[arg(long, value_name = "N")]
     thread: Option<u64>,
 
-    /// One process of a trace that hatf merge made, by its number, from 1.
+    /// One process of a trace written by `hatf merge`, by its number, starting at 1.
     #[arg(long, value_name = "N", conflicts_with = "thread")]
     process: Option<u64>,
 

@@ -39,8 +39,8 @@ Examples:
   hatf diff before.mtf after.mtf --by peak --fail-over 5%    in CI
   hatf diff before.mtf after.mtf --html change.html
 
-Exit status: 0 the traces were compared, 1 a trace is missing or damaged, or a total grew by
-more than --fail-over allows, 2 the command line is wrong.")]
+Exit status: 0 on success, 1 if a trace is missing or corrupt or if a total grew by more than
+--fail-over, 2 for a usage error.")]
 pub(crate) struct Diff {
     /// Trace before the change, in any format that `hatf convert` reads; `-` is standard input.
     before: PathBuf,

@@ -24,8 +24,8 @@ use super::{about, print_message};
 #[command(after_help = "\
 Examples:
   hatf dump perl.mtf | less
-  hatf dump perl.mtf --start 1234 --head 1        record 1234 alone
-  hatf dump perl.mtf --address 0x55c7f16743c0     what happened to a block
+  hatf dump perl.mtf --start 1234 --head 1        only record 1234
+  hatf dump perl.mtf --address 0x55c7f16743c0     history of a block
   hatf dump perl.mtf --min-size 1000000           large blocks")]
 pub(crate) struct Dump {
     /// Trace, in any format that `hatf convert` reads; `-` is standard input.

@@ -23,30 +23,30 @@ use super::lab::Source;
 use super::symbols::Symbols;
 use crate::command::output::show;
 
-/// Find calls that outlive what is allocated in them: where a program could have an arena in place of single frees.
+/// Find calls that outlive all their allocations, where an arena could replace individual frees.
 #[derive(clap::Args)]
 #[command(after_help = "\
-Some traces say when what encloses allocations begins and ends. Then the answer
-is exact:
-  functions   the program was built by hatf cc --functions
-  phases      the program names phases or marks (hatf.h); each counts for the
+Some traces record when the scopes that enclose allocations begin and end. The
+result is then exact:
+  functions   the program was built with hatf cc --functions
+  phases      the program names phases or marks (hatf.h); each applies to the
               thread that named it
 
-They are chosen if half of the objects are allocated in them: in functions, or in
-phases and marks that end, so that a single mark does not count. The first line
-printed says what was chosen.
+These scopes are used if they enclose half of the objects. A single mark does not
+count, because only marks that end enclose anything. The first output line states
+which kind of scope was used.
 
-Other traces need stacks: hatf record --stacks. Stacks do
-not say when functions return. A call is taken to go on as long as the stacks of
-its thread's allocations have it: the same caller's address, the same function.
-Two calls from one place may so be taken for one, and what is found is a bound:
-look at the code before you follow it. What is not found is certain: these
-blocks outlive the calls. The last line printed says which of the two it is.
+Other traces must contain stacks (hatf record --stacks), which do not show when
+functions return. A call is assumed to continue while it appears in the stacks of
+its thread's allocations, with the same return address and the same function. Two
+calls from one place may be mistaken for one call, so the result is a bound: check
+the code before you apply it. Blocks that are not listed certainly outlive their
+calls. The last output line states whether the result is exact.
 
-For each site the outermost call is chosen whose arena costs at most --most-cost
-bytes: bytes that the program would have freed, and the arena not yet. If no
-arena is that cheap with all sites that it could have, the sites that save most
-frees for their bytes go into it, as many as fit.
+Each site is assigned to the outermost call whose arena costs at most --most-cost
+bytes. The cost is memory that the program would have freed before the arena is.
+If an arena with all its possible sites costs more, it gets as many sites as fit,
+starting with those that save the most frees per byte.
 
 Examples:
   hatf regions infer app.mtf

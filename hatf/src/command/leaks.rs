@@ -37,8 +37,8 @@ Examples:
   hatf leaks perl.mtf --suppressions perl.supp --fail-over 64KiB    in CI
   hatf leaks perl.mtf --format json | jq '.groups[] | select(.growth.direction == \"growing\")'
 
-Exit status: 0 the leaks were printed, 1 a file is missing or damaged, or more is left than
---fail-over allows, 2 the command line is wrong.")]
+Exit status: 0 on success, 1 if a file is missing or corrupt or if the remaining leaks exceed
+--fail-over, 2 for a usage error.")]
 pub(crate) struct Leaks {
     #[command(flatten)]
     source: Source,

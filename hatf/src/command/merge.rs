@@ -12,11 +12,12 @@ use metatf_page::units::{count, nanoseconds};
 use super::print_message;
 use super::written::Written;
 
-/// Write the traces of several processes as one trace, in the order of their times.
+/// Merge the traces of several processes into one, ordered by time.
 ///
-/// So it shows what all of them had at any moment, and which of them had it: threads, marks and phases have the number of the trace and
-/// the program before their names. When a process ends, its blocks and pages end with it, unless it is the last: the sum
-/// is what the system had to give. Traces of one recording have one clock; others are put at their starts by the calendar, to the second.
+/// The merged trace shows how much memory all processes used at any point in time, and which process used it: names of
+/// threads, marks and phases are prefixed with the number of the trace and the program. When a process ends, its blocks
+/// and pages end with it, unless it is the last one, so the total is what the system had to provide. Traces from one
+/// recording share a clock; other traces are aligned by their start dates, to the second.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -26,16 +27,17 @@ Examples:
   hatf cut all.mtf --process 2 -o second.mtf
   hatf merge one.mtf two.mtf --as-is -o both.mtf
 
-A heap trace has one process, so addresses of process N, from 1, get N - 1 as their bits from 48
-on, and threads get new numbers. Sizes, times, order, sites, threads and pages of each are exact.
-The end of a program by exec is written as frees of its blocks, a break as calls for pages, and
-what the kernel says of memory is summed: pages that processes share count for each.")]
+A heap trace describes one process, so addresses of process N (starting at 1) get N - 1 in bits 48
+and up, and threads are renumbered. The sizes, times, order, sites, threads and pages of each
+process are exact. If exec replaces a program, frees are written for its blocks. Changes of the
+program break are written as page calls. The kernel's memory statistics are summed, so pages shared
+by several processes are counted once per process.")]
 pub(crate) struct Merge {
-    /// The traces, in any form that hatf convert reads.
+    /// Traces, in any format that `hatf convert` reads.
     #[arg(required = true, value_name = "TRACE")]
     traces: Vec<PathBuf>,
 
-    /// Take times as they are, whatever the traces say about their clocks.
+    /// Use times unchanged, without aligning the clocks of the traces.
     #[arg(long)]
     as_is: bool,
 

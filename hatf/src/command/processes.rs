@@ -22,10 +22,11 @@ const LINE_MAX: u64 = 16 << 20;
 /// Programs of a process that are kept.
 const PROGRAMS_MAX: usize = 100;
 
-/// Compare the processes of a recording: programs, times, peaks, leaks, and frees of blocks of other threads.
+/// Compare the processes of a recording: programs, times, peaks, leaks and cross-thread frees.
 ///
-/// hatf record writes a trace for each process that a program makes, into a folder beside the program's own trace.
-/// Each of them is read. The trace of a program that made none is one of one process.
+/// `hatf record` writes a trace for each process that a program creates, in a directory next to the program's own
+/// trace. This command reads all of them. The trace of a program that created no processes is treated as a recording of
+/// one process.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -33,11 +34,11 @@ Examples:
   hatf processes build.mtf
   hatf processes build.processes --format json | jq '.processes | max_by(.peak.bytes)'")]
 pub(crate) struct Processes {
-    /// The folder of processes, or the trace that it lies beside.
-    #[arg(value_name = "FOLDER|TRACE")]
+    /// Directory of process traces, or the trace next to it.
+    #[arg(value_name = "DIR|TRACE")]
     place: PathBuf,
 
-    /// Threads that work at once; the result is the same [default: as many as there are cores].
+    /// Number of worker threads; the result does not depend on it [default: the number of cores].
     #[arg(long, value_name = "N", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1024))]
     threads: Option<usize>,
 

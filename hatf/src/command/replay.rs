@@ -26,8 +26,8 @@ Examples:
   hatf replay perl.mtf --with system,mimalloc --svg memory.svg
   hatf replay server.mtf --records 1000000..2000000 --touch first
 
-A trace in which a block is freed twice, or an address returned twice, is refused; --repair mends
-it. valloc and pvalloc are replayed as aligned allocations, reallocarray as realloc.")]
+A trace in which a block is freed twice or an address is returned twice is rejected, unless --repair
+is given. valloc and pvalloc are replayed as aligned allocations, and reallocarray as realloc.")]
 pub(crate) struct Replay {
     #[command(flatten)]
     source: Source,

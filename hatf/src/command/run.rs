@@ -35,7 +35,8 @@ Examples:
   hatf run --open ./server --port 8080
   hatf run -o gcc.mtf gcc -O2 -c big.c
 
-It is short for `hatf record --stacks`, `hatf report --html` and `hatf sites`, which have more options.")]
+This command combines `hatf record --stacks`, `hatf report --html` and `hatf sites`, which have
+more options.")]
 pub(crate) struct Run {
     /// Trace to write [default: PROGRAM.mtf, or PROGRAM.1.mtf and so on]. The HTML report is written next to it, with
     /// the extension .html.
@@ -52,7 +53,7 @@ pub(crate) struct Run {
     #[command(flatten)]
     symbols: Symbols,
 
-    /// The program and its arguments.
+    /// Program and its arguments.
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
     command: Vec<OsString>,
 }

@@ -24,9 +24,9 @@ Examples:
   hatf sample server.mtf --bytes 64KiB -o small.mtf
   hatf sites small.mtf
 
-The sum of a site that is in the sample with N blocks of one size is off by about 1/sqrt(N) of it:
-10 % for 100 blocks. `hatf simulate`, `hatf fragmentation` and `hatf replay` need every block: for
-them cut a part of the trace (hatf cut).")]
+The total of a site with N sampled blocks of the same size has a relative error of about 1/sqrt(N):
+10% for 100 blocks. `hatf simulate`, `hatf fragmentation` and `hatf replay` need every block; for
+these commands, cut out part of the trace instead (hatf cut).")]
 pub(crate) struct Sample {
     #[command(flatten)]
     source: Source,

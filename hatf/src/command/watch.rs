@@ -27,30 +27,32 @@ use super::sites::Folded;
 use super::symbols::Symbols;
 use started::Started;
 
-/// See the heap of a program on the screen while it runs: live bytes over time, and which of its functions have them.
+/// Watch a program's heap live on the terminal: bytes over time, and which of its functions hold them.
 ///
-/// The program is recorded as by hatf record --stacks, in a process of its own, and its trace is read as it grows: what is shown is at most
-/// a second old. q leaves the screen, and the program and its recording go on; hatf watch TRACE comes back.
-/// What the program prints goes to a file beside the trace, of which the key o shows the end; it has no terminal.
+/// The program is recorded by a separate process, as with `hatf record --stacks`, and the trace is read as it grows;
+/// the display is at most one second behind. Pressing q leaves the screen while the program and its recording continue;
+/// `hatf watch TRACE` returns to it. The program has no terminal: its output goes to a file next to the trace, and the
+/// key o shows the end of that file.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   hatf watch ./server --port 8080
   hatf watch -o gcc.mtf -- gcc -O2 -c big.c
-  hatf watch --pid 1234                 a process that runs; recorded already or not
-  hatf watch server.mtf                 a trace that hatf record writes, or one that is whole
+  hatf watch --pid 1234                 a running process, recorded already or not
+  hatf watch server.mtf                 a trace that hatf record is writing, or a complete one
 
-Keys: s order, p pause, m set a mark, w write a page, o output, t sizes and threads, ? help,
+Keys: s sort, p pause, m set a mark, w write an HTML report, o output, t sizes and threads, ? help,
 q leave, Ctrl-C interrupt the program.
 
-The exit status is the program's if its end was seen, else 0.")]
+The exit status is the program's status if the program ended while being watched, otherwise 0.")]
 pub(crate) struct Watch {
-    /// The trace to write [default: PROGRAM.mtf, or PROGRAM.1.mtf and so on]. What the program prints is in TRACE.out.
+    /// Trace to write [default: PROGRAM.mtf, or PROGRAM.1.mtf and so on]. The program's output is in TRACE.out.
     #[arg(short, long, value_name = "TRACE")]
     output: Option<PathBuf>,
 
-    /// A process that runs. If it is not recorded yet, it is until it ends, or until Ctrl-C; then it goes on as before.
-    #[arg(long, value_name = "PROCESS", value_parser = number(1..=u32::MAX), conflicts_with = "command")]
+    /// PID of a running process. If it is not being recorded yet, it is recorded until it ends or until Ctrl-C; after
+    /// that, it continues unrecorded.
+    #[arg(long, value_name = "PID", value_parser = number(1..=u32::MAX), conflicts_with = "command")]
     pid: Option<u32>,
 
     #[command(flatten)]
@@ -59,7 +61,7 @@ pub(crate) struct Watch {
     #[command(flatten)]
     symbols: Symbols,
 
-    /// The program and its arguments; or a trace alone, by a name that ends with .mtf.
+    /// Program and its arguments, or a single trace whose name ends with .mtf.
     #[arg(
         required_unless_present = "pid",
         trailing_var_arg = true,

@@ -22,8 +22,8 @@ use crate::command::output::show;
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  hatf whatif perl.mtf                     against the allocator that it ran on
-  hatf whatif server.mtf --now jemalloc    against jemalloc
+  hatf whatif perl.mtf                     compared with the allocator it ran on
+  hatf whatif server.mtf --now jemalloc    compared with jemalloc
   hatf whatif perl.mtf --format json | jq '.predictions[0]'
   hatf simulate perl.mtf --allocator glibc,glibc:tcache=16,jemalloc:tcache_max=4096   another grid
   hatf replay perl.mtf --with system,mimalloc                                         measured")]

@@ -21,12 +21,12 @@ Examples:
 
 Models:
   mean     uniform from 0 to twice the mean      mean-normal, mean-pareto
-  cdf      the histograms                        cdf-p2
+  cdf      histograms                            cdf-p2
   size     one process for each size             size-uniform, size-normal
-  time     the means of each bucket of time      time-normal
-  trans    the size before decides               trans-mean
-  outline  live bytes and objects over time, in a file of at most 64 KiB: this project's own
-  mix:size=MODEL,iat=MODEL,ht=MODEL              one each for sizes, interarrival and holding times")]
+  time     means for each time bucket            time-normal
+  trans    depends on the previous size          trans-mean
+  outline  live bytes and objects over time, in a file of at most 64 KiB; not from the paper
+  mix:size=MODEL,iat=MODEL,ht=MODEL              models of size, interarrival, holding time")]
 pub(crate) struct Model {
     #[command(subcommand)]
     action: Action,

@@ -35,8 +35,8 @@ Examples:
   hatf record --pid 1234 -o server.mtf               attach to a running process; Ctrl-C stops
   LD_PRELOAD=libjemalloc.so.2 hatf record PROGRAM    record a program that uses another allocator")]
 pub(crate) struct Record {
-    /// The trace to write [default: PROGRAM.mtf, or PROGRAM.1.mtf and so on]. With `-`, the trace goes to standard
-    /// output and the program's own output goes to standard error.
+    /// Trace to write [default: PROGRAM.mtf, or PROGRAM.1.mtf and so on]. With `-`, the trace goes to standard output
+    /// and the program's own output goes to standard error.
     #[arg(short, long, value_name = "TRACE", help_heading = "Trace")]
     pub(crate) output: Option<PathBuf>,
 
@@ -218,7 +218,7 @@ pub(crate) struct Record {
     #[arg(long, value_name = "PID", value_parser = number(1..=u32::MAX), conflicts_with_all = ["command", "follow", "no_follow", "follow_most"], help_heading = "Processes")]
     pub(crate) pid: Option<u32>,
 
-    /// The program and its arguments.
+    /// Program and its arguments.
     #[arg(
         required_unless_present = "pid",
         trailing_var_arg = true,
