@@ -100,14 +100,14 @@ fn text(kind: &EventKind<'_>) -> Option<String> {
         EventKind::CreateHeap => "heap begins".to_owned(),
         EventKind::DestroyHeap => "heap ends".to_owned(),
         EventKind::ThreadStart { creator, task } => {
-            let by = if creator == 0 { String::new() } else { format!(", made by thread {creator}") };
-            let task = if task == 0 { String::new() } else { format!(", the system's number {task}") };
-            format!("thread begins{by}{task}")
+            let by = if creator == 0 { String::new() } else { format!(", created by thread {creator}") };
+            let task = if task == 0 { String::new() } else { format!(", TID {task}") };
+            format!("thread starts{by}{task}")
         }
         EventKind::ThreadName { name: text } => format!("thread is named {}", name(text)),
         EventKind::Pages(ref pages) => self::pages(pages),
         EventKind::Resident(Resident { resident, shared, data, .. }) => format!(
-            "resident {} bytes, {} of them shared; {} bytes of pages to be written",
+            "resident {} bytes, {} of them shared; {} bytes of writable private pages and stacks",
             count(resident),
             count(shared),
             count(data)
@@ -116,21 +116,21 @@ fn text(kind: &EventKind<'_>) -> Option<String> {
         EventKind::Mark { name: text } => format!("mark {}", name(text)),
         EventKind::PhaseBegin { name: text } => format!("phase {} begins", name(text)),
         EventKind::PhaseEnd { name: text } => format!("phase {} ends", name(text)),
-        EventKind::Image { process, path } => format!("program {} begins, process {process}", name(path)),
+        EventKind::Image { process, path } => format!("program {} starts, PID {process}", name(path)),
         EventKind::Exit { status } => format!("exit with status {status}"),
-        EventKind::Killed { signal } => format!("ended by signal {signal}"),
+        EventKind::Killed { signal } => format!("killed by signal {signal}"),
         EventKind::Accesses(accesses) => {
             let Accesses { address, loads, stores, touched, granules, reached } = accesses;
-            let at_least = if reached { ", and others that are not known" } else { "" };
+            let at_least = if reached { ", plus unknown accesses" } else { "" };
             let (loads, stores) = (count(loads), count(stores));
             format!("{address:#x}: {loads} loads, {stores} stores, {touched} of {granules} granules{at_least}")
         }
         EventKind::LastAccess { address, last: 0 } => format!("{address:#x}: not accessed"),
         EventKind::LastAccess { address, last } => format!("{address:#x}: last accessed at {} ns", count(last)),
-        EventKind::Enter { function } => format!("function at {function:#x} begins"),
-        EventKind::Leave => "function ends".to_owned(),
-        EventKind::Processor { cpu } => format!("on processor {cpu}"),
-        EventKind::Recording { on: true } => "recording goes on".to_owned(),
+        EventKind::Enter { function } => format!("function at {function:#x} is entered"),
+        EventKind::Leave => "function returns".to_owned(),
+        EventKind::Processor { cpu } => format!("on CPU {cpu}"),
+        EventKind::Recording { on: true } => "recording resumes".to_owned(),
         EventKind::Recording { on: false } => "recording stops".to_owned(),
         EventKind::Lost { events } => format!("{} events are missing here", count(events)),
         EventKind::ModuleLoad { .. }
@@ -193,9 +193,9 @@ mod tests {
             (EventKind::Call(call(Function::Realloc, 0, 0, 16, 0)), "realloc of 0x10 to 0 bytes"),
             (EventKind::Failed(call(Function::Malloc, 0, 7, 0, 0)), "malloc 7 bytes failed"),
             (EventKind::ReallocEnd(call(Function::Realloc, 0, 7, 0, 16)), "realloc 7 bytes ends at 0x10"),
-            (EventKind::Image { process: 7, path: b"/bin/\x1b" }, "program /bin/\\u{1b} begins, process 7"),
-            (EventKind::ThreadStart { creator: 0, task: 0 }, "thread begins"),
-            (EventKind::ThreadStart { creator: 1, task: 7 }, "thread begins, made by thread 1, the system's number 7"),
+            (EventKind::Image { process: 7, path: b"/bin/\x1b" }, "program /bin/\\u{1b} starts, PID 7"),
+            (EventKind::ThreadStart { creator: 0, task: 0 }, "thread starts"),
+            (EventKind::ThreadStart { creator: 1, task: 7 }, "thread starts, created by thread 1, TID 7"),
             (EventKind::ThreadName { name: b"pool" }, "thread is named pool"),
             (EventKind::Pages(Pages::Unmap { start: 4096, length: 8192 }), "munmap of 8,192 bytes at 0x1000"),
             (EventKind::Recording { on: false }, "recording stops"),
@@ -208,11 +208,11 @@ mod tests {
                     granules: 3,
                     reached: true,
                 }),
-                "0x20: 1,000 loads, 2 stores, 1 of 3 granules, and others that are not known",
+                "0x20: 1,000 loads, 2 stores, 1 of 3 granules, plus unknown accesses",
             ),
             (EventKind::LastAccess { address: 32, last: 5000 }, "0x20: last accessed at 5,000 ns"),
             (EventKind::LastAccess { address: 32, last: 0 }, "0x20: not accessed"),
-            (EventKind::Enter { function: 16 }, "function at 0x10 begins"),
+            (EventKind::Enter { function: 16 }, "function at 0x10 is entered"),
             (EventKind::Lost { events: u64::MAX }, "18,446,744,073,709,551,615 events are missing here"),
         ];
         for (kind, words) in words {

@@ -181,13 +181,11 @@ impl When {
             Self::End => (END.to_owned(), held.tick),
             Self::Event(tick) => (format!("EVENT {}", count(tick)), tick),
             Self::Peak => (format!("PEAK of {} pages held", bytes(page)), of(&held.peaks)),
-            Self::Sparsest => {
-                (format!("SPARSEST: most {} pages held for each live byte", bytes(page)), of(&held.sparsest))
-            }
-            Self::Worst => (format!("WORST: most bytes of {} pages wasted", bytes(page)), of(&held.worst)),
+            Self::Sparsest => (format!("SPARSEST: most {} pages held per live byte", bytes(page)), of(&held.sparsest)),
+            Self::Worst => (format!("WORST: most bytes wasted on {} pages", bytes(page)), of(&held.worst)),
         };
         if tick > held.tick {
-            let message = format!("the trace has {} events, and {tick} is none of them", count(held.tick));
+            let message = format!("there is no event {tick}: the trace has only {} events", count(held.tick));
             return Err(Error::Usage(message));
         }
         Ok((title, tick))
@@ -200,7 +198,7 @@ fn look(heap: &Heap, places: &Places<'_>, when: (u64, u64), settings: Settings) 
     let function = &|site| {
         let group = places.own(site).next().map(|place| places.group(place));
         let key = group.and_then(|group| places.keys().get(group as usize));
-        key.map_or_else(|| "stack not known".to_owned(), |key| title(key, &[]))
+        key.map_or_else(|| "unknown stack".to_owned(), |key| title(key, &[]))
     };
     Moment::new(heap.objects.live().collect(), when, settings, Names { site, function })
 }

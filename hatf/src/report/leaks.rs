@@ -272,8 +272,7 @@ impl<'s> Leaks<'s> {
             page.push(Note::new("{} in {} blocks are suppressed").with(amount(self.suppressed)));
         }
         if self.known.blocks > 0 {
-            let note =
-                "{} in {} blocks are known to stay until the end: they are the libraries' and the interpreter's own";
+            let note = "{} in {} blocks belong to libraries and interpreters that are known to keep them until the end";
             page.push(Note::new(note).with(amount(self.known)));
         }
         if self.left.live.blocks == 0 {
@@ -285,20 +284,20 @@ impl<'s> Leaks<'s> {
         let end = [Value::Count(self.startup.end.tick), Value::Time(self.startup.end.time)];
         let text = match (self.startup.is_guess, self.has_times) {
             (true, _) => {
-                "{} in {} blocks are left; {} ({}) of that is from the startup: the first 5 % of events, up to event {}"
+                "{} in {} blocks remain; {} ({}) of that is from the startup (the first 5% of events, up to event {})"
             }
-            (false, true) => "{} in {} blocks are left; {} ({}) of that is from the startup, up to event {} at {}",
-            (false, false) => "{} in {} blocks are left; {} ({}) of that is from the startup, up to event {}",
+            (false, true) => "{} in {} blocks remain; {} ({}) of that is from the startup (up to event {}, at {})",
+            (false, false) => "{} in {} blocks remain; {} ({}) of that is from the startup (up to event {})",
         };
         page.push(Note::new(text).with(amount(self.left.live).into_iter().chain(part).chain(end)));
         self.growing(page);
-        page.note("whether the program still has pointers to blocks is not in a trace: valgrind and LeakSanitizer look for them");
+        page.note("a trace does not show whether the program still has pointers to these blocks; Valgrind and LeakSanitizer look for them");
     }
 
     /// Says what grows.
     fn growing(&self, page: &mut Page) {
         let Some(all) = self.left.growth else {
-            page.note("whether it grows is not known: there are too few events behind the startup");
+            page.note("growth unknown: too few events after the startup");
             return;
         };
         let grows = |group: &&GroupReport<'_>| is_growing(&group.leak);
@@ -314,8 +313,8 @@ impl<'s> Leaks<'s> {
         };
         let count = Value::Count(growing.len() as u64);
         match (named.is_empty(), all.direction == Direction::Growing) {
-            (true, false) => page.note("none of it grows for certain: what there is comes and goes, or came once"),
-            (true, true) => page.note("all of it together grows, but no function by itself does for certain"),
+            (true, false) => page.note("none of it is certain to grow: it comes and goes, or was allocated once"),
+            (true, true) => page.note("the total grows, but no single function is certain to grow"),
             (false, _) => {
                 let text = if growing.len() == 1 { "{} function grows: {}{}" } else { "{} functions grow: {}{}" };
                 page.push(Note::new(text).with([count, Value::text(named.join(", ")), Value::text(more)]));
@@ -335,7 +334,7 @@ impl<'s> Leaks<'s> {
             if self.has_times { ["youngest", "median", "oldest"] } else { ["youngest (bytes)", "median", "oldest"] };
         let [youngest, median, oldest] = ages;
         let names = [if by_blocks { "blocks" } else { "bytes" }, "", if by_blocks { "bytes" } else { "blocks" }];
-        let names = names.into_iter().chain(["startup", youngest, median, oldest, "growth", "95 % sure", "function"]);
+        let names = names.into_iter().chain(["startup", youngest, median, oldest, "growth", "95% range", "function"]);
         let mut table = Table::new(names.map(Column::new));
         let age = |age| if self.has_times { Value::Time(age) } else { Value::Bytes(age) };
         for GroupReport { leak, cell, .. } in self.groups.iter().take(self.tables.rows) {
@@ -364,7 +363,7 @@ impl<'s> Leaks<'s> {
             let text = Note::new("and {} others: {} in {} blocks");
             table.rest(text.with([Value::Count(others), Value::Bytes(rest.bytes), Value::Count(rest.blocks)]));
         }
-        page.heading("BY FUNCTION: those that grow first");
+        page.heading("BY FUNCTION, growing functions first");
         page.push(table);
     }
 
@@ -398,7 +397,7 @@ impl Leaks<'_> {
     pub fn describe(&self, page: &mut Page) {
         self.verdict(page);
         if let Some(mean) = self.sampling {
-            let text = "a sample: one block for each {} on average. Numbers are estimates for all blocks.";
+            let text = "sampled trace: one block per {} on average. Figures are estimates for all blocks.";
             page.push(Note::new(text).with([Value::Bytes(mean)]));
         }
         if !self.groups.is_empty() {
@@ -407,7 +406,7 @@ impl Leaks<'_> {
         taken("KNOWN TO STAY", &self.known_to_stay, page);
         taken("SUPPRESSED", &self.suppressions, page);
         let (unit, name) = if self.has_times { (Unit::Time, "") } else { (Unit::Count, "events") };
-        let mut chart = Chart::new(format!("{}: live bytes of what is left", self.title), unit, Unit::Bytes);
+        let mut chart = Chart::new(format!("{}: remaining live bytes", self.title), unit, Unit::Bytes);
         chart.x_name = name.into();
         chart.series.clone_from(&self.drawn);
         page.figure(chart);

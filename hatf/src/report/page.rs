@@ -58,7 +58,7 @@ impl Report {
 fn sample(estimate: &Estimate, sizes_only: bool, page: &mut Page) {
     page.heading("SAMPLE");
     page.push(
-        Note::new("One block for each {} on average was recorded. For all blocks that gives:")
+        Note::new("One block per {} was recorded on average. Estimates for all blocks:")
             .with([Value::Bytes(estimate.mean)]),
     );
     let amounts =
@@ -67,7 +67,7 @@ fn sample(estimate: &Estimate, sizes_only: bool, page: &mut Page) {
     page.push(amounts.fold(Facts::new(), |facts, (what, amount)| {
         facts.and_said(what, Value::Bytes(amount.bytes), Note::new("in {} blocks").with([Value::Count(amount.blocks)]))
     }));
-    page.note("Numbers below are of the sample, except for those by stack.");
+    page.note("Figures below describe the sample, except for those by stack.");
 }
 
 /// Says how often each of these was, those that were.
@@ -112,9 +112,9 @@ fn events(report: &Report, page: &mut Page) {
         let more = usable.usable.saturating_sub(usable.asked);
         let values = [Value::Bytes(more), Value::Part(more, usable.asked), Value::Bytes(usable.spare_at_peak)];
         let note = if report.sizes_only {
-            "blocks have {} more than was asked for ({})"
+            "blocks are {} larger than requested ({})"
         } else {
-            "blocks have {} more than was asked for ({}), those live at the peak {} more"
+            "blocks are {} larger than requested ({}); those live at the peak, {} larger"
         };
         page.push(Note::new(note).with(values));
     }
@@ -122,7 +122,7 @@ fn events(report: &Report, page: &mut Page) {
         page.push(Note::new("{} events were lost while recording").with([Value::Count(totals.lost)]));
     }
     if totals.heaps > 1 {
-        let note = Note::new("{} heaps: a program that execs another begins a new one");
+        let note = Note::new("{} heaps: each program started by exec has a new one");
         page.push(note.with([Value::Count(totals.heaps)]));
     }
     if report.sizes_only {
@@ -148,19 +148,19 @@ fn peak(report: &Report, page: &mut Page) {
 fn paused(report: &Report, off: &Off, page: &mut Page) {
     let duration = report.time(off.duration);
     page.push(match off.times {
-        1 => Note::new("recording was off once, for {} in all").with([duration]),
-        times => Note::new("recording was off {} times, for {} in all").with([Value::Count(times), duration]),
+        1 => Note::new("recording was off once, for {} in total").with([duration]),
+        times => Note::new("recording was off {} times, for {} in total").with([Value::Count(times), duration]),
     });
     if off.frees > 0 {
-        let note = Note::new("{} frees of blocks that were allocated while it was off, or before");
+        let note = Note::new("{} frees of blocks allocated while recording was off, or earlier");
         page.push(note.with([Value::Count(off.frees)]));
     }
     if off.forgotten_blocks > 0 {
-        let text = "{} blocks ({}) were live when it stopped, and do not count after that: whether they were freed is not known";
+        let text = "{} blocks ({}) were live when recording stopped and are not counted after that, because they may have been freed";
         page.push(Note::new(text).with([Value::Count(off.forgotten_blocks), Value::Bytes(off.forgotten_bytes)]));
     }
     if off.at_end {
-        page.note("it was off at the end: blocks that are still live may have been freed since it stopped");
+        page.note("recording was off at the end: blocks reported as live may have been freed since it stopped");
     }
 }
 
@@ -180,21 +180,21 @@ fn pages(pages: &PagesReport, report: &Report, page: &mut Page) {
     let named = [("mmap", mmap), ("munmap", munmap), ("mremap", mremap), ("brk", brk), ("madvise", madvise)];
     let has_calls = named.iter().any(|(_, count)| *count > 0) || pages.held.peak > 0;
     if has_calls {
-        row("asked for by calls, of no file", &pages.held);
+        row("anonymous, requested by calls", &pages.held);
     }
     if pages.samples > 0 {
         row("resident and private", &pages.private);
         row("resident", &pages.resident);
-        row("private, to be written", &pages.data);
+        row("private and writable", &pages.data);
     }
     page.push(table);
     pages.grown.iter().for_each(|grown| page.push(self::grown(*grown)));
     if !has_calls {
-        let text = "the kernel was asked {} times; hatf record --pages also records what asked it for pages";
+        let text = "{} kernel samples; to record the calls that request pages too, use hatf record --pages";
         page.push(Note::new(text).with([Value::Count(pages.samples)]));
         return;
     }
-    page.push(list(&named, Note::new("calls: {}; the kernel was asked {} times")).with([Value::Count(pages.samples)]));
+    page.push(list(&named, Note::new("calls: {}; {} kernel samples")).with([Value::Count(pages.samples)]));
 }
 
 /// Says whether memory grows, and with what.
@@ -202,18 +202,18 @@ fn grown(Grown { private, live, by }: Grown) -> Note {
     let grown = |[before, after]: [u64; 2]| Value::Bytes(after.saturating_sub(before));
     let (pages, blocks) = (grown(private), grown(live));
     match by {
-        GrownBy::Nothing => Note::new("private pages do not grow: {} in the second quarter of the time, {} in the last")
+        GrownBy::Nothing => Note::new("private pages do not grow: {} in the second quarter of the run, {} in the last")
             .with(private.map(Value::Bytes)),
         GrownBy::Program => Note::new(
-            "private pages grow by {} from the second quarter of the time to the last, and it is the program: its live blocks grow by {} (hatf leaks)",
+            "private pages grow by {} from the second quarter of the run to the last. The program causes the growth: its live blocks grow by {} (see hatf leaks)",
         )
         .with([pages, blocks]),
         GrownBy::Other => Note::new(
-            "private pages grow by {} from the second quarter of the time to the last, and it is not the program: its live blocks grow by {}. The allocator keeps pages (hatf fragmentation), or it is memory of others (record --pages)",
+            "private pages grow by {} from the second quarter of the run to the last. The program does not cause the growth: its live blocks grow by {}. Either the allocator keeps pages (see hatf fragmentation), or other code maps memory (see hatf record --pages)",
         )
         .with([pages, blocks]),
         GrownBy::Both => Note::new(
-            "private pages grow by {} from the second quarter of the time to the last: live blocks by {} (hatf leaks), and pages that the allocator keeps or others have by the rest (hatf fragmentation)",
+            "private pages grow by {} from the second quarter of the run to the last. Live blocks account for {} (see hatf leaks); pages that the allocator keeps or other code maps account for the rest (see hatf fragmentation)",
         )
         .with([pages, blocks]),
     }
@@ -265,7 +265,7 @@ fn lifetimes(report: &Report, page: &mut Page) {
     if report.lifetimes.count() == 0 {
         return;
     }
-    page.heading("LIFETIMES of freed blocks: quantiles, at most 0.8 % too high");
+    page.heading("LIFETIMES of freed blocks (quantiles, at most 0.8% too high)");
     let columns = ["", "50 %", "90 %", "99 %"].map(Column::new);
     let mut table = Table::new(columns);
     let mut row = |name: &'static str, Quantiles { p50, p90, p99 }: Quantiles, unit: fn(u64) -> Value| {
@@ -291,7 +291,7 @@ fn reallocs(report: &Report, page: &mut Page) {
         Value::Part(calls.reallocs_in_place, calls.realloc),
         Value::Bytes(calls.realloc_bytes_copied),
     ];
-    let text = "{} of a block: {} grew, {} shrank, {} stayed in place; {} copied by those that moved";
+    let text = "{} reallocations of blocks: {} grew, {} shrank, {} stayed in place; moves copied {}";
     page.push(Note::new(text).with(values));
 }
 
@@ -323,7 +323,7 @@ fn threads(report: &Report, page: &mut Page) {
 
 fn and_more(rows: usize, table: &mut Table) {
     if let Some(more @ 1..) = rows.checked_sub(SHOWN) {
-        table.rest(Note::new("and {} more (--format json has all)").with([Value::Count(more as u64)]));
+        table.rest(Note::new("and {} more (--format json lists all)").with([Value::Count(more as u64)]));
     }
 }
 
@@ -372,7 +372,7 @@ fn marks(report: &Report, page: &mut Page) {
         page.push(table);
     }
     if report.marks_and_phases_left_out > 0 {
-        let note = Note::new("{} marks and phases were left out: there were too many names");
+        let note = Note::new("{} marks and phases were omitted because there were too many names");
         page.push(note.with([Value::Count(report.marks_and_phases_left_out)]));
     }
 }
@@ -382,7 +382,7 @@ fn still_live(report: &Report, page: &mut Page) {
     page.heading("STILL LIVE at the end");
     page.push(Note::new("{} bytes in {} blocks").with([Value::Count(live.bytes), Value::Count(live.blocks)]));
     if live.replaced_blocks > 0 {
-        let note = Note::new("and {} bytes in {} blocks when another program took the place of theirs (exec)");
+        let note = Note::new("and {} bytes in {} blocks when exec replaced their program");
         page.push(note.with([Value::Count(live.replaced_bytes), Value::Count(live.replaced_blocks)]));
     }
     if live.blocks == 0 {
@@ -400,7 +400,9 @@ fn still_live(report: &Report, page: &mut Page) {
 
 /// The stacks that allocated most, each in a line.
 fn sites(report: &SitesReport, sizes_only: bool, page: &mut Page) {
-    page.heading(Note::new("SITES: {} stacks; hatf sites prints all, and whole").with([Value::Count(report.stacks)]));
+    page.heading(
+        Note::new("SITES: {} stacks; for all of them in full, run hatf sites").with([Value::Count(report.stacks)]),
+    );
     for measure in Measure::ALL {
         if sizes_only && measure != Measure::Allocated {
             continue;
@@ -410,7 +412,7 @@ fn sites(report: &SitesReport, sizes_only: bool, page: &mut Page) {
         page.heading(Note::new("{}: {} in {} blocks").with(values));
         let mut table = Table::new(["bytes", "", "blocks", ""].map(Column::new));
         for site in report.get(measure) {
-            let name = if site.functions.is_empty() { "stack not known".to_owned() } else { site.name.clone() };
+            let name = if site.functions.is_empty() { "unknown stack".to_owned() } else { site.name.clone() };
             let (bytes, share) = (Value::Count(site.bytes), Value::Part(site.bytes, total.bytes));
             table.row([bytes, share, Value::Count(site.blocks), Value::text(name)]);
         }

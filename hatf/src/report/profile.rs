@@ -131,14 +131,14 @@ impl ProfileReport<'_> {
             ("times", infos.iter().any(|info| info.lifetimes.is_some())),
             ("accesses", infos.iter().any(|info| info.access_count.is_some())),
             ("utilization", infos.iter().any(|info| info.percent_utilized.is_some())),
-            ("processors", infos.iter().any(|info| info.cpus.is_some())),
+            ("CPUs", infos.iter().any(|info| info.cpus.is_some())),
         ];
         let absent: Vec<_> = present.iter().filter(|(_, is)| !is).map(|(name, _)| *name).collect();
         if !absent.is_empty() {
-            page.note(format!("not known: {}", absent.join(", ")));
+            page.note(format!("unknown: {}", absent.join(", ")));
         }
         if profile.about.contains_key("sampling") {
-            page.note("a sample: numbers are of the sample's blocks alone");
+            page.note("sampled profile; all figures cover the sampled blocks only");
         }
         page.heading(format!("CONTEXTS by {}", self.table.by.name()));
         let columns = self.table.columns(infos);
@@ -197,12 +197,12 @@ impl ProfileReport<'_> {
         let Thresholds { cold_density, cold_lifetime, hot_density } = &self.thresholds;
         let of = |info: &HeapInfo| self.thresholds.advise(info, self.profile.tick);
         let cold = format!(
-            "COLD (fewer than {cold_density} accesses to a byte in a second, {cold_lifetime} s of lifetime or more)"
+            "COLD (fewer than {cold_density} accesses per byte per second, lifetime of {cold_lifetime} s or more)"
         );
         let titles = [
-            (Advice::Hot, format!("HOT (more than {hot_density} accesses to a byte in a second of lifetime)")),
+            (Advice::Hot, format!("HOT (more than {hot_density} accesses per byte per second of lifetime)")),
             (Advice::Cold, cold),
-            (Advice::LongLived, format!("LONG-LIVED ({cold_lifetime} s of lifetime or more; accesses are not known)")),
+            (Advice::LongLived, format!("LONG-LIVED (lifetime of {cold_lifetime} s or more; accesses unknown)")),
         ];
         for (advice, title) in titles {
             let infos = self.profile.infos.iter().filter(|info| of(info) == advice).collect();
@@ -212,7 +212,7 @@ impl ProfileReport<'_> {
         }
         let number = |advice| Value::Count(self.profile.infos.iter().filter(|info| of(info) == advice).count() as u64);
         let numbers = [number(Advice::NotCold), number(Advice::Unknown)];
-        page.heading(Note::new("NEITHER: {}. Accesses or lifetimes are not known: {}").with(numbers));
+        page.heading(Note::new("NEITHER: {}. Unknown accesses or lifetimes: {}").with(numbers));
     }
 
     /// Adds contexts whose blocks are not read, and how many are not known.
@@ -231,7 +231,7 @@ impl ProfileReport<'_> {
         }
         let number =
             |reads| Value::Count(self.profile.infos.iter().filter(|info| Reads::of(info) == reads).count() as u64);
-        page.heading(Note::new("READ: {}. Not known: {}").with([number(Reads::Read), number(Reads::Unknown)]));
+        page.heading(Note::new("READ: {}. Unknown: {}").with([number(Reads::Read), number(Reads::Unknown)]));
     }
 }
 

@@ -22,7 +22,7 @@ impl SiteTables {
 }
 
 /// What stands where a stack is not known.
-pub(super) const NOT_KNOWN: &str = "stack not known";
+pub(super) const NOT_KNOWN: &str = "unknown stack";
 
 /// Returns what a measure is called.
 pub(super) fn title(measure: Measure) -> &'static str {
@@ -32,9 +32,9 @@ pub(super) fn title(measure: Measure) -> &'static str {
         Measure::Allocated => "ALLOCATED",
         Measure::Temporary => "TEMPORARY (freed by the next event)",
         Measure::Short => "SHORT (freed within 1 ms and 64 KiB of allocations)",
-        Measure::At => "LIVE AT THE MOMENT",
+        Measure::At => "LIVE AT THE CHOSEN TIME",
         Measure::Copied => "COPIED BY REALLOC",
-        Measure::Slack => "SLACK (beyond what was asked for)",
+        Measure::Slack => "SLACK (beyond the requested size)",
         Measure::Between => "ALLOCATED IN THE RANGE, LIVE AT ITS END",
     }
 }

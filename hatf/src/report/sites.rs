@@ -12,7 +12,7 @@ use crate::calls::Around;
 use crate::stacks::{Location, Stacks};
 
 /// What is known of a trace that was recorded with `--sizes-only`.
-pub const SIZES_ONLY: &str = "it is known what was allocated, and not how long it was live";
+pub const SIZES_ONLY: &str = "the trace shows what was allocated, but not how long it was live";
 
 /// What each stack of a trace allocated.
 #[derive(Debug, Serialize)]
@@ -86,14 +86,14 @@ impl Report for Sites<'_> {
             self.trace.note(&mut page);
         }
         if let Some(mean) = self.sampling {
-            let text = "a sample: one block for each {} on average. Numbers by site are estimates for all blocks.";
+            let text = "sampled trace: one block per {} on average. Figures by site are estimates for all blocks.";
             page.push(Note::new(text).with([Value::Bytes(mean)]));
         }
         if let Some(at) = self.at {
-            page.push(Note::new("the moment: after event {}, at {}").with(place(at)));
+            page.push(Note::new("chosen time: after event {}, at {}").with(place(at)));
         }
         if let Some(Between { from, to }) = self.between {
-            let note = Note::new("the range: from after event {}, at {}, to event {}, at {}");
+            let note = Note::new("range: from after event {}, at {}, to event {}, at {}");
             page.push(note.with(place(from).into_iter().chain(place(to))));
         }
         self.describe(&mut page);
@@ -129,7 +129,7 @@ impl Sites<'_> {
         if !table.is_empty() {
             page.push(table);
             if measure == Measure::Short {
-                page.push(Note::new("hatf churn says which of them could be a buffer, an arena or a pool"));
+                page.push(Note::new("hatf churn shows which of these a buffer, an arena or a pool could replace"));
             }
         }
     }

@@ -167,7 +167,7 @@ impl Finder {
         let named = groups.groups.iter().zip(places.keys());
         let mut all: Vec<(Function, Option<(&Group, _)>)> =
             named.map(|(group, place)| (numbers(&group.own), Some((group, place)))).collect();
-        all.push((Function { name: "stack not known".to_owned(), ..numbers(&groups.unknown) }, None));
+        all.push((Function { name: "unknown stack".to_owned(), ..numbers(&groups.unknown) }, None));
         all.retain(|(function, _)| function.allocated.blocks > 0);
         let total = self.counts.iter().fold(Counts::default(), |mut sum, site| {
             sum.add(site);

@@ -131,7 +131,7 @@ fn a_termination_signal_is_passed_on() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(128 + 15));
     let text = String::from_utf8(output.stderr).unwrap();
-    assert!(text.contains("ended by signal 15") && text.contains("total heap usage: "), "{text}");
+    assert!(text.contains("killed by signal 15") && text.contains("total heap usage: "), "{text}");
 }
 
 /// That of `convert` is in the book, where it is held to the command.
@@ -401,7 +401,7 @@ fn two_recordings_of_one_name() {
         .unwrap();
     first.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
     let second = ["record", "-o", &path, "--", "touch", &folder.path("ran")];
-    hatf(second).exits(125).says("same.mtf: another recording writes this trace");
+    hatf(second).exits(125).says("same.mtf: another recording is writing this trace");
     assert!(!folder.join("ran").exists());
     drop(first.stdin.take());
     let first = first.wait_with_output().unwrap();

@@ -88,7 +88,7 @@ fn functions_of_a_program() {
         "1 function grows: leak_request at ",
         "KNOWN TO STAY",
         "glibc's buffers of stdin",
-        "valgrind and LeakSanitizer look",
+        "Valgrind and LeakSanitizer look",
     ] {
         assert!(text.contains(said), "{said}: {text}");
     }

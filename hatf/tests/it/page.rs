@@ -58,7 +58,7 @@ if (all.length === 2) {
   for (const measure of heap.words.measures) {
     const of = side => ownSums(side, { measure: measure === "peak" ? "live" : measure, from: 0, to: side.moments.length - 1, peak: measure === "peak", mark: null });
     const own = difference(...heap.sides.map(of)), { itself } = functionSums(heap, own, inclusiveSums(heap, own));
-    changes[measure] = [...itself.bytes].map((bytes, fn) => [heap.words.functions[fn]?.[0] ?? "stack not known", bytes, itself.blocks[fn]]).filter(row => row[1] || row[2]);
+    changes[measure] = [...itself.bytes].map((bytes, fn) => [heap.words.functions[fn]?.[0] ?? "unknown stack", bytes, itself.blocks[fn]]).filter(row => row[1] || row[2]);
   }
 }
 console.log(JSON.stringify({ ...all[0], after: all[1], changes }));

@@ -132,7 +132,7 @@ fn stacks_of_one_frame_are_told() {
     let Some(program) = compiled(&folder, "many_stacks", &flags) else { return };
     let (trace, program) = (folder.path("trace.mtf"), program.display().to_string());
     let run = |stacks| hatf(["record", stacks, "-o", &trace, "--", &program]).exits(7);
-    run("--stacks").says("most stacks have one frame (32768 of 327").says("no unwind tables");
+    run("--stacks").says("most stacks have only one frame (32768 of 327").says("no unwind tables");
     // As was asked.
     assert!(!run("--stacks=1").err.contains("one frame"));
 }
@@ -373,7 +373,9 @@ fn a_report_has_sites() {
             assert_eq!((&row["bytes"], &row["blocks"]), (&site[measure]["bytes"], &site[measure]["blocks"]));
         }
     }
-    hatf(["report", "--threads", "1", &trace]).exits(0).prints("SITES: 3 stacks; hatf sites prints all");
+    hatf(["report", "--threads", "1", &trace])
+        .exits(0)
+        .prints("SITES: 3 stacks; for all of them in full, run hatf sites");
 }
 
 /// Events are those of the trace, and their stacks those of `hatf sites`.

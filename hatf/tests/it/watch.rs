@@ -268,7 +268,7 @@ fn a_program_in_a_terminal() {
     let Some(tmux) = Tmux::start(&folder, 100, 30, &watch(&folder, &["-o", &trace, "--", &program, &stop])) else {
         return;
     };
-    let named = if cfg!(target_arch = "x86_64") { "grow at " } else { "stack not known" };
+    let named = if cfg!(target_arch = "x86_64") { "grow at " } else { "unknown stack" };
     tmux.until_is("the function", |screen| screen.contains(named) && screen.contains("by live bytes"));
     tmux.press(&["s"]);
     tmux.until("by growth");

@@ -53,7 +53,7 @@ fn run_program(options: &Options) -> Result<u8> {
     if let Some(given) = trace_among(&options.command) {
         let goes = output.as_deref().map_or_else(|| "nowhere".to_owned(), |output| format!("to {}", output.display()));
         print_message(&format!(
-            "`-o {given}` follows the program, so it is an argument of the program: the trace goes {goes}; options of hatf record come first"
+            "`-o {given}` comes after the program, so it was passed to the program and the trace goes {goes}; put options of hatf record before the program"
         ));
     }
     let known = options.command.first().and_then(|program| hatf::record::not_recorded(program));
@@ -71,11 +71,11 @@ fn run_program(options: &Options) -> Result<u8> {
     if let Some(process) = options.pid
         && let Some(linked_in) = hatf::record::linked_in(OsStr::new(&format!("/proc/{process}/exe")))
     {
-        print_message(&format!("{linked_in}; those of a program that hatf record starts are"));
+        print_message(&format!("{linked_in}; they are recorded only in a program that hatf record starts"));
     }
     let known = Known { not_loaded: known.is_some(), linked_in: linked_in.as_ref() };
     if options.symbolize && (options.format != TraceFormat::Heap || output.as_deref().is_some_and(is_standard_output)) {
-        let why = "--symbolize writes the trace a second time: it has to be a file, in the format heap";
+        let why = "--symbolize rewrites the trace, so the output must be a file in the format heap";
         return Err(Error::Usage(why.to_owned()));
     }
     let (outcome, failure) = match &output {
@@ -106,12 +106,12 @@ fn run_program(options: &Options) -> Result<u8> {
     }
     // A full disk is the same error for each process.
     for error in failures.iter().take(3) {
-        print_message(&format!("the trace is not complete: {error}"));
+        print_message(&format!("the trace is incomplete: {error}"));
     }
     if is_left {
         let spool = outcome.spool.keep().display().to_string();
         print_message(&format!(
-            "what was recorded is in {spool}: `hatf recover {spool}` makes the trace where there is room, or elsewhere with -o"
+            "the recorded events are in {spool}: run `hatf recover {spool}` to write the trace when there is space, or add -o to write it elsewhere"
         ));
     }
     Ok(if code == 0 { FAILED } else { code })
@@ -128,7 +128,7 @@ fn to_file(
     let name = if is_standard_output(path) { "standard output".to_owned() } else { path.display().to_string() };
     let problem = || Error::system(name.clone());
     if OutputFile::is_being_written(path) {
-        let why = "another recording writes this trace; name another one with -o";
+        let why = "another recording is writing this trace; choose a different name with -o";
         return Err(Error::Trace(format!("{name}: {why}").into()));
     }
     let (mut output, mut sink) = OutputFile::create(path).map_err(problem())?;
@@ -144,13 +144,13 @@ fn to_file(
         let mut trace = TraceWriter::new(&mut *sink, form, &write).map_err(|error| cause(output.error(), error))?;
         let mut started = || {
             if let Some(process) = options.pid.filter(|_| !options.quiet) {
-                print_message(&format!("recording process {process} until it ends, or until an interrupt (Ctrl-C)"));
+                print_message(&format!("recording process {process} until it ends or until Ctrl-C"));
             }
             output.appear().map_err(problem())
         };
         let take = |_: u32, give: DumpInto<'_>| match OutputFolder::of(path) {
             Ok(folder) => dump(options, &folder, path, &write, give),
-            Err(error) => print_message(&format!("a trace was asked for: {}", problem()(error))),
+            Err(error) => print_message(&format!("could not write a requested trace: {}", problem()(error))),
         };
         let take: Option<TakeDump<'_>> = (!is_standard_output(path)).then_some(&take);
         let into = Into { output: Some(path), started: Some(&mut started), dump: take, processes: processes.as_ref() };
@@ -207,7 +207,7 @@ fn place_of(path: &Path, output: &OutputFile) -> Result<PathBuf> {
             Ok(()) => {
                 let place_name = place.display();
                 print_message(&format!(
-                    "{name}: the file was replaced, renamed or removed during the recording: the trace is {place_name}"
+                    "{name}: the file was replaced, renamed or removed during recording; the trace is in {place_name}"
                 ));
                 return Ok(place);
             }
@@ -215,7 +215,7 @@ fn place_of(path: &Path, output: &OutputFile) -> Result<PathBuf> {
         }
     }
     let why = last.map_or_else(String::new, |error| format!("; {error}"));
-    Err(Error::Trace(format!("{name}: the file was replaced, renamed or removed during the recording{why}").into()))
+    Err(Error::Trace(format!("{name}: the file was replaced, renamed or removed during recording{why}").into()))
 }
 
 /// Writes the functions of its stacks into a trace, which is complete, and stays as it is if that fails.
@@ -228,7 +228,7 @@ fn symbolize(
     let TraceForm { resolution, group_records, plain, .. } = form;
     let heap = HeapOptions { write: write.clone(), resolution, group_records, plain };
     if let Err(error) = write_symbols(trace, create, &heap) {
-        print_message(&format!("{}: its functions are not named: {error}", trace.display()));
+        print_message(&format!("{}: could not write function names: {error}", trace.display()));
     }
 }
 

@@ -268,9 +268,11 @@ impl Follower for Processes<'_> {
     }
 
     fn others_go_on(&self, processes: usize) {
-        let what = if processes == 1 { "a process goes on that it made" } else { "processes go on that it made" };
+        let what = if processes == 1 { "a process it created is" } else { "processes it created are" };
         let number = if processes == 1 { String::new() } else { format!("{processes} ") };
-        print_message(&format!("the program has ended, and {number}{what}: interrupt to end the recording"));
+        print_message(&format!(
+            "the program has ended, but {number}{what} still running: press Ctrl-C to end the recording"
+        ));
     }
 }
 

@@ -77,9 +77,9 @@ pub(crate) fn dump(options: &Options, folder: &OutputFolder, trace: &Path, write
         Ok(()) if options.quiet => {}
         Ok(()) => {
             let bytes = path.metadata().map_or(0, |metadata| metadata.len());
-            print_message(&format!("asked for: {bytes} bytes in {}", path.display()));
+            print_message(&format!("requested trace: {bytes} bytes in {}", path.display()));
         }
-        Err(error) => print_message(&format!("a trace was asked for: {error}")),
+        Err(error) => print_message(&format!("could not write a requested trace: {error}")),
     }
 }
 
@@ -206,14 +206,14 @@ pub(crate) fn about_output(name: &str, error: Error) -> Error {
 
 /// Says what to do where an output has no room.
 pub(crate) fn full(error: Error) -> Error {
-    let elsewhere = ", or name a file elsewhere with -o";
+    let elsewhere = ", or choose a file elsewhere with -o";
     let (advice, elsewhere) = match &error {
         Error::System(_, cause) if cause.raw_os_error() == Some(libc::EMFILE) => ("raise the limit (ulimit -n)", ""),
         Error::System(_, cause) if cause.kind() == io::ErrorKind::FileTooLarge => ("raise the limit (ulimit -f)", ""),
         Error::System(_, cause)
             if matches!(cause.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) =>
         {
-            ("make room", elsewhere)
+            ("free some space", elsewhere)
         }
         _ => return error,
     };
