@@ -79,7 +79,7 @@ fn tokens(options: &Anonymize) -> Result<Tokens> {
     let secret = std::fs::read(path).map_err(Error::system(name.to_string()))?;
     if secret.len() < LEAST {
         return Err(Error::Usage(format!(
-            "{name}: a key has at least {LEAST} bytes: head -c 32 /dev/urandom makes one"
+            "{name}: a key must have at least {LEAST} bytes; to create one, run head -c 32 /dev/urandom"
         )));
     }
     Ok(Tokens::of_secret(&secret))
@@ -89,7 +89,7 @@ pub(crate) fn run(options: &Anonymize) -> Result<u8> {
     let Anonymize { source, written, .. } = options;
     written.check([&*source.trace].into_iter().chain(options.key.as_deref()))?;
     let Some(path) = written.file().or_else(|| (!options.check).then_some(Path::new("-"))) else {
-        return Err(Error::Usage("--check reads the new trace back: name it with -o".to_owned()));
+        return Err(Error::Usage("--check reads the output back, so it needs a file: add -o FILE".to_owned()));
     };
     let tokens = tokens(options)?;
     source.reread()?;
@@ -105,7 +105,7 @@ pub(crate) fn run(options: &Anonymize) -> Result<u8> {
     let is_good = checked.is_good();
     show(&CheckReport { trace: path.display().to_string(), checked }, &OutputArgs::from(&options.format))?;
     if !is_good {
-        print_message(&format!("{}: the check failed: do not pass it on", path.display()));
+        print_message(&format!("{}: the check failed; do not share this trace", path.display()));
     }
     Ok(u8::from(!is_good))
 }

@@ -39,7 +39,7 @@ pub(crate) struct Cc {
 
 pub(crate) fn run(options: &Cc) -> Result<u8> {
     let Some((compiler, arguments)) = options.command.split_first() else {
-        return Err(Error::Usage("which compiler? see hatf cc --help".to_owned()));
+        return Err(Error::Usage("no compiler given; see hatf cc --help".to_owned()));
     };
     if let Some(object) = &options.object {
         write_object(compiler, object)?;

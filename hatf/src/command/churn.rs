@@ -117,13 +117,13 @@ impl<'s> Report<'s> {
     pub(super) fn describe(&self, page: &mut Page) {
         let Settings { within, meanwhile } = self.settings;
         let (all, short) = (self.trace.objects, self.short.blocks);
-        page.heading(Note::new("LIVED SHORTLY: {} of {} blocks, {}; {} in all").with([
+        page.heading(Note::new("SHORT-LIVED: {} of {} blocks, {}; {} in total").with([
             Value::Count(short),
             Value::Count(all),
             Value::Part(short, all),
             Value::Bytes(self.short.bytes),
         ]));
-        let what = Note::new("freed within {}, and before {} were allocated after them");
+        let what = Note::new("freed within {}, and before {} more were allocated");
         page.push(what.with([Value::Time(within), Value::Bytes(meanwhile)]));
         let names = ["blocks", "", "of the stack's", "live at once", "largest", "lived", "instead", ""];
         let mut table = Table::new(names.map(Column::new));
@@ -152,7 +152,7 @@ impl<'s> Report<'s> {
 /// Says what could take the place of a site's blocks.
 fn said(instead: Instead, churn: &SiteChurn) -> String {
     match instead {
-        Instead::Buffer if churn.threads > 1 => "a buffer a thread".to_owned(),
+        Instead::Buffer if churn.threads > 1 => "a buffer per thread".to_owned(),
         Instead::Buffer => "a buffer".to_owned(),
         Instead::Arena => format!("an arena of {}", units::bytes(churn.most_bytes)),
         Instead::Pool => format!("a pool of {}", units::count(churn.most_live)),

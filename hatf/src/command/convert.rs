@@ -21,7 +21,7 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
         (None, output) => of_name(output.as_deref())?,
     };
     if again.is_some() && to != &HEAP {
-        let wrong = "--free-at-last-access writes heap traces: --to heap, or a name that ends in .mtf";
+        let wrong = "--free-at-last-access requires heap output: use --to heap or an output name that ends in .mtf";
         return Err(Error::Usage(wrong.to_owned()));
     }
     let mut write = WriteOptions::default();
@@ -65,7 +65,7 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
 fn say(freed: &FreedEarly) {
     let FreedEarly { blocks, early, freed_later } = *freed;
     print_message(&format!(
-        "{} of {} blocks end at their last access, of which the program freed {} later; the others keep their ends",
+        "{} of {} blocks now end at their last access; the program freed {} of them later. The ends of the other blocks are unchanged",
         count(early),
         count(blocks),
         count(freed_later)
@@ -79,5 +79,5 @@ fn of_name(output: Option<&Path>) -> Result<&'static Form> {
         return Err(Error::Usage(CSV.to_owned()));
     }
     let found = FORMS.into_iter().find(|form| form.suffixes.iter().any(|suffix| name.ends_with(suffix)));
-    found.ok_or_else(|| Error::Usage("the name of the output does not show its form: give it with --to".to_owned()))
+    found.ok_or_else(|| Error::Usage("cannot derive the format from the output name: specify it with --to".to_owned()))
 }

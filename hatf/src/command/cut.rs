@@ -100,7 +100,7 @@ pub(crate) fn run(options: &Cut) -> Result<u8> {
         && options.thread.is_none()
         && options.process.is_none()
     {
-        return Err(Error::Usage("say which part: --between, --records, --phase, --thread or --process".to_owned()));
+        return Err(Error::Usage("specify a part: --between, --records, --phase, --thread or --process".to_owned()));
     }
     source.reread()?;
     let records = records(options)?;
@@ -114,7 +114,9 @@ pub(crate) fn run(options: &Cut) -> Result<u8> {
                 return Ok(format!("thread {thread} allocated {} blocks, {}", count(blocks), bytes(sum)));
             }
             let name = source.trace.display();
-            Err(Error::Usage(format!("{name}: thread {thread} allocates nothing there; hatf report lists the threads")))
+            Err(Error::Usage(format!(
+                "{name}: thread {thread} allocates nothing in this part; hatf report lists the threads"
+            )))
         }
         (None, Some(process)) => of_process(source, records, process, sink),
         (None, None) => cut(source, records, sink).map(say),
@@ -127,7 +129,7 @@ pub(crate) fn run(options: &Cut) -> Result<u8> {
 fn say(counts: CutCounts) -> String {
     let CutCounts { records, carried_records, carried_blocks, carried_bytes } = counts;
     format!(
-        "{} records; before them {} of what holds where they begin, {} live blocks of {} among them",
+        "{} records, preceded by {} records of the initial state, including {} live blocks of {}",
         count(records),
         count(carried_records),
         count(carried_blocks),
@@ -184,9 +186,9 @@ fn of_process(source: &Source, records: Records, process: u64, sink: &mut dyn Ev
     let found = of.iter().find(|one| one["number"].as_u64() == Some(process));
     let Some(found) = found else {
         let why = if of.is_empty() {
-            "it is of one process: hatf merge makes a trace of several".to_owned()
+            "the trace describes only one process; hatf merge combines the traces of several".to_owned()
         } else {
-            format!("it has the processes 1 to {}, and {process} is none of them", of.len())
+            format!("there is no process {process}: the trace contains processes 1 to {}", of.len())
         };
         return Err(Error::Usage(format!("{name}: {why}")));
     };
@@ -219,7 +221,10 @@ fn records(options: &Cut) -> Result<Records> {
     if let Some((first, last)) = options.records {
         let first = first.unwrap_or(1);
         if last.is_some_and(|last| last < first) {
-            return Err(Error::Usage(format!("there are no records from {first} to {}", last.unwrap_or(0))));
+            return Err(Error::Usage(format!(
+                "empty range: there are no records from {first} to {}",
+                last.unwrap_or(0)
+            )));
         }
         return Ok(Records { first, last });
     }

@@ -107,7 +107,7 @@ pub(super) fn limit(text: &str) -> std::result::Result<Limit, String> {
 
 pub(crate) fn run(options: &Diff) -> Result<u8> {
     if options.before == Path::new("-") && options.after == Path::new("-") {
-        return Err(Error::Usage("standard input can be one of the traces, not both".to_owned()));
+        return Err(Error::Usage("only one of the traces can be standard input".to_owned()));
     }
     let (mut before, of_before) = summary(&options.before, options)?;
     let (mut after, of_after) = summary(&options.after, options)?;
@@ -121,7 +121,7 @@ pub(crate) fn run(options: &Diff) -> Result<u8> {
     match comparison.matching {
         Matching::Functions => {}
         Matching::Offsets => {
-            print_message("stacks are matched by build id and offset: those of two builds do not match");
+            print_message("stacks are matched by build ID and offset, so stacks of different builds do not match");
         }
         Matching::Nothing => print_message("stacks are not compared"),
     }
@@ -186,7 +186,7 @@ fn grew(comparison: &Comparison<'_>, by: By, limit: Limit, options: &Diff) -> bo
     }
     let unit = if options.blocks { "blocks" } else { "bytes" };
     print_message(&format!(
-        "{}: {unit} {} grew from {} to {} ({}), by more than {limit}",
+        "{}: {unit} {} grew from {} to {} ({}), more than the limit of {limit}",
         options.after.display(),
         text(by.measure()),
         count(before),

@@ -154,7 +154,9 @@ pub(crate) fn run(options: &Infer) -> Result<u8> {
         None => {
             options.symbols.name(path, &mut stacks, None)?;
             if stacks.count() == 1 {
-                return Err(Error::Trace(format!("{}: without stacks no calls are known", path.display()).into()));
+                return Err(Error::Trace(
+                    format!("{}: the trace has no stacks, so calls are unknown", path.display()).into(),
+                ));
             }
             let contexts = contexts(&stacks)?;
             (Names::of_stacks(stacks), contexts)
@@ -200,22 +202,18 @@ fn reason(by: Encloses, coverage: &ScopeCoverage, contradicted: u64) -> (bool, S
                          --functions, and record it again.";
             (false, bound.to_owned())
         }
-        _ if coverage.lost > 0 => (
-            false,
-            format!(
-                "A bound: {} events of the trace are lost, ends of calls perhaps among them.",
-                count(coverage.lost)
-            ),
-        ),
+        _ if coverage.lost > 0 => {
+            (false, format!("A bound: {} events were lost, possibly including function exits.", count(coverage.lost)))
+        }
         Encloses::Functions if contradicted > 0 => (
             false,
             format!(
-                "A bound: the stacks of {} objects lack functions that were entered and not left; by longjmp, perhaps.",
+                "A bound: the stacks of {} objects lack functions that were entered but never left, possibly because of longjmp.",
                 count(contradicted)
             ),
         ),
-        Encloses::Functions => (true, "Exact: the trace says when functions begin and end.".to_owned()),
-        Encloses::Phases => (true, "Exact: the trace says when phases begin and end.".to_owned()),
+        Encloses::Functions => (true, "Exact: the trace records function entries and exits.".to_owned()),
+        Encloses::Phases => (true, "Exact: the trace records when phases begin and end.".to_owned()),
     }
 }
 
@@ -285,8 +283,8 @@ impl metatf_page::Report for Report {
         let mut page = Page::new(self.name.clone());
         self.trace.note(&mut page);
         let (lacks, what, name) = match self.by {
-            Encloses::Functions => ("were allocated in no function that the trace has", "CALLS", "function"),
-            Encloses::Phases => ("were allocated in no phase", "PHASES", "phase"),
+            Encloses::Functions => ("were not allocated in any recorded function", "CALLS", "function"),
+            Encloses::Phases => ("were not allocated in any phase", "PHASES", "phase"),
             Encloses::Stacks => ("have no stack", "CALLS", "function"),
         };
         if self.with_stacks < self.trace.objects {
@@ -294,7 +292,7 @@ impl metatf_page::Report for Report {
             page.push(Note::new(format!("{{}} objects {lacks}")).with([without]));
         }
         page.heading(format!(
-            "{what} that outlive what is allocated in them, each with an arena of at most {}",
+            "{what} that outlive their allocations, each with an arena that costs at most {}",
             bytes(self.limit)
         ));
         page.push(self.arenas(name));
@@ -349,7 +347,7 @@ impl Report {
             .and_said(
                 "blocks of arenas",
                 Value::Count(blocks.most_bytes),
-                Note::new("at most at once, each of {} bytes; {} blocks were added").with(grown),
+                Note::new("maximum, in blocks of {} bytes; {} blocks were added").with(grown),
             )
     }
 }

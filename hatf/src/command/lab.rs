@@ -78,7 +78,7 @@ impl Source {
     /// Returns the file that a command writes by default: the trace's name with this ending.
     pub(crate) fn sibling(&self, ending: &str) -> Result<PathBuf> {
         if self.trace == Path::new("-") {
-            return Err(Error::Usage("the trace is standard input: name the output with -o".to_owned()));
+            return Err(Error::Usage("the trace is standard input: specify an output file with -o".to_owned()));
         }
         Ok(self.trace.with_extension(ending))
     }
@@ -113,9 +113,7 @@ impl Source {
     pub(crate) fn warn_of_sample(&self, heap: &Heap) {
         if heap.sampling.is_some() {
             let trace = self.trace.display();
-            super::print_message(&format!(
-                "{trace}: the trace is a sample: this is what became of the sample's blocks alone"
-            ));
+            super::print_message(&format!("{trace}: the trace is a sample; results cover the sampled blocks only"));
         }
     }
 
@@ -204,10 +202,10 @@ pub(crate) fn warn_of_losses(form: &str, losses: &Losses) {
 pub(crate) fn hint(trace: &Path, stacks: &Stacks) {
     let name = trace.display();
     if stacks.count() == 1 {
-        super::print_message(&format!("{name}: the trace has no stacks; hatf record --stacks records them"));
+        super::print_message(&format!("{name}: the trace has no stacks; record it with hatf record --stacks"));
     } else if !stacks.have_places() {
         super::print_message(&format!(
-            "{name}: stacks are addresses: the trace does not say which modules they are in"
+            "{name}: stacks contain only addresses, because the trace does not describe the modules"
         ));
     }
 }

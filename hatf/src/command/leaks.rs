@@ -133,7 +133,10 @@ pub(crate) fn run(options: &Leaks) -> Result<u8> {
         print_message(&format!("{}:{}: {} suppresses nothing{why}", unused.file, unused.line, unused.name));
     }
     if suppressions.others > 0 {
-        print_message(&format!("{} suppressions of other errors than leaks do not count", count(suppressions.others)));
+        print_message(&format!(
+            "{} suppressions were ignored because they are not for leaks",
+            count(suppressions.others)
+        ));
     }
     if let Some(path) = &options.write_suppressions {
         write_suppressions(path, &report, options)?;
@@ -143,7 +146,7 @@ pub(crate) fn run(options: &Leaks) -> Result<u8> {
     show(&report, &options.output)?;
     let (left, unit) = if options.blocks { (left.blocks, "blocks") } else { (left.bytes, "bytes") };
     let Some(limit) = options.fail_over.filter(|limit| limit.is_exceeded(0, left)) else { return Ok(0) };
-    print_message(&format!("{name}: {} {unit} are left, more than {limit}", count(left)));
+    print_message(&format!("{name}: {} {unit} remain, more than the limit of {limit}", count(left)));
     Ok(1)
 }
 
@@ -201,7 +204,7 @@ fn write_suppressions(path: &Path, report: &LeaksReport<'_>, options: &Leaks) ->
         WrittenForm::Valgrind => SuppressionForm::Valgrind,
         WrittenForm::Lsan => SuppressionForm::Lsan,
     };
-    let title = format!("What hatf leaks found in {}", options.source.trace.display());
+    let title = format!("Leaks found by hatf leaks in {}", options.source.trace.display());
     let (text, left_out) = write(&title, &report.entries(), form);
     let written = || {
         let (file, mut out) = OutputFile::create(path)?;
@@ -210,8 +213,12 @@ fn write_suppressions(path: &Path, report: &LeaksReport<'_>, options: &Leaks) ->
     };
     written().map_err(Error::system(path.display().to_string()))?;
     if left_out > 0 {
-        let why = "they have no stack, or the form cannot tell what main allocates itself from the rest";
-        print_message(&format!("{}: {} stacks have no suppression: {why}", path.display(), count(left_out)));
+        let why = "they have no stack, or the format cannot distinguish allocations by main itself from all others";
+        print_message(&format!(
+            "{}: could not write suppressions for {} stacks: {why}",
+            path.display(),
+            count(left_out)
+        ));
     }
     Ok(())
 }

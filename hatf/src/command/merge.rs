@@ -49,7 +49,7 @@ pub(crate) fn run(options: &Merge) -> Result<u8> {
     let Merge { traces, as_is, written } = options;
     written.check(traces.iter().map(PathBuf::as_path))?;
     if traces.iter().any(|trace| trace == Path::new("-")) {
-        return Err(Error::Usage("traces that are merged are files, not standard input".to_owned()));
+        return Err(Error::Usage("input traces must be files, not standard input".to_owned()));
     }
     let opened = |path: &PathBuf| open(path, &OpenOptions { form: None, note: print_message });
     let opened = traces.iter().map(opened).collect::<Result<Vec<TraceReader>>>()?;
@@ -83,7 +83,7 @@ fn offsets(paths: &[PathBuf], traces: &[TraceReader]) -> Result<Vec<u64>> {
     let begun = |(path, about): (&PathBuf, &UserMetadata)| {
         let start = about.get("start").and_then(|start| start.as_str()).and_then(seconds);
         start.ok_or_else(|| {
-            let why = "it does not say when it began: --as-is takes its times as they are";
+            let why = "the trace has no start date; to use its times unchanged, add --as-is";
             Error::Trace(format!("{}: {why}", path.display()).into())
         })
     };

@@ -225,11 +225,11 @@ fn list(folder: &Path) -> Result<Vec<Listed>> {
             break;
         }
         if length as u64 == LINE_MAX {
-            return Err(wrong(number, "it is longer than 16 MiB".to_owned()));
+            return Err(wrong(number, "the line is longer than 16 MiB".to_owned()));
         }
         let listed: Listed = serde_json::from_slice(&line).map_err(|error| wrong(number, error.to_string()))?;
         if !is_beside(&listed.trace) {
-            return Err(wrong(number, "the trace is neither in the folder nor beside it".to_owned()));
+            return Err(wrong(number, "the trace is neither in the directory nor next to it".to_owned()));
         }
         all.push(listed);
     }

@@ -112,7 +112,7 @@ fn spool_of(given: &Path) -> Result<PathBuf> {
     };
     Spooled::of_trace(given).or_else(named).ok_or_else(|| {
         Error::Trace(
-            format!("{}: no spool is left of its recording: all that is to be had of it is in it", given.display())
+            format!("{}: its recording has no spool left, so no further events can be recovered", given.display())
                 .into(),
         )
     })
@@ -170,7 +170,7 @@ fn recover(spooled: &Spooled, folder: Option<&OutputFolder>, output: Option<Path
     let about = spooled.about();
     let unfinished = path_from_json(&about["output"]);
     let Some(path) = output else {
-        return Err(Error::Usage("the recording had no file to write to: name one with -o".to_owned()));
+        return Err(Error::Usage("the recording had no output file: specify one with -o".to_owned()));
     };
     let (form, write) = of_about(about);
     let mut reader = unfinished.as_deref().map(|path| of_recording(path, spooled)).transpose()?.flatten();
@@ -193,12 +193,12 @@ fn recover(spooled: &Spooled, folder: Option<&OutputFolder>, output: Option<Path
     ));
     if recovered.missing > 0 {
         let missing = recovered.missing;
-        print_message(&format!("of the lost records, {missing} were in the unfinished trace before it was damaged"));
+        print_message(&format!("{missing} of the lost records were in the unfinished trace before it was corrupted"));
     }
     if !recovered.is_all_read() {
         let what = if recovered.unreadable > 0 { "the spool" } else { "the stacks in the spool" };
         let spool = spooled.folder().display();
-        print_message(&format!("a part of {what} cannot be read: {spool} is left as it is, for another attempt"));
+        print_message(&format!("part of {what} cannot be read; {spool} is left unchanged for another attempt"));
     }
     Ok(Made { path, recovered })
 }
@@ -236,7 +236,7 @@ fn list() -> Result<u8> {
         }
     }
     if folders.is_empty() {
-        writeln!(out, "no spool was left behind")?;
+        writeln!(out, "there are no spools to recover")?;
     }
     out.flush()?;
     Ok(0)

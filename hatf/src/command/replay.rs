@@ -134,9 +134,10 @@ fn fits(options: &Replay, most_live: u64) -> hatf::Result<()> {
         return Ok(());
     }
     let (trace, live, allowed) = (options.source.trace.display(), bytes(most_live), bytes(allowed));
-    let why = "--max-memory SIZE allows more, --touch none needs none";
+    let why = "allow more with --max-memory SIZE, or do not touch blocks with --touch none";
     Err(Error::Trace(
-        format!("{trace}: {live} are live at once, and would be touched; there are {allowed}: {why}").into(),
+        format!("{trace}: up to {live} are live at a time and would be touched, but only {allowed} are allowed: {why}")
+            .into(),
     ))
 }
 

@@ -212,7 +212,7 @@ fn warn_of_spool(path: &Path) {
     if let Some(spool) = Spooled::of_trace(path) {
         let (path, spool) = (path.display(), spool.display());
         print_message(&format!(
-            "{path}: unfinished: the rest of it is in {spool}, of which `hatf recover {path}` makes the whole trace"
+            "{path}: unfinished trace; the remaining events are in {spool}. To complete the trace, run `hatf recover {path}`"
         ));
     }
 }

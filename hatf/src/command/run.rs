@@ -99,7 +99,7 @@ fn show(options: &Run, trace: &Path) -> Result<()> {
     source.read(&mut tracker)?;
     let (mut heap, (analysis, collected)) = tracker.into_parts();
     if heap.totals().objects == 0 {
-        print_message(&format!("{}: no allocation was recorded", trace.display()));
+        print_message(&format!("{}: no allocations were recorded", trace.display()));
         return Ok(());
     }
     let counts = analysis.site_counts();
@@ -142,7 +142,7 @@ fn show(options: &Run, trace: &Path) -> Result<()> {
     }
     screen.heading("NEXT");
     screen.push(
-        Note::new("{} has it over time, and by call: open it in a browser")
+        Note::new("{}: HTML report over time and by call; open it in a browser")
             .with([Value::text(page.display().to_string())]),
     );
     next(&total, &groups, &name, &mut screen);
@@ -157,15 +157,15 @@ fn show(options: &Run, trace: &Path) -> Result<()> {
 fn next(total: &Counts, groups: &Groups, trace: &str, screen: &mut Page) {
     let mut command = |command: &str, why: &str| screen.note(format!("{command}: {why}"));
     if total.leaked.bytes > total.peak.bytes / 4 {
-        command(&format!("hatf sites {trace} --by leaked"), "what was never freed");
+        command(&format!("hatf sites {trace} --by leaked"), "memory that was never freed");
     }
     if total.short.blocks > total.allocated.blocks / 4 {
-        command(&format!("hatf churn {trace}"), "blocks that live shortly, and what would do instead");
+        command(&format!("hatf churn {trace}"), "short-lived blocks, and how to avoid them");
     }
     if groups.groups.len() > ROWS {
-        command(&format!("hatf sites {trace}"), "all functions; --of NAME has who calls one, and what it calls");
+        command(&format!("hatf sites {trace}"), "all functions; --of NAME shows a function's callers and callees");
     }
-    command(&format!("hatf whatif {trace}"), "which allocator, and which settings, would save memory");
+    command(&format!("hatf whatif {trace}"), "allocators and settings that would save memory");
 }
 
 /// Shows a page in the browser of the desktop.
@@ -173,7 +173,7 @@ fn open(page: &Path) {
     let started =
         Process::new("xdg-open").arg(page).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
     if let Err(error) = started {
-        print_message(&format!("xdg-open: {error}: open {} in a browser", page.display()));
+        print_message(&format!("could not run xdg-open: {error}; open {} in a browser", page.display()));
     }
 }
 

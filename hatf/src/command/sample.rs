@@ -67,7 +67,7 @@ pub(crate) fn run(options: &Sample) -> Result<u8> {
     })?;
     let SampleCounts { mean, blocks, bytes: sum, of_blocks, of_bytes } = counts;
     print_message(&format!(
-        "{} of {} blocks, {} of {}: one for each {} on average",
+        "{} of {} blocks, {} of {}: one block per {} on average",
         count(blocks),
         count(of_blocks),
         bytes(sum),

@@ -99,7 +99,7 @@ impl Report {
         let live = first.and_then(|outcome| outcome.curves.lines.first().cloned());
         let lines = live.into_iter().chain(self.allocators.iter().filter_map(heap)).collect();
         let curves = Curves { step: first.map_or(1, |outcome| outcome.curves.step), lines };
-        curves.chart(format!("{}: live bytes, and the heaps they need", self.name), Unit::Bytes)
+        curves.chart(format!("{}: live bytes and the heaps they need", self.name), Unit::Bytes)
     }
 }
 
@@ -136,7 +136,7 @@ pub(crate) fn run(options: &Simulate) -> Result<u8> {
 fn weight(text: &str) -> std::result::Result<(Act, u64), String> {
     let names = || Act::ALL.iter().map(|act| act.name()).collect::<Vec<_>>().join(", ");
     let (name, number) = text.split_once('=').ok_or("expected ACT=N, such as examined=3")?;
-    let act = Act::ALL.iter().find(|act| act.name() == name).ok_or_else(|| format!("acts are {}", names()))?;
-    let number = number.parse::<u32>().map_err(|_| format!("`{number}` is no number below 2^32"))?;
+    let act = Act::ALL.iter().find(|act| act.name() == name).ok_or_else(|| format!("expected one of {}", names()))?;
+    let number = number.parse::<u32>().map_err(|_| format!("`{number}` is not an integer below 2^32"))?;
     Ok((*act, number.into()))
 }

@@ -201,11 +201,11 @@ pub(crate) fn text(measure: Measure) -> &'static str {
         Measure::Peak => "live at the peak",
         Measure::Leaked => "live at the end",
         Measure::Allocated => "allocated",
-        Measure::Temporary => "freed at once",
+        Measure::Temporary => "freed by the next event",
         Measure::Short => "freed within 1 ms and 64 KiB of allocations",
         Measure::Copied => "copied by realloc",
-        Measure::Slack => "beyond what was asked for",
-        Measure::At => "live at the moment",
+        Measure::Slack => "beyond the requested size",
+        Measure::At => "live at the chosen time",
         Measure::Between => "allocated in the range and live at its end",
     }
 }
@@ -268,12 +268,12 @@ fn count(source: &Source, chosen: &Chosen, by: &[By]) -> Result<Counted> {
     if has(By::Slack) && growths.as_ref().is_some_and(|growths| !growths.has_usable()) {
         let trace = source.trace.display();
         return Err(Error::Usage(format!(
-            "{trace}: it does not say what blocks really have; hatf record --usable asks"
+            "{trace}: the trace does not contain the actual sizes of blocks; record it with hatf record --usable"
         )));
     }
     if heap.has_sizes_only() && (at.is_some() || between.is_some()) {
         let trace = source.trace.display();
-        return Err(Error::Usage(format!("{trace}: it was recorded with --sizes-only: {SIZES_ONLY}")));
+        return Err(Error::Usage(format!("{trace}: recorded with --sizes-only: {SIZES_ONLY}")));
     }
     let found = |kept: Option<Kept>| kept.map(|kept| kept.report()).transpose();
     let about = |error: hatf_lab::Error| Error::Usage(format!("{}: {error}", source.trace.display()));
@@ -366,7 +366,8 @@ fn check_pattern(pattern: &str, places: &[Place]) -> Result<()> {
     similar.sort_by(|(one, _), (other, _)| other.total_cmp(one));
     let names: Vec<_> = similar.iter().take(3).map(|(_, place)| format!("`{}`", place.name)).collect();
     let help = if names.is_empty() { String::new() } else { format!("; similar: {}", names.join(", ")) };
-    let text = format!("--of `{pattern}`: no stack has a function, file or module with this text in its name{help}");
+    let text =
+        format!("--of `{pattern}`: no function, file or module in any stack has a name that contains this text{help}");
     Err(Error::Trace(text.into()))
 }
 
@@ -381,7 +382,7 @@ pub(crate) fn flame(options: &Flame) -> Result<u8> {
     let measure = options.chosen.measures().next().unwrap_or(options.by.measure());
     if !measure.is_known(&heap) && heap.has_sizes_only() {
         return Err(Error::Usage(format!(
-            "{}: it was recorded with --sizes-only: only --by allocated can be drawn",
+            "{}: recorded with --sizes-only, so only --by allocated can be drawn",
             options.source.trace.display()
         )));
     }

@@ -68,7 +68,7 @@ pub(crate) fn run(options: &Symbolize) -> Result<u8> {
     let mut wanted = Wanted::new();
     options.source.read(&mut wanted)?;
     if wanted.count() == 0 {
-        let text = format!("{}: the trace has no stacks; hatf record --stacks records them", path.display());
+        let text = format!("{}: the trace has no stacks; record it with hatf record --stacks", path.display());
         return Err(Error::Trace(text.into()));
     }
     let found = find(&wanted, &options.files.files()?);
@@ -78,7 +78,12 @@ pub(crate) fn run(options: &Symbolize) -> Result<u8> {
     let resolution = options.source.open()?.resolution();
     let heap = HeapOptions { write, resolution, ..HeapOptions::default() };
     warn_of_losses("heap", &self::write(&options.source, &output, OutputFile::create(&output), &found, &heap)?);
-    print_message(&format!("{} of {} frames have a function in {}", found.named, wanted.count(), output.display()));
+    print_message(&format!(
+        "{} of {} frames have a function name in {}",
+        found.named,
+        wanted.count(),
+        output.display()
+    ));
     let is_failure =
         found.problems.iter().any(|problem| problem.is_failure) || (found.named == 0 && !wanted.has_symbols());
     Ok(u8::from(is_failure))

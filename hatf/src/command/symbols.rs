@@ -129,7 +129,7 @@ pub(crate) fn print_problems(problems: &[Problem]) {
     }
     if !problems.is_empty() && is_debuginfod_asked() && Debuginfod::find().is_none() {
         print_message(&format!(
-            "DEBUGINFOD_URLS is set, and {CLIENT} is not there: the package debuginfod has it (elfutils-debuginfod-client on Fedora)"
+            "DEBUGINFOD_URLS is set, but {CLIENT} is not installed: install the package debuginfod (elfutils-debuginfod-client on Fedora)"
         ));
     }
 }

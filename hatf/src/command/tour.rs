@@ -58,11 +58,11 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
         let outcome = match recorded {
             Ok(outcome) if outcome.recorded.images > 0 && outcome.recorded.events > 0 => outcome,
             Ok(_) => {
-                writeln!(out, "   {name} cannot be recorded (statically linked?): trying another\n")?;
+                writeln!(out, "   {name} cannot be recorded (statically linked?); trying another program\n")?;
                 continue;
             }
             Err(error) => {
-                writeln!(out, "   {error}: trying another\n")?;
+                writeln!(out, "   {error}; trying another program\n")?;
                 continue;
             }
         };
@@ -85,12 +85,12 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
         out.flush()?;
         return Ok(0);
     }
-    Err(Error::Trace("none of the programs of the tour is on this machine: try `hatf record PROGRAM`".into()))
+    Err(Error::Trace("none of the tour's programs is installed on this machine: try `hatf record PROGRAM`".into()))
 }
 
 fn show(path: &Path, out: &mut dyn io::Write) -> Result<()> {
     let shown = path.display();
-    writeln!(out, "\n2. What its heap did:\n\n   $ hatf report {shown}\n")?;
+    writeln!(out, "\n2. Report on its heap:\n\n   $ hatf report {shown}\n")?;
     print_into(&analyse(&Source::new(path.to_owned(), None, None), &Symbols::default())?, out)?;
     writeln!(out, "\n3. The first records of the trace:\n")?;
     first_records(path, out)?;
@@ -136,7 +136,7 @@ fn c_line(kind: &EventKind<'_>) -> String {
         EventKind::Image { process, path } => {
             format!("image {} (process {process})", shown(&String::from_utf8_lossy(path)))
         }
-        EventKind::ThreadStart { .. } => "thread begins".to_owned(),
+        EventKind::ThreadStart { .. } => "thread starts".to_owned(),
         EventKind::ThreadEnd => "thread ends".to_owned(),
         ref other => format!("{other:?}"),
     }

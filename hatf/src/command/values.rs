@@ -53,13 +53,13 @@ pub(super) fn clock(text: &str) -> Result<u64, String> {
     if text == "off" {
         return Ok(0);
     }
-    let wrong = || "expected a length from 1ns to 1ms, such as 1us, or off".to_owned();
+    let wrong = || "expected a duration from 1ns to 1ms, such as 1us, or off".to_owned();
     nanoseconds(text).filter(|tick| (1..=1_000_000).contains(tick)).ok_or_else(wrong)
 }
 
 /// Nanoseconds of a length of time: `100us`, `1 ms`.
 pub(super) fn time(text: &str) -> Result<u64, String> {
-    nanoseconds(text).ok_or_else(|| "expected a length of time, such as 100us, 1ms or 2.5s".to_owned())
+    nanoseconds(text).ok_or_else(|| "expected a duration, such as 100us, 1ms or 2.5s".to_owned())
 }
 
 /// Bytes, of which there may be none: `64KiB`.

@@ -87,7 +87,7 @@ struct Watched {
 
 pub(crate) fn run(options: &Watch) -> Result<u8> {
     if !stdout_is_terminal() {
-        let why = "hatf watch draws on a terminal, and standard output is not one: hatf run PROGRAM, or hatf record and hatf report, print";
+        let why = "hatf watch requires a terminal, but standard output is not one: use hatf run PROGRAM, or hatf record and hatf report";
         return Err(Error::Usage(why.to_owned()));
     }
     let mut watched = begin(options)?;
@@ -121,7 +121,10 @@ fn begin(options: &Watch) -> Result<Watched> {
     {
         let trace = PathBuf::from(trace);
         if options.output.is_some() {
-            return Err(Error::Usage(format!("{}: a trace is read, and -o writes none", trace.display())));
+            return Err(Error::Usage(format!(
+                "{}: -o cannot be used when watching an existing trace",
+                trace.display()
+            )));
         }
         started::check_trace(&trace)?;
         return Ok(Watched { trace, started: None });
@@ -270,8 +273,8 @@ fn find_functions((latest, mut finder, symbols): (Arc<Latest>, Finder, Symbols),
 fn mark(latest: &Latest, name: &str, number: u64) -> String {
     match lock(&latest.ongoing).as_ref().map(|ongoing| ongoing.mark(name, number)) {
         Some(Ok(())) => format!("mark {name}"),
-        Some(Err(error)) => format!("no mark: {error}"),
-        None => "no mark: the program is not being recorded".to_owned(),
+        Some(Err(error)) => format!("cannot set a mark: {error}"),
+        None => "cannot set a mark: the program is not being recorded".to_owned(),
     }
 }
 
@@ -281,7 +284,7 @@ type Written = Option<(Child, PathBuf)>;
 /// Has the page of now be written by a process of its own; returns what is to be said.
 fn begin_page(trace: &Path, page: &mut Written) -> String {
     if page.is_some() {
-        return "a page is being written".to_owned();
+        return "a page is already being written".to_owned();
     }
     let numbered = |number: u32| trace.with_extension(format!("now{number}.html"));
     let Some(path) = (1..=u32::MAX).map(numbered).find(|path| !path.exists()) else { return String::new() };
@@ -292,11 +295,11 @@ fn begin_page(trace: &Path, page: &mut Written) -> String {
     });
     match started {
         Ok(child) => {
-            let message = format!("writes {}", path.display());
+            let message = format!("writing {}", path.display());
             *page = Some((child, path));
             message
         }
-        Err(error) => format!("no page: {error}"),
+        Err(error) => format!("could not write the page: {error}"),
     }
 }
 
@@ -306,9 +309,12 @@ fn tend_page(page: &mut Written, view: &mut View) {
     let Ok(Some(_)) = child.try_wait() else { return };
     // Its status says that the trace has no end yet.
     view.message = Some(if path.is_file() {
-        format!("{} is written", path.display())
+        format!("wrote {}", path.display())
     } else {
-        format!("no page: hatf report {} --html says why", path.with_extension("").with_extension("mtf").display())
+        format!(
+            "could not write the page; for the reason, run hatf report {} --html",
+            path.with_extension("").with_extension("mtf").display()
+        )
     });
     *page = None;
 }
@@ -354,11 +360,11 @@ fn summary(watched: &Watched, shown: &Shown) -> Page {
     let mut note = |text: &'static str| page.push(Note::new(text).with([Value::text(trace.clone())]));
     match snapshot.state {
         State::Ended(Some(End::Exit(_) | End::Killed(_)) | None) => note("hatf report {} has more"),
-        State::Abandoned => note("hatf recover {} makes the trace whole"),
-        _ => note("it goes on: hatf watch {} comes back"),
+        State::Abandoned => note("to complete the trace, run hatf recover {}"),
+        _ => note("still running; to return, run hatf watch {}"),
     }
     if let Some(output) = watched.started.as_ref().and_then(Started::output_file) {
-        page.push(Note::new("{} has what it printed").with([Value::text(output.display().to_string())]));
+        page.push(Note::new("the program's output is in {}").with([Value::text(output.display().to_string())]));
     }
     page
 }

@@ -45,10 +45,10 @@ impl Written {
         let place = std::fs::canonicalize(output).ok();
         let is_input = |input: &Path| place.is_some() && std::fs::canonicalize(input).ok() == place;
         if inputs.into_iter().any(is_input) {
-            return Err(Error::Usage(format!("{name} is a trace that is read: give the new one another name")));
+            return Err(Error::Usage(format!("{name} is also an input: choose another name for the output")));
         }
         if !self.force && std::fs::metadata(output).is_ok_and(|metadata| metadata.is_file()) {
-            return Err(Error::Usage(format!("{name} is there already: --force replaces it")));
+            return Err(Error::Usage(format!("{name} already exists; to replace it, add --force")));
         }
         Ok(())
     }

@@ -57,7 +57,7 @@ pub fn sentences(report: &Report, places: &Places<'_>, groups: &Groups, counts: 
     all.push(Sentence { text, measure: "allocated", at: "" });
     if !report.sizes_only && total.short.blocks > 0 {
         let text = format!(
-            "{} of the blocks lived shortly{}.",
+            "{} of the blocks were short-lived{}.",
             Value::Part(total.short.blocks, total.allocated.blocks),
             most(places, groups, Measure::Short, &total)
         );

@@ -195,7 +195,7 @@ fn totals(comparison: &Comparison<'_>, page: &mut Page) {
         ("live at the peak", Measure::Peak),
         ("leaked", Measure::Leaked),
         ("temporary", Measure::Temporary),
-        ("lived shortly", Measure::Short),
+        ("short-lived", Measure::Short),
     ];
     for (name, measure) in named {
         let (before, after) = (comparison.all.before.get(measure), comparison.all.after.get(measure));

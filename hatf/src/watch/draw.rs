@@ -102,19 +102,19 @@ fn head(snapshot: &Snapshot, view: &View, width: u16) -> Vec<Line<'static>> {
     let program = shown(&snapshot.program).into_owned();
     let program = if program.is_empty() { "hatf watch".to_owned() } else { program };
     let state = match &snapshot.state {
-        State::Waiting => "waits for the first events".to_owned(),
-        State::Reading => "reads the trace".to_owned(),
+        State::Waiting => "waiting for the first events".to_owned(),
+        State::Reading => "reading the trace".to_owned(),
         State::Recorded if snapshot.spool.is_some_and(|spool| spool.is_off) => "recording is off".to_owned(),
-        State::Recorded => format!("runs, {}", units::nanoseconds(glance.now)),
-        State::Ended(None) => format!("the recording has ended after {}", units::nanoseconds(glance.now)),
+        State::Recorded => format!("running, {}", units::nanoseconds(glance.now)),
+        State::Ended(None) => format!("recording ended after {}", units::nanoseconds(glance.now)),
         State::Ended(Some(End::Exit(status))) => {
             format!("ended with status {status} after {}", units::nanoseconds(glance.now))
         }
         State::Ended(Some(End::Killed(signal))) => {
-            format!("ended by signal {signal} after {}", units::nanoseconds(glance.now))
+            format!("killed by signal {signal} after {}", units::nanoseconds(glance.now))
         }
-        State::Abandoned => "the trace has no end, and nobody writes it: hatf recover".to_owned(),
-        State::Damaged(why) => format!("the trace cannot be read on: {}", shown(why)),
+        State::Abandoned => "the trace is incomplete and not being written: run hatf recover".to_owned(),
+        State::Damaged(why) => format!("cannot read further: {}", shown(why)),
     };
     let is_wrong = matches!(snapshot.state, State::Abandoned | State::Damaged(_));
     let paused = if view.paused { "PAUSED  " } else { "" };
@@ -166,7 +166,7 @@ fn numbers(snapshot: &Snapshot) -> Vec<(String, Style)> {
         }
     }
     if let Some(mean) = glance.sampling {
-        add(format!("a sample, a block for {}: functions are estimated", units::bytes(mean)), warning());
+        add(format!("sampled, one block per {}: functions are estimates", units::bytes(mean)), warning());
     }
     numbers
 }
@@ -260,7 +260,7 @@ fn functions(frame: &mut Frame<'_>, functions: &Functions, view: &View, area: Re
     }
     let block = Block::new().borders(Borders::TOP).title(title);
     if !functions.has_stacks && functions.total.allocated.blocks > 0 {
-        let text = "The trace has no stacks: hatf record --stacks records them.";
+        let text = "The trace has no stacks. To record them, use hatf record --stacks.";
         frame.render_widget(Paragraph::new(text).block(block), area);
         return;
     }
@@ -323,7 +323,7 @@ fn sizes_and_threads(frame: &mut Frame<'_>, snapshot: &Snapshot, area: Rect) {
     let head = Row::new([right("from".into()), right("blocks".into()), Line::default(), Line::default()]).style(bold());
     let block = |title| Block::new().borders(Borders::TOP).title(title);
     let table = Table::new(frequent.iter().map(size), widths).header(head);
-    frame.render_widget(table.block(block(" sizes of blocks allocated ")), above);
+    frame.render_widget(table.block(block(" sizes of allocated blocks ")), above);
     let mut threads: Vec<_> = snapshot.glance.threads.iter().filter(|thread| thread.thread > 0).collect();
     threads.sort_by_key(|thread| (std::cmp::Reverse(thread.bytes), thread.thread));
     let thread = |thread: &&crate::analysis::ThreadReport| {
@@ -346,9 +346,9 @@ fn sizes_and_threads(frame: &mut Frame<'_>, snapshot: &Snapshot, area: Rect) {
 
 /// Draws the last lines that the program has printed.
 fn output(frame: &mut Frame<'_>, all: &Shown, scroll: usize, area: Rect) {
-    let block = Block::new().borders(Borders::TOP).title(" what the program prints ");
+    let block = Block::new().borders(Borders::TOP).title(" program output ");
     let Some(lines) = &all.output else {
-        let text = "It is printed elsewhere: hatf watch did not start the program.";
+        let text = "The output is not shown because hatf watch did not start the program.";
         frame.render_widget(Paragraph::new(text).block(block), area);
         return;
     };
@@ -363,16 +363,16 @@ fn output(frame: &mut Frame<'_>, all: &Shown, scroll: usize, area: Rect) {
 /// Draws what the keys do.
 fn help(frame: &mut Frame<'_>, area: Rect) {
     let keys = [
-        ("s", "order: live bytes, growth, live blocks, bytes allocated"),
-        ("p", "pause: the screen stays, reading goes on"),
-        ("m", "set a mark, in the trace and in the curve: its name, and Enter"),
-        ("w", "write the page of now, beside the trace"),
-        ("o", "what the program prints"),
-        ("t", "sizes of blocks, and threads"),
+        ("s", "sort by live bytes, growth, live blocks or bytes allocated"),
+        ("p", "pause the display; reading continues"),
+        ("m", "set a mark in the trace and in the curve: type a name, press Enter"),
+        ("w", "write an HTML report of this moment next to the trace"),
+        ("o", "program output"),
+        ("t", "block sizes and threads"),
         ("up down", "scroll; Page Up, Page Down, Home"),
-        ("q", "leave: the program and its recording go on"),
-        ("Ctrl-C", "interrupt the program; of a process that ran already, end the recording"),
-        ("Ctrl-Z", "stop this screen; fg comes back to it"),
+        ("q", "leave; the program and its recording continue"),
+        ("Ctrl-C", "interrupt the program, or stop recording an attached process"),
+        ("Ctrl-Z", "suspend this screen; fg resumes it"),
     ];
     let rows = keys.map(|(key, does)| Row::new([Line::styled(key, bold()), Line::from(does)]));
     let block = Block::new().borders(Borders::TOP).title(" keys ");

@@ -216,7 +216,7 @@ fn a_report_with_other_analyses() {
     let shown: Value = serde_json::from_str(&shown).unwrap();
     assert_eq!(all["profile"]["contexts"], shown["contexts"]);
     for (form, part) in
-        [("text", "CONTEXTS by total_size"), ("markdown", "LIVED SHORTLY"), ("html", "<svg"), ("svg", "<svg")]
+        [("text", "CONTEXTS by total_size"), ("markdown", "SHORT-LIVED"), ("html", "<svg"), ("svg", "<svg")]
     {
         hatf(with.iter().chain(&["--format", form, &trace])).exits(0).prints(part);
     }

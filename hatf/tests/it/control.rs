@@ -218,7 +218,7 @@ fn the_last_part_after_a_kill() {
     assert!(!output.status.success());
     let spool = std::fs::read_dir(&spools).unwrap().next().unwrap().unwrap().path();
     // The unfinished trace says where the rest is.
-    hatf(["report", &trace]).says(&format!("unfinished: the rest of it is in {}", spool.display()));
+    hatf(["report", &trace]).says(&format!("unfinished trace; the remaining events are in {}", spool.display()));
     hatf(["recover", &trace]).exits(0);
     hatf(["recover", &trace]).exits(1).says("no spool is left of its recording");
     assert_eq!(messages(Path::new(&trace)), ["off", "on", "1000002", "exit"]);

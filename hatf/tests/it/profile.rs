@@ -200,7 +200,7 @@ fn by_mistake() {
     hatf(["profile"]).exits(2).says("<TRACE>");
     hatf(["profile", &trace, "-o", &profile, "--sets", "0"]).exits(2);
     hatf(["profile", &trace, "-o", &profile, "--tables", "4"]).exits(2).says("expected SETSxWAYS");
-    hatf(["profile", &trace, "-o", &profile, "--tick", "1s"]).exits(2).says("expected a length from 1ns to 1ms");
+    hatf(["profile", &trace, "-o", &profile, "--tick", "1s"]).exits(2).says("expected a duration from 1ns to 1ms");
     hatf(["profile", "/no/such/trace", "-o", &profile]).exits(1).says("/no/such/trace");
     assert!(!std::path::Path::new(&profile).exists());
     hatf(["profile", &trace, "-o", "/no/such/folder/p.mtf"]).exits(1).says("/no/such/folder/p.mtf");

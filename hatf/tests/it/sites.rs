@@ -93,7 +93,7 @@ fn groups_are_chosen() {
         "{around}"
     );
     let nothing = hatf(["sites", &named, "--of", "no such function"]).exits(1);
-    nothing.says("no stack has a function, file or module with this text in its name");
+    nothing.says("no function, file or module in any stack has a name that contains this text");
     hatf(["sites", &named, "--of", "lood"]).exits(1).says("similar: `shop::load");
     hatf(["sites", &named, "--whole", "--skip", "x"]).exits(2);
 }

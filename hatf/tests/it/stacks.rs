@@ -197,7 +197,7 @@ fn functions_have_names() {
     let (trace, named) = (folder.path("trace.mtf"), folder.path("trace.sym.mtf"));
     let program = program.display().to_string();
     hatf(["record", "--stacks", "-q", "-o", &trace, "--", &program]).exits(7);
-    hatf(["symbolize", &trace]).exits(0).says("frames have a function in");
+    hatf(["symbolize", &trace]).exits(0).says("frames have a function name in");
     let mut reader = TraceReader::open(Path::new(&named)).unwrap();
     let (mut stacks, mut seen) = (Stacks::default(), HashMap::new());
     while let Some(item) = reader.next().unwrap() {
@@ -227,7 +227,7 @@ fn a_trace_without_stacks() {
     let folder = Folder::new();
     let trace = folder.path("trace.mtf");
     hatf(["record", "-q", "-o", &trace, "--", "true"]).exits(0);
-    hatf(["symbolize", &trace]).exits(1).says("the trace has no stacks; hatf record --stacks records them");
+    hatf(["symbolize", &trace]).exits(1).says("the trace has no stacks; record it with hatf record --stacks");
     hatf(["sites", &trace]).exits(0).says("the trace has no stacks");
 }
 

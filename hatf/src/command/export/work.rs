@@ -44,19 +44,20 @@ pub(super) fn forms() -> PossibleValuesParser {
 pub(crate) fn run(options: &Export) -> Result<u8> {
     let form = match &*options.to {
         SQLITE => None,
-        name => Some(Form::named(name).ok_or_else(|| Error::Usage(format!("--to {name}: no such form")))?),
+        name => Some(Form::named(name).ok_or_else(|| Error::Usage(format!("--to {name}: no such format")))?),
     };
     if form.is_none() && options.partition {
-        return Err(Error::Usage("--partition: a database of SQLite is one file".into()));
+        return Err(Error::Usage("--partition cannot be used with SQLite, whose database is a single file".into()));
     }
     let wrong = options.tables.iter().find(|wanted| !Tables::names().any(|name| name == *wanted));
     if let Some(wrong) = wrong {
         let names: Vec<_> = Tables::names().collect();
-        return Err(Error::Usage(format!("--tables {wrong}: no such table; there are {}", names.join(", "))));
+        return Err(Error::Usage(format!("--tables {wrong}: no such table; available tables: {}", names.join(", "))));
     }
     let root = &options.output;
     if fs::read_dir(root).is_ok_and(|mut entries| entries.next().is_some()) {
-        let text = format!("{}: there are files in it: name a new folder, so that tables do not mix", root.display());
+        let text =
+            format!("{}: the directory is not empty: choose a new one, so that tables are not mixed", root.display());
         return Err(Error::Trace(text.into()));
     }
     let traces = traces(&options.traces)?;
@@ -113,7 +114,7 @@ fn traces(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
         found.retain(|path| path.extension().is_some_and(|extension| extension == "mtf"));
         found.sort();
         if found.is_empty() {
-            return Err(Error::Trace(format!("{}: no traces (*.mtf) are in it", path.display()).into()));
+            return Err(Error::Trace(format!("{}: the directory contains no traces (*.mtf)", path.display()).into()));
         }
         traces.extend(found);
     }

@@ -50,13 +50,13 @@ pub(super) fn chosen(by: Option<Encloses>, trace: &Path, coverage: &ScopeCoverag
     let (in_functions, in_phases) = (share(coverage.in_functions), share(coverage.in_phases));
     let because = match (by, best) {
         (Some(Encloses::Functions), _) if coverage.functions == 0 => {
-            return lacks("entries of functions; build the program by hatf cc --functions");
+            return lacks("function entries; build the program with hatf cc --functions");
         }
         (Some(Encloses::Phases), _) if coverage.phases == 0 => {
-            return lacks("phases or marks; hatf.h has the calls that name them");
+            return lacks("phases or marks; to add them to a program, see hatf.h");
         }
-        (Some(_), _) => "as --by says".to_owned(),
-        (None, Encloses::Functions) => format!("{in_functions} of the objects are allocated in functions of the trace"),
+        (Some(_), _) => "as requested by --by".to_owned(),
+        (None, Encloses::Functions) => format!("{in_functions} of the objects are allocated in recorded functions"),
         (None, Encloses::Phases) => format!("{in_phases} of the objects are allocated in phases or marks that end"),
         (None, Encloses::Stacks) if coverage.functions + coverage.phases == 0 => {
             "the trace has neither functions nor phases".to_owned()

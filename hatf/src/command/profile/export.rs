@@ -69,11 +69,11 @@ fn form() -> impl TypedValueParser<Value = &'static ProfileForm> {
 pub(super) fn run(options: &Export) -> Result<u8> {
     let path = &options.profile;
     let form = options.format;
-    let only_read = || Error::Usage(format!("{} is only read, not written", form.name));
+    let only_read = || Error::Usage(format!("{} can only be read, not written", form.name));
     let create = form.create.ok_or_else(only_read)?;
     let profile = read(path)?.merged();
     if profile.about.contains_key("sampling") {
-        print_message(&format!("{}: a sample: numbers are of the sample's blocks alone", path.display()));
+        print_message(&format!("{}: sampled profile; all figures cover the sampled blocks only", path.display()));
     }
     let files = files(&options.debug_dir, options.sysroot.as_ref())?;
     let Export { unknown_is_unused, shared_objects, .. } = *options;

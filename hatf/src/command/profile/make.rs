@@ -67,7 +67,7 @@ enum Evict {
 }
 
 fn tick(text: &str) -> std::result::Result<u64, String> {
-    let wrong = || "expected a length from 1ns to 1ms, such as 1us".to_owned();
+    let wrong = || "expected a duration from 1ns to 1ms, such as 1us".to_owned();
     clock(text).ok().filter(|tick| (1..=TICK).contains(tick)).ok_or_else(wrong)
 }
 
@@ -160,7 +160,7 @@ fn make(
     let (modules, about) = collect.into_parts();
     if heap.sampling.is_some() {
         print_message(&format!(
-            "{}: the trace is a sample: this is a profile of the sample's blocks alone",
+            "{}: the trace is a sample; the profile covers the sampled blocks only",
             source.trace.display()
         ));
     }

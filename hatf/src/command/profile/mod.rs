@@ -65,7 +65,7 @@ pub(crate) fn run(options: &Profile) -> Result<u8> {
         (Some(Command::Import(options)), _) => import::run(options),
         (Some(Command::Export(options)), _) => export::run(options),
         (None, Some(source)) => make::run(source, &options.make),
-        (None, None) => Err(Error::Usage("which trace? see hatf profile --help".to_owned())),
+        (None, None) => Err(Error::Usage("no trace given; see hatf profile --help".to_owned())),
     }
 }
 

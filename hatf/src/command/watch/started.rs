@@ -116,9 +116,9 @@ impl Started {
         let process = i32::try_from(self.child.id()).ok().and_then(rustix::process::Pid::from_raw);
         let sent = process.map(|process| rustix::process::kill_process(process, rustix::process::Signal::INT));
         match sent {
-            Some(Ok(())) if self.is_attached => "the recording ends".to_owned(),
+            Some(Ok(())) if self.is_attached => "the recording is ending".to_owned(),
             Some(Ok(())) => "the program was interrupted".to_owned(),
-            _ => "it could not be interrupted".to_owned(),
+            _ => "the program could not be interrupted".to_owned(),
         }
     }
 
@@ -156,7 +156,7 @@ pub(super) fn check_trace(path: &Path) -> Result<()> {
     };
     let head = read().map_err(Error::system(name.clone()))?;
     if !MAGIC.starts_with(&head) {
-        let what = "not a trace in Meta-TF: hatf convert makes one of other forms";
+        let what = "not a Meta-TF trace; convert other formats with hatf convert";
         return Err(Error::Trace(format!("{name}: {what}").into()));
     }
     Ok(())

@@ -122,7 +122,7 @@ function fillLegend() {
   };
   const last = heap.words.functions.length;
   const items = live.largest.map((fn, number) => item(PALETTE[number], nameOf(fn === last ? -1 : fn)));
-  items.push(item("var(--line)", "other functions"), item("var(--ink)", "most in each moment (line)"));
+  items.push(item("var(--line)", "other functions"), item("var(--ink)", "maximum (line)"));
   heap.sides.at(-1).words.series.forEach(series => items.push(item("var(--ink)", `${series.name} (dashed)`)));
   $("legend").replaceChildren(...items);
 }

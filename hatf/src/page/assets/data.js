@@ -11,7 +11,7 @@ function readHeap(words, bytes) {
     let value = 0, factor = 1, byte;
     do {
       byte = bytes[at++];
-      if (byte === undefined) throw new Error("the page is cut off");
+      if (byte === undefined) throw new Error("the page is truncated");
       value += (byte & 127) * factor;
       factor *= 128;
     } while (byte > 127);

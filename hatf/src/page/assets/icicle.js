@@ -63,7 +63,7 @@ function drawIcicle() {
   }
   if (state.find) {
     for (let node = 1; node < picture.parent.length; node++) found += matches(picture.fn[node]) && firstMatch(node) ? picture.width[node] : 0;
-    $("found").textContent = `${partText(found, all)} lead through it`;
+    $("found").textContent = `${partText(found, all)} pass through it`;
   } else $("found").textContent = "";
 }
 

@@ -117,10 +117,10 @@ const GRIDS = {
   lifetimes: {
     title: () => "Blocks by size and lifetime", corner: "size, lifetime", about: "of this size and lifetime, in the whole trace",
     row: size => `< ${bytesText(2 ** (2 * size + 1))}`,
-    column: (life, side) => life === NEVER_FREED ? "never freed" : times(side, life, "at once"),
+    column: (life, side) => life === NEVER_FREED ? "never freed" : times(side, life, "immediately"),
   },
   pages: {
-    title: name => `Bytes wasted on pages of 4 KiB, by how full and how old a page is: ${name}`, corner: "live, age", about: "wasted on such pages of 4 KiB, by the blocks that keep them",
+    title: name => `Bytes wasted on 4 KiB pages, by fill and age of the page: ${name}`, corner: "live, age", about: "wasted on these 4 KiB pages, by the blocks that keep them",
     row: full => full === 0 ? "pinned" : `up to ${10 * full}%`,
     column: (age, side) => times(side, age, "new"),
   },

@@ -7,13 +7,13 @@ const PALETTE = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00"];
 const NAMES = {
   live: ["Live", "live at the end of the range"],
   kept: ["Kept", "allocated in the range, and still live at its end"],
-  change: ["Change", "live at the end of the range, less what was live before it, or at the mark"],
+  change: ["Change", "live at the end of the range, minus bytes live before it or at the mark"],
   allocated: ["Allocated", "allocated in the range, whether or not it was freed"],
   leaked: ["Leaked", "allocated in the range, and never freed"],
-  temporary: ["Temporary", "freed by the event behind the allocation, in the whole trace"],
-  short: ["Short", "freed within 1 ms and 64 KiB of allocations, in the whole trace: hatf churn says what could take their place"],
-  copied: ["Copied", "copied by realloc to other places, in the whole trace"],
-  slack: ["Slack", "bytes beyond those that were asked for, of all blocks of the trace"],
+  temporary: ["Temporary", "freed by the event after the allocation, in the whole trace"],
+  short: ["Short", "freed within 1 ms and 64 KiB of allocations, in the whole trace; hatf churn suggests replacements"],
+  copied: ["Copied", "copied by realloc to a new address, in the whole trace"],
+  slack: ["Slack", "bytes beyond the requested size, for all blocks in the trace"],
   pinned: ["Pinned", "wasted on pinned pages, by the blocks that keep them"],
 };
 // What has no measure of its own in the payload is known where this one is.
@@ -136,8 +136,8 @@ function fillText(inclusive, inclusives) {
   $("out").hidden = state.root === 0;
   $("inverted").checked = state.inverted;
   const { shares, nodes, all_nodes, stacks } = heap.words;
-  $("cut").textContent = nodes < all_nodes ? `${counted.format(nodes)} of ${counted.format(all_nodes)} calls of ${counted.format(stacks)} stacks are shown: one that never has a part in ${counted.format(shares)} counts as its caller's.` : "";
-  if (two()) $("cut").textContent += " A box is as wide as what changed in it: orange is more, blue is less.";
+  $("cut").textContent = nodes < all_nodes ? `${counted.format(nodes)} of ${counted.format(all_nodes)} calls of ${counted.format(stacks)} stacks are shown; a call that always has less than 1/${counted.format(shares)} is merged into its caller.` : "";
+  if (two()) $("cut").textContent += " The width of a box is the change in it; orange means more, blue means less.";
 }
 
 // Sizes a canvas to the screen's dots, and returns what draws on it.
@@ -183,18 +183,18 @@ function freedAtOnce() {
 }
 
 const QUESTIONS = [
-  ["Who has the memory at the peak?", () => atPeak()],
+  ["What holds memory at the peak?", () => atPeak()],
   ["What is never freed?", () => follow({ measure: "leaked", at: "end" })],
   ["What grew in the second half?", () => chooseAt(side => ({ from: Math.floor(side.moments.length / 2), to: lastOf(side) }), { measure: "change", mark: null })],
   ["What allocates most?", () => follow({ measure: "allocated", at: "" })],
-  ["What is freed at once?", freedAtOnce],
-  ["What keeps pages from being free?", showPinned],
+  ["What is freed immediately?", freedAtOnce],
+  ["What keeps pages from being freed?", showPinned],
 ];
 const QUESTIONS_OF_CHANGE = [
   ["What changed at the peak?", () => atPeak()],
   ["What is never freed, more or less?", () => follow({ measure: "leaked", at: "end" })],
   ["What allocates more or less?", () => follow({ measure: "allocated", at: "" })],
-  ["What more is freed at once?", freedAtOnce],
+  ["What changed in short-lived blocks?", freedAtOnce],
 ];
 
 // The chart of each trace, in which is chosen by pointer and by keys.
@@ -357,5 +357,5 @@ async function start() {
 
 start().catch(error => {
   $("failed").hidden = false;
-  $("failed").textContent = `The pictures cannot be drawn: ${error.message}`;
+  $("failed").textContent = `Cannot draw the charts: ${error.message}`;
 });
