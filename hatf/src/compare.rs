@@ -1,4 +1,4 @@
-//! Compares two heap traces: their totals, and what each stack, size class and thread allocated.
+//! Comparison of two heap traces: their totals and the allocations of each stack, size class and thread.
 //!
 //! [`Counting`] reads one trace into a [`Summary`]; [`Comparison`] pairs the rows of two.
 
@@ -11,7 +11,7 @@ use hatf_lab::{Heap, ObjectEvent, Observer, Totals};
 use crate::Event;
 use crate::stacks::{Location, Stacks};
 
-/// An [`Observer`] that makes a [`Summary`].
+/// An [`Observer`] that builds a [`Summary`].
 #[derive(Debug, Default)]
 pub struct Counting {
     tables: Tables,
@@ -21,38 +21,38 @@ pub struct Counting {
     current: Option<u64>,
 }
 
-/// What is compared of a trace.
+/// The figures of a trace that are compared.
 #[derive(Debug)]
 pub struct Summary {
-    /// Its totals.
+    /// Totals of the trace.
     pub totals: Totals,
-    /// Its stacks.
+    /// Stacks of the trace.
     pub stacks: Stacks,
-    /// What was allocated in all.
+    /// Allocations in total.
     pub all: Counts,
-    /// What each stack allocated, by its number.
+    /// Allocations of each stack, indexed by stack number.
     pub sites: Vec<Counts>,
-    /// What was allocated of each [size class](hatf_lab::classes).
+    /// Allocations in each [size class](hatf_lab::classes).
     pub classes: Vec<Counts>,
-    /// Numbers of threads, and what each allocated, in the order of their first events.
+    /// Thread numbers and the allocations of each thread, in the order of the threads' first events.
     pub threads: Vec<(u64, Counts)>,
 }
 
 impl Counting {
-    /// Starts with nothing.
+    /// Creates an empty counter.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Returns what was counted of a heap.
+    /// Returns the summary of a heap.
     #[must_use]
     pub fn finish(self, heap: Heap) -> Summary {
         let (totals, stacks, counted) = (heap.totals(), heap.stacks.finished(), self.tables.report());
         let mut all = Counts::default();
         counted.classes.iter().for_each(|class| all.add(class));
         let of = |thread: &u64| (*thread, counted.threads.get(thread).copied().unwrap_or_default());
-        // No thread has the number 0, unless it did something.
+        // Thread 0 counts only if it has events.
         let is_one = |thread: &&u64| **thread != 0 || counted.threads.contains_key(thread);
         let threads = self.threads.iter().filter(is_one).map(of).collect();
         Summary { totals, stacks, all, sites: counted.sites, classes: counted.classes, threads }
@@ -82,49 +82,49 @@ impl Observer for Counting {
 }
 
 impl Summary {
-    /// Returns whether stacks can be compared: there are some that are more than addresses, or nothing was allocated.
+    /// Returns whether stacks can be compared: some contain more than addresses, or nothing was allocated.
     #[must_use]
     pub fn has_sites(&self) -> bool {
         self.stacks.have_places() || self.totals.objects == 0
     }
 }
 
-/// How stacks of two traces are matched.
+/// Method of matching the stacks of two traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Matching {
-    /// By functions and their modules. Frames without a function are matched by offset.
+    /// Match functions and modules. Frames without a function are matched by offset.
     Functions,
-    /// By the build ids of modules, and offsets in them: a trace has no symbols.
+    /// Match build IDs and offsets within modules, because one of the traces has no symbols.
     Offsets,
-    /// Not at all: a trace has no stacks, or they are nothing but addresses.
+    /// No matching, because one of the traces has no stacks or its stacks are only addresses.
     Nothing,
 }
 
-/// The stacks that a pair of sites stands for: of each trace the first, if there is one.
+/// The stacks of a pair of sites: the first matching stack of each trace, if there is one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SiteStacks {
-    /// Its number in the first trace.
+    /// Stack number in the first trace.
     pub before: Option<u64>,
-    /// Its number in the second.
+    /// Stack number in the second trace.
     pub after: Option<u64>,
 }
 
-/// Two traces, row by row.
+/// A row-by-row comparison of two traces.
 #[derive(Debug)]
 pub struct Comparison<'s> {
     /// The first trace.
     pub before: &'s Summary,
-    /// The second.
+    /// The second trace.
     pub after: &'s Summary,
-    /// How sites are matched.
+    /// Method of matching sites.
     pub matching: Matching,
-    /// What was allocated in all.
+    /// Allocations in total.
     pub all: Pair<()>,
-    /// Stacks that the traces share, and those that one of them has.
+    /// Stacks in both traces and stacks in only one of them.
     pub sites: Vec<Pair<SiteStacks>>,
-    /// By the number of the size class.
+    /// Allocations by size class number.
     pub classes: Vec<Pair<usize>>,
-    /// Threads, from 0 in the order of their first events.
+    /// Threads, numbered from 0 in the order of their first events.
     pub threads: Vec<Pair<usize>>,
 }
 
@@ -178,13 +178,14 @@ fn sites(before: &Summary, after: &Summary, matching: Matching) -> Vec<Pair<Site
     paired.into_iter().map(shown).collect()
 }
 
-/// What modules are matched by.
+/// Keys by which modules are matched.
 ///
-/// Builds lie in other folders, so this is the name of the file; the path if a trace has two modules of one name. The program is
-/// matched with the program, whatever their names are, unless a trace has two (by exec).
+/// A module's key is its file name, because different builds are in different directories, or its path if a trace has
+/// two modules with the same file name. The program always matches the program, whatever their names, unless exec left
+/// a trace with two programs.
 struct ModuleKeys<'s> {
     one_program: bool,
-    /// Names of files that stand for several modules of a trace.
+    /// File names shared by several modules of a trace.
     ambiguous: HashSet<&'s str>,
 }
 
@@ -205,7 +206,7 @@ impl<'s> ModuleKeys<'s> {
         Self { one_program, ambiguous }
     }
 
-    /// Formats a module as what it is matched by.
+    /// Returns the key of a location's module.
     fn key<'l>(&self, location: &'l Location) -> (char, &'l str) {
         match location.module_name() {
             _ if location.is_program && self.one_program => ('P', ""),
@@ -215,7 +216,7 @@ impl<'s> ModuleKeys<'s> {
     }
 }
 
-/// Numbers for stacks; equal ones are matched.
+/// Numbers for stacks; stacks that match have equal numbers.
 #[derive(Default)]
 struct StackKeys {
     names: HashMap<String, u32>,
@@ -236,7 +237,7 @@ impl StackKeys {
         (0..stacks.count()).map(key).collect()
     }
 
-    /// Returns what a frame is matched by: never an address, which differs from run to run.
+    /// Returns the key of a frame. Keys never contain addresses, which differ from run to run.
     fn location(&mut self, location: &Location, modules: &ModuleKeys<'_>, matching: Matching) -> Vec<u32> {
         let mut number = |name: String| {
             let next = number_of(self.names.len());

@@ -2,25 +2,27 @@
 //!
 //! The `hatf` command is a thin layer over this library:
 //!
-//! - [`event`] is what happens to a heap, whatever form a trace of it has: sources give events, sinks take them.
-//! - [`record`] runs a program with the recorder preloaded, and hands what the program's heap did to
-//!   an [`EventSink`].
+//! - [`event`] describes heap events independently of the trace format: sources produce events, sinks consume them.
+//! - [`record`] runs a program with the recorder preloaded and passes its heap events to an [`EventSink`].
 //! - [`heap`] writes and reads traces of `dtds/heap.dtd`, [`hatf10`] those of `dtds/HATF10.dtd`, [`hatf1`] HATF 1.0's native
 //!   form.
-//! - [`forms`] opens a trace in any form and converts it to another, and [`loss`] counts what did not fit.
-//! - [`pipeline`] gives a sink in this thread what another reads.
-//! - [`hatf_lab::HeapTracker`] follows the heap of a trace, and tells everything that is asked about it; [`synthetic`] writes traces of models.
+//! - [`forms`] opens a trace in any format and converts it to another; [`loss`] counts values that the output format
+//!   cannot represent.
+//! - [`pipeline`] passes events read by another thread to a sink in this thread.
+//! - [`hatf_lab::HeapTracker`] follows the heap of a trace for all analyses; [`synthetic`] writes synthetic traces from
+//!   models.
 //! - [`profile`] reads, writes and merges heap profiles, and reads LLVM's.
-//! - [`share`] makes traces of traces: a part, several as one, a sample, one without names.
-//! - [`compare`] finds what differs between two traces.
-//! - [`calls`] finds the function of the program that holds memory; [`page`] builds an interactive HTML page of a heap.
+//! - [`share`] derives traces from traces: a part, a merged trace, a sample, an anonymized trace.
+//! - [`compare`] finds the differences between two traces.
+//! - [`calls`] finds the function of the program that holds memory; [`page`] writes an interactive HTML report of a
+//!   heap.
 //! - [`whatif`] finds which allocator would need less memory.
-//! - [`suppress`] reads and writes which leaks are known to somebody.
-//! - [`analysis`] makes an [`analysis::Report`] of it; [`report`] prints one.
-//! - [`threads`] does two parts of some work at once.
-//! - `watch` (a feature) shows a heap on the screen while it changes.
+//! - [`suppress`] reads and writes suppressions for known leaks.
+//! - [`analysis`] builds an [`analysis::Report`] of a heap; [`report`] prints reports.
+//! - [`threads`] runs two tasks in parallel.
+//! - `watch` (a feature) shows a heap live on the terminal.
 //!
-//! All of them work event by event, in memory bounded by the blocks alive.
+//! All modules process one event at a time, in memory bounded by the number of live blocks.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 pub mod analysis;

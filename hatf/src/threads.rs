@@ -1,13 +1,13 @@
-//! Two parts of one piece of work.
+//! Running two tasks in parallel.
 
 use std::io;
 
 use metatf_tools::pipeline::beside;
 
-/// Does both parts and returns what they return: at once, if there may be two threads.
+/// Runs both tasks, in parallel if two threads are allowed, and returns their results.
 ///
 /// # Errors
-/// The system has no thread.
+/// Returns an error if no thread can be created.
 pub fn both<A: Send, B>(
     threads: usize,
     there: impl FnOnce() -> A + Send,

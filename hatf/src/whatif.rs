@@ -1,4 +1,5 @@
-//! Which allocator, and which settings, would save memory: simulations that follow a trace, and what it says of its program.
+//! Predictions of which allocators and settings would save memory: simulations that follow a trace, and the trace's
+//! information about its program.
 
 use hatf_lab::simulate::Grid;
 use hatf_lab::whatif::{KnownBy, NOW, Now, WhatIf, describe, of_module, simulations, without_model};
@@ -13,10 +14,10 @@ use crate::event::{Event, EventKind, UserMetadata};
 /// The predictions, with the name of the trace.
 #[derive(Serialize)]
 pub struct Predicted {
-    /// The trace.
+    /// Name of the trace.
     #[serde(skip)]
     pub name: String,
-    /// What they are.
+    /// The predictions.
     #[serde(flatten)]
     pub whatif: WhatIf,
 }
@@ -34,18 +35,18 @@ impl Report for Predicted {
 pub struct Running(Grid, Program);
 
 impl Running {
-    /// Starts them in this many threads.
+    /// Starts the simulations in this many threads.
     ///
     /// # Errors
-    /// The system has no threads.
+    /// Returns an error if the threads cannot be created.
     pub fn new(threads: usize) -> Result<Self> {
         Ok(Self(Grid::new(simulations()?, threads)?, Program::default()))
     }
 
-    /// Ranks what they predict, if the trace could be `read`. `now` is the allocator in use, where it was given.
+    /// Ranks the predictions, if the trace could be `read`. `now` is the allocator in use, if it was given.
     ///
     /// # Errors
-    /// A simulation failed; that of `read`.
+    /// Returns an error if a simulation failed, or the error in `read`.
     pub fn finish(self, totals: Totals, now: Option<String>, read: Result<()>) -> Result<WhatIf> {
         let Self(grid, program) = self;
         let outcomes = grid.finish()?;
@@ -75,11 +76,11 @@ impl Observer for Running {
     }
 }
 
-/// What a trace says of its program.
+/// The trace's information about its program.
 #[derive(Default)]
 struct Program {
     known_by: KnownBy,
-    /// What it has linked in: a function of it, and which allocator that is. Of the first program alone.
+    /// A function of the allocator linked into the first program, and the name of that allocator.
     linked_in: Option<(String, Option<String>)>,
     images: u64,
     libc: Option<String>,
@@ -119,7 +120,7 @@ impl Observer for Program {
                     self.known_by = KnownBy::NoOther;
                 }
             }
-            // Another program may have another allocator.
+            // A different program may use a different allocator.
             EventKind::Image { .. } => {
                 self.images += 1;
                 self.known_by = KnownBy::Assumed;

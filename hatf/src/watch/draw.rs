@@ -1,4 +1,4 @@
-//! What the screen looks like.
+//! Drawing of the screen.
 
 use std::sync::Arc;
 
@@ -16,25 +16,25 @@ use super::snapshot::{Snapshot, State};
 use super::view::{Panel, View};
 use crate::analysis::Timeline;
 
-/// From this width on sizes and threads stand beside the functions.
+/// Minimum width to show sizes and threads next to the functions.
 const WIDE: u16 = 110;
-/// From this height on the program's output stands below.
+/// Minimum height to show the program's output at the bottom.
 const HIGH: u16 = 40;
-/// The width of sizes and threads beside the functions.
+/// Width of the panel with sizes and threads next to the functions.
 const SIDE: u16 = 46;
-/// A smaller window shows nothing.
+/// Minimum size of a usable window.
 const SMALLEST: (u16, u16) = (40, 10);
-/// Marks that the curve shows.
+/// Maximum number of marks in the curve.
 const MARKS: usize = 9;
 
-/// What there is to be seen.
+/// The data to draw.
 #[derive(Clone, Debug, Default)]
 pub struct Shown {
     /// The numbers.
     pub snapshot: Arc<Snapshot>,
     /// The functions.
     pub functions: Arc<Functions>,
-    /// The last lines that the program has printed; `None`: they are not known.
+    /// The last lines of the program's output, or `None` if they are unknown.
     pub output: Option<Vec<String>>,
 }
 
@@ -62,7 +62,7 @@ pub fn draw(frame: &mut Frame<'_>, all: &Shown, view: &View) {
     frame.render_widget(Paragraph::new(footer(view, area.width)), keys);
 }
 
-/// Draws what is below the curve.
+/// Draws the area below the curve.
 fn lower(frame: &mut Frame<'_>, all: &Shown, view: &View, area: Rect) {
     let (wide, high) = (area.width >= WIDE, frame.area().height >= HIGH && all.output.is_some());
     let output_height = if high && view.panel == Panel::Functions { area.height / 3 } else { 0 };
@@ -96,7 +96,7 @@ fn warning() -> Style {
     Style::new().fg(Color::Red).add_modifier(Modifier::BOLD)
 }
 
-/// Returns the lines at the top.
+/// Returns the header lines.
 fn head(snapshot: &Snapshot, view: &View, width: u16) -> Vec<Line<'static>> {
     let glance = &snapshot.glance;
     let program = shown(&snapshot.program).into_owned();
@@ -130,7 +130,7 @@ fn head(snapshot: &Snapshot, view: &View, width: u16) -> Vec<Line<'static>> {
     lines
 }
 
-/// Returns the numbers at the top; those that are wrong if they are not 0 are marked.
+/// Returns the figures in the header. Figures that indicate a problem are highlighted if they are not 0.
 fn numbers(snapshot: &Snapshot) -> Vec<(String, Style)> {
     let (glance, plain) = (&snapshot.glance, Style::new());
     let has_ended = matches!(snapshot.state, State::Ended(_));
@@ -171,7 +171,7 @@ fn numbers(snapshot: &Snapshot) -> Vec<(String, Style)> {
     numbers
 }
 
-/// Puts texts into lines, as many as a line holds.
+/// Arranges strings into lines, as many as fit in each.
 fn flow(texts: Vec<(String, Style)>, width: u16) -> Vec<Line<'static>> {
     let (mut lines, mut used) = (Vec::<Line<'static>>::new(), usize::MAX);
     for (text, style) in texts {
@@ -198,12 +198,12 @@ fn points(timeline: &Timeline) -> Vec<(f64, f64)> {
     timeline.points.iter().enumerate().map(|(place, point)| (at(place), point.most as f64)).collect()
 }
 
-/// Draws live bytes over time, with pages that have memory, and marks.
+/// Draws live bytes and resident pages over time, with marks.
 #[expect(clippy::cast_precision_loss, reason = "a picture")]
 fn curve(frame: &mut Frame<'_>, snapshot: &Snapshot, area: Rect) {
     let glance = &snapshot.glance;
     let (live, resident) = (points(&glance.timeline), points(&snapshot.resident));
-    // What the kernel said before it was watched is not known.
+    // Resident pages before watching began are unknown.
     let resident: Vec<_> = resident.into_iter().skip_while(|(_, bytes)| *bytes == 0.0).collect();
     let end = (glance.now as f64 / 1e9).max(1e-6);
     let most = live.iter().chain(&resident).map(|(_, bytes)| *bytes).fold(0.0, f64::max);
@@ -303,7 +303,7 @@ fn sizes_and_threads(frame: &mut Frame<'_>, snapshot: &Snapshot, area: Rect) {
     let [above, below] = Layout::vertical([Constraint::Fill(3), Constraint::Fill(2)]).areas(area);
     let sizes = &snapshot.glance.sizes;
     let total: u64 = sizes.iter().map(|bucket| bucket.count).sum();
-    // The most frequent, in their order.
+    // Keep the most frequent sizes, in ascending order.
     let room = usize::from(above.height.saturating_sub(2));
     let mut frequent: Vec<_> = sizes.iter().collect();
     frequent.sort_by_key(|bucket| (std::cmp::Reverse(bucket.count), bucket.from));
@@ -344,7 +344,7 @@ fn sizes_and_threads(frame: &mut Frame<'_>, snapshot: &Snapshot, area: Rect) {
     frame.render_widget(table.block(block(title.as_str())), below);
 }
 
-/// Draws the last lines that the program has printed.
+/// Draws the last lines of the program's output.
 fn output(frame: &mut Frame<'_>, all: &Shown, scroll: usize, area: Rect) {
     let block = Block::new().borders(Borders::TOP).title(" program output ");
     let Some(lines) = &all.output else {
@@ -360,7 +360,7 @@ fn output(frame: &mut Frame<'_>, all: &Shown, scroll: usize, area: Rect) {
     frame.render_widget(Paragraph::new(text).block(block), area);
 }
 
-/// Draws what the keys do.
+/// Draws the help for the keys.
 fn help(frame: &mut Frame<'_>, area: Rect) {
     let keys = [
         ("s", "sort by live bytes, growth, live blocks or bytes allocated"),
@@ -380,7 +380,7 @@ fn help(frame: &mut Frame<'_>, area: Rect) {
     frame.render_widget(Table::new(rows, [Constraint::Length(8), Constraint::Min(20)]).block(block), area);
 }
 
-/// Returns the line at the bottom.
+/// Returns the footer line.
 fn footer(view: &View, width: u16) -> Line<'static> {
     if let Some(name) = &view.name {
         return Line::from(vec![Span::styled("name of the mark: ", bold()), Span::raw(format!("{name}_"))]);
@@ -393,7 +393,7 @@ fn footer(view: &View, width: u16) -> Line<'static> {
     Line::styled(if usize::from(width) > keys.len() { keys } else { short }, dim())
 }
 
-/// Returns a text, cut where it is longer than this many letters.
+/// Truncates a string to this many characters.
 fn cut(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();
