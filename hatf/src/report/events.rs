@@ -1,4 +1,4 @@
-//! The events of a trace, for people: each in a line, and its stack below it.
+//! Text output of events: one line per event, with its stack below.
 
 use std::io::{self, Write};
 
@@ -10,30 +10,31 @@ use super::sites::stack_lines;
 use crate::event::{Accesses, Call, Event, EventKind, Function, Pages, Resident, UNKNOWN_SIZE};
 use crate::stacks::Stacks;
 
-/// Prints events.
+/// Printer of events.
 #[derive(Debug, Default)]
 pub struct EventPrinter {
     stacks: Stacks,
-    /// Lines of a stack.
+    /// Maximum number of lines per stack.
     depth: usize,
-    /// Lines of events that are not printed yet, and the numbers of their stacks.
+    /// Lines of events not yet printed, and the numbers of their stacks.
     pending: Vec<(String, u64)>,
 }
 
 impl EventPrinter {
-    /// Prints this many lines of each stack.
+    /// Creates a printer that prints up to `depth` lines of each stack.
     #[must_use]
     pub fn new(depth: usize) -> Self {
         Self { depth, ..Self::default() }
     }
 
-    /// Learns from an event which modules are loaded, and which functions are where: from all events of a trace, printed or not.
+    /// Updates the loaded modules and function locations from an event. Must be called for every event of a trace,
+    /// printed or not.
     pub fn note(&mut self, event: &Event<'_>) {
         self.stacks.note(&event.kind);
     }
 
-    /// Takes an event to print, the record of this number; returns whether it is printed. Those of modules and symbols are in the
-    /// stacks, and not printed.
+    /// Adds an event to print, with its record number. Returns whether it will be printed: events about modules and
+    /// symbols are not, because stacks show their contents.
     pub fn add(&mut self, number: u64, event: &Event<'_>) -> bool {
         let Some(text) = text(&event.kind) else { return false };
         let (seconds, rest) = (event.time / 1_000_000_000, event.time % 1_000_000_000 / 1000);
@@ -43,22 +44,22 @@ impl EventPrinter {
         true
     }
 
-    /// Returns how many events are not printed yet.
+    /// Returns the number of events not yet printed.
     #[must_use]
     pub fn pending(&self) -> usize {
         self.pending.len()
     }
 
-    /// Returns the stacks so far, to name them, and the numbers of those that are printed next.
+    /// Returns the stacks so far, so that they can be symbolized, and the numbers of the stacks to print next.
     pub fn stacks(&mut self) -> (&mut Stacks, Vec<u64>) {
         let sites = self.pending.iter().map(|(_, site)| *site).filter(|site| *site > 0).collect();
         (&mut self.stacks, sites)
     }
 
-    /// Prints the events that are not printed yet.
+    /// Prints the events not yet printed.
     ///
     /// # Errors
-    /// The output's.
+    /// Returns an error if writing fails.
     pub fn print(&mut self, out: &mut dyn Write) -> io::Result<()> {
         for (line, site) in self.pending.drain(..) {
             writeln!(out, "{line}")?;
@@ -88,7 +89,7 @@ pub fn concerns(kind: &EventKind<'_>, block: u64) -> bool {
     }
 }
 
-/// Formats what happened; none for an event that says what frames are.
+/// Formats an event, or returns `None` for an event that describes frames.
 fn text(kind: &EventKind<'_>) -> Option<String> {
     let name = |name: &[u8]| shown(&String::from_utf8_lossy(name)).into_owned();
     Some(match *kind {

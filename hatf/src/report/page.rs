@@ -1,4 +1,4 @@
-//! The page of what an analysis found.
+//! Text and HTML form of the heap report.
 
 use hatf_lab::sites::Measure;
 use metatf_page::{Chart, Column, Facts, Mark, Note, Page, Report as Paged, Shape, Table, Unit, Value};
@@ -7,7 +7,7 @@ use super::site_tables::title;
 use super::sites::SIZES_ONLY;
 use crate::analysis::{Estimate, Grown, GrownBy, Level, Off, PageCalls, PagesReport, Quantiles, Report, SitesReport};
 
-/// Rows of a table that may be long.
+/// Maximum number of rows in a long table.
 const SHOWN: usize = 20;
 
 impl Paged for Report {
@@ -43,18 +43,18 @@ impl Paged for Report {
 }
 
 impl Report {
-    /// A time, or a length of time, where the trace has times.
+    /// Returns a point in time or a duration, or `Unknown` if the trace has no times.
     fn time(&self, nanoseconds: u64) -> Value {
         if self.duration == 0 { Value::Unknown } else { Value::Time(nanoseconds) }
     }
 
-    /// What a program's blocks were that were live: not known where nothing says when blocks ended.
+    /// Returns a value about live blocks, or `Unknown` if the trace does not record when blocks end.
     fn live(&self, value: Value) -> Value {
         if self.sizes_only { Value::Unknown } else { value }
     }
 }
 
-/// What the program did by a sample of its blocks.
+/// Adds estimates for all blocks of a sampled trace.
 fn sample(estimate: &Estimate, sizes_only: bool, page: &mut Page) {
     page.heading("SAMPLE");
     page.push(
@@ -70,7 +70,7 @@ fn sample(estimate: &Estimate, sizes_only: bool, page: &mut Page) {
     page.note("Figures below describe the sample, except for those by stack.");
 }
 
-/// Says how often each of these was, those that were.
+/// Formats the counts of the items, omitting zeros.
 fn list(named: &[(&'static str, u64)], mut before: Note) -> Note {
     let met: Vec<_> = named.iter().filter(|(_, times)| *times > 0).collect();
     let mut text = String::new();
@@ -101,7 +101,7 @@ fn events(report: &Report, page: &mut Page) {
         &named,
         Note::new("{} records, {} events: {}").with([totals.records, totals.events].map(Value::Count)),
     ));
-    // Word for word valgrind's line, to be compared with it.
+    // This line is identical to Valgrind's, so that the two can be compared.
     let sums = [totals.allocs, totals.frees, totals.bytes].map(Value::Count);
     page.push(Note::new("total heap usage: {} allocs, {} frees, {} bytes allocated").with(sums));
     totals.contradictions.lines().for_each(|line| page.note(line));
@@ -144,7 +144,7 @@ fn peak(report: &Report, page: &mut Page) {
     });
 }
 
-/// What is not known because recording was off for a while.
+/// Adds the limitations caused by pauses in the recording.
 fn paused(report: &Report, off: &Off, page: &mut Page) {
     let duration = report.time(off.duration);
     page.push(match off.times {
@@ -164,7 +164,7 @@ fn paused(report: &Report, off: &Off, page: &mut Page) {
     }
 }
 
-/// What the kernel said of pages, and how they were asked for.
+/// Adds the kernel's statistics about pages and the calls that requested pages.
 fn pages(pages: &PagesReport, report: &Report, page: &mut Page) {
     page.heading("PAGES");
     let mut table =
@@ -197,7 +197,7 @@ fn pages(pages: &PagesReport, report: &Report, page: &mut Page) {
     page.push(list(&named, Note::new("calls: {}; {} kernel samples")).with([Value::Count(pages.samples)]));
 }
 
-/// Says whether memory grows, and with what.
+/// Describes whether memory grows, and for what reason.
 fn grown(Grown { private, live, by }: Grown) -> Note {
     let grown = |[before, after]: [u64; 2]| Value::Bytes(after.saturating_sub(before));
     let (pages, blocks) = (grown(private), grown(live));
@@ -219,7 +219,7 @@ fn grown(Grown { private, live, by }: Grown) -> Note {
     }
 }
 
-/// Live bytes over time, and resident pages where the kernel was asked.
+/// Adds a chart of live bytes over time, with resident pages if they were recorded.
 fn over_time(report: &Report, page: &mut Page) {
     if report.timeline.points.len() < 2 || report.timeline.points.iter().all(|point| point.most == 0) {
         return;
@@ -236,7 +236,7 @@ fn over_time(report: &Report, page: &mut Page) {
         let most = pages.timeline.points.iter().map(|point| point.most);
         chart.stretches("resident and private pages", Shape::Steps, pages.timeline.step, most);
     }
-    // The last stretch goes on behind the end of the trace.
+    // The last interval extends past the end of the trace.
     for point in chart.series.iter_mut().filter_map(|series| series.points.last_mut()) {
         point.0 = point.0.min(report.duration.max(1));
     }
@@ -304,7 +304,7 @@ fn threads(report: &Report, page: &mut Page) {
     let mut table = Table::new([Column::key("thread")].into_iter().chain(columns));
     for thread in report.threads.iter().take(SHOWN) {
         let time = |at: Option<u64>| at.map_or(Value::Unknown, |at| report.time(at));
-        // Numbers of threads are names.
+        // Thread IDs are shown as names, without digit grouping.
         let task = thread.task.map_or(Value::Unknown, |task| Value::text(task.to_string()));
         table.row([
             Value::text(thread.thread.to_string()),
@@ -389,7 +389,7 @@ fn still_live(report: &Report, page: &mut Page) {
         return;
     }
     page.note("the largest:");
-    // Without times, there is no third column.
+    // Without times, omit the third column.
     let columns = if report.duration == 0 { 2 } else { 3 };
     let mut table = Table::new(["bytes", "address", "allocated at"].map(Column::new).into_iter().take(columns));
     for block in &live.largest {
@@ -398,7 +398,7 @@ fn still_live(report: &Report, page: &mut Page) {
     page.push(table);
 }
 
-/// The stacks that allocated most, each in a line.
+/// Adds the stacks that allocated the most, one per line.
 fn sites(report: &SitesReport, sizes_only: bool, page: &mut Page) {
     page.heading(
         Note::new("SITES: {} stacks; for all of them in full, run hatf sites").with([Value::Count(report.stacks)]),
