@@ -1,4 +1,4 @@
-//! `hatf anonymize`
+//! `hatf anonymize`: removes names from a trace.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use super::written::Written;
 use super::{about, print_message};
 use crate::command::output::show;
 
-/// The shortest secret that is a key.
+/// Minimum length of a secret key in bytes.
 const LEAST: usize = 16;
 
 /// Remove names from a trace so that it can be shared: the heap's behavior stays exact, but the program cannot be
@@ -68,7 +68,7 @@ fn tokens(options: &Anonymize) -> Result<Tokens> {
         let mut key = [0; 16];
         let failed = |error: rustix::io::Errno| Error::System("random bytes".to_owned(), error.into());
         let got = rustix::rand::getrandom(&mut key, rustix::rand::GetRandomFlags::empty()).map_err(failed)?;
-        // The system gives as many in one call, or none.
+        // The system returns all bytes in a single call or none.
         return if got == key.len() {
             Ok(Tokens::new(key))
         } else {
@@ -110,7 +110,7 @@ pub(crate) fn run(options: &Anonymize) -> Result<u8> {
     Ok(u8::from(!is_good))
 }
 
-/// What the check found, with the name of the trace.
+/// Result of the check, with the name of the trace.
 #[derive(serde::Serialize)]
 struct CheckReport {
     trace: String,

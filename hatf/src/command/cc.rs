@@ -1,4 +1,4 @@
-//! `hatf cc`
+//! `hatf cc`: compiles programs with counters for loads and stores.
 
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt as _;

@@ -1,4 +1,4 @@
-//! `hatf churn`: blocks that live shortly, and what could take their place.
+//! `hatf churn`: finds short-lived blocks and possible replacements.
 
 use hatf::Result;
 use hatf::report::{frames, stack};
@@ -49,14 +49,14 @@ pub(crate) struct Churn {
     output: OutputArgs,
 }
 
-/// What is found in a trace.
+/// The short-lived blocks of a trace.
 #[derive(Serialize)]
 pub(super) struct Report<'s> {
     #[serde(skip)]
     title: String,
     trace: Totals,
     settings: Settings,
-    /// Blocks that lived shortly, of all stacks.
+    /// Short-lived blocks of all stacks.
     short: Amount,
     sites: Vec<Site<'s>>,
     #[serde(skip)]
@@ -70,7 +70,8 @@ struct Site<'s> {
     stack: Frames<'s>,
 }
 
-/// The frames of a site. They are made when they are printed: those of all sites take more memory than the heap of the trace.
+/// The frames of a site. They are built only when printed, because the frames of all sites take more memory than the
+/// trace's heap.
 struct Frames<'s> {
     stacks: &'s Stacks,
     site: u64,
@@ -113,7 +114,7 @@ impl<'s> Report<'s> {
         Self { title, trace, settings, short, sites: sites.into_iter().map(site).collect(), tables }
     }
 
-    /// Adds what is found, without the totals.
+    /// Adds the findings, without the totals.
     pub(super) fn describe(&self, page: &mut Page) {
         let Settings { within, meanwhile } = self.settings;
         let (all, short) = (self.trace.objects, self.short.blocks);
@@ -149,7 +150,7 @@ impl<'s> Report<'s> {
     }
 }
 
-/// Says what could take the place of a site's blocks.
+/// Describes the suggested replacement for a site's blocks.
 fn said(instead: Instead, churn: &SiteChurn) -> String {
     match instead {
         Instead::Buffer if churn.threads > 1 => "a buffer per thread".to_owned(),

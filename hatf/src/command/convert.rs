@@ -1,4 +1,4 @@
-//! `hatf convert`
+//! `hatf convert`: converts traces between formats.
 
 use std::path::Path;
 
@@ -51,7 +51,7 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
     } else {
         convert(input, to, &open, &create, &mut *sink)
     };
-    // Where the output failed, that is the cause, whatever became of it on the way.
+    // If the output failed, its error is the cause of all others.
     if let Some(error) = output.error() {
         return Err(problem()(error));
     }
@@ -61,7 +61,7 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
     Ok(u8::from(options.strict && !losses.is_empty()))
 }
 
-/// Says how many blocks end early.
+/// Reports the number of blocks that end early.
 fn say(freed: &FreedEarly) {
     let FreedEarly { blocks, early, freed_later } = *freed;
     print_message(&format!(
@@ -72,7 +72,7 @@ fn say(freed: &FreedEarly) {
     ));
 }
 
-/// Returns the form of an output by its name.
+/// Returns the format of an output, derived from its name.
 fn of_name(output: Option<&Path>) -> Result<&'static Form> {
     let name = output.map(|path| path.display().to_string()).unwrap_or_default();
     if name.ends_with(".csv") {

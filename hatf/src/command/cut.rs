@@ -1,4 +1,4 @@
-//! `hatf cut`
+//! `hatf cut`: extracts part of a trace.
 
 use hatf::event::{Call, Event, EventKind, EventSink, UserMetadata};
 use hatf::share::{Cut as Cutting, CutCounts, Records, Subset, Wanted};
@@ -63,7 +63,7 @@ pub(crate) struct Cut {
     written: Written,
 }
 
-/// What one thread does.
+/// The events of one thread.
 struct OfThread {
     thread: u64,
     is_there: bool,
@@ -125,7 +125,7 @@ pub(crate) fn run(options: &Cut) -> Result<u8> {
     Ok(0)
 }
 
-/// Says what a part has.
+/// Describes the contents of a part.
 fn say(counts: CutCounts) -> String {
     let CutCounts { records, carried_records, carried_blocks, carried_bytes } = counts;
     format!(
@@ -137,7 +137,7 @@ fn say(counts: CutCounts) -> String {
     )
 }
 
-/// Gives a part of the trace to a sink.
+/// Passes part of the trace to a sink.
 fn cut(source: &Source, records: Records, sink: &mut dyn EventSink) -> Result<CutCounts> {
     if records == (Records { first: 1, last: None }) {
         let mut counted = Whole { sink, records: 0 };
@@ -146,14 +146,14 @@ fn cut(source: &Source, records: Records, sink: &mut dyn EventSink) -> Result<Cu
     }
     let mut cutting = Cutting::new(records, sink);
     let read = source.read(&mut cutting);
-    // Stopping is an error to those who read.
+    // The reader reports an early stop as an error.
     if !cutting.is_over() {
         read?;
     }
     cutting.finish().map_err(|error| about(&source.trace, error))
 }
 
-/// Passes all records on.
+/// Sink that passes on all records.
 struct Whole<'s> {
     sink: &'s mut dyn EventSink,
     records: u64,
@@ -170,14 +170,14 @@ impl EventSink for Whole<'_> {
     }
 
     fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
-        // What was counted is of the whole.
+        // The counts in the metadata apply to the complete trace, not to the part.
         let mut user_metadata = user_metadata.clone();
         user_metadata.remove("events");
         self.sink.user_metadata(&user_metadata)
     }
 }
 
-/// Gives a part of what one process of a merged trace did to a sink.
+/// Passes part of the events of one process in a merged trace to a sink.
 fn of_process(source: &Source, records: Records, process: u64, sink: &mut dyn EventSink) -> Result<String> {
     let mut about_merged = Merged::default();
     source.read(&mut about_merged)?;
@@ -197,7 +197,7 @@ fn of_process(source: &Source, records: Records, process: u64, sink: &mut dyn Ev
     Ok(format!("process {process}: {} records", count(own.records())))
 }
 
-/// What a trace says about itself.
+/// The user metadata of a merged trace.
 #[derive(Default)]
 struct Merged(UserMetadata);
 
@@ -216,7 +216,7 @@ impl EventSink for Merged {
     }
 }
 
-/// Finds which records the part has.
+/// Determines the records of the part.
 fn records(options: &Cut) -> Result<Records> {
     if let Some((first, last)) = options.records {
         let first = first.unwrap_or(1);

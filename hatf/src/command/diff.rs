@@ -1,4 +1,4 @@
-//! `hatf diff`
+//! `hatf diff`: compares two traces.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -95,7 +95,7 @@ pub(crate) struct Diff {
     threads: Option<usize>,
 }
 
-/// Parses a measure by which traces are compared.
+/// Parses a measure to compare.
 fn compared() -> impl TypedValueParser<Value = By> {
     let names = PossibleValuesParser::new(["peak", "leaked", "allocated", "temporary", "short"]);
     names.try_map(|name| <By as clap::ValueEnum>::from_str(&name, false))
@@ -113,7 +113,7 @@ pub(crate) fn run(options: &Diff) -> Result<u8> {
     let (mut after, of_after) = summary(&options.after, options)?;
     let mut problems = options.symbols.problems(&mut before.stacks, 0, None)?;
     problems.extend(options.symbols.problems(&mut after.stacks, 0, None)?);
-    // Most are those of both.
+    // Most problems occur in both traces.
     let mut told = HashSet::new();
     problems.retain(|problem| told.insert((problem.path.clone(), problem.why.clone())));
     print_problems(&problems);
@@ -156,7 +156,7 @@ pub(crate) fn run(options: &Diff) -> Result<u8> {
     Ok(u8::from(failed > 0))
 }
 
-/// Reads a trace; also what a page has of it, if there is to be one.
+/// Reads a trace and returns its summary, with the data for the HTML report if one is requested.
 fn summary(trace: &Path, options: &Diff) -> Result<(Summary, Option<Recorded>)> {
     let source = Source::new(trace.to_owned(), options.from, options.threads);
     let beside = options.html.is_some().then(|| (ReportBuilder::new(), Collected::new()));
@@ -176,7 +176,8 @@ fn summary(trace: &Path, options: &Diff) -> Result<(Summary, Option<Recorded>)> 
     Ok((summary, recorded))
 }
 
-/// Returns whether the total of a measure grew by more than the limit; then it says so, and which stack grew most.
+/// Returns whether the total of a measure grew by more than the limit. If so, prints a message that names the stack
+/// that grew most.
 fn grew(comparison: &Comparison<'_>, by: By, limit: Limit, options: &Diff) -> bool {
     let of = |amount: Amount| if options.blocks { amount.blocks } else { amount.bytes };
     let (all, measure) = (&comparison.all, by.measure());

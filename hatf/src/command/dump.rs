@@ -1,4 +1,4 @@
-//! `hatf dump`
+//! `hatf dump`: prints the records of a trace.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -59,7 +59,7 @@ pub(crate) struct Dump {
     symbols: Symbols,
 }
 
-/// Events whose frames are looked up at once: at first, so that they appear soon, and at most.
+/// Number of events to symbolize in one batch: the initial number, small so that output appears soon, and the maximum.
 const BATCH: usize = 1 << 8;
 const BATCH_MOST: usize = 1 << 16;
 

@@ -1,4 +1,4 @@
-//! `hatf export`: tables of heap traces for other tools.
+//! `hatf export`: exports heap traces as tables for other tools.
 
 mod work;
 

@@ -1,4 +1,4 @@
-//! `hatf fragmentation`
+//! `hatf fragmentation`: finds the blocks that keep pages from being freed.
 
 use std::path::PathBuf;
 
@@ -60,7 +60,7 @@ pub(crate) struct Fragmentation {
     map: Option<PathBuf>,
 }
 
-/// Sizes of pages.
+/// Page sizes.
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum Page {
     /// 4 KiB

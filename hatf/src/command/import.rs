@@ -1,4 +1,4 @@
-//! `hatf import`: the older name of `hatf convert --from`, for a release.
+//! `hatf import`: the older name of `hatf convert --from`, kept for one release.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `hatf regions infer`
+//! `hatf regions infer`: finds calls that could use arenas.
 
 mod encloses;
 
@@ -88,24 +88,24 @@ pub(crate) struct Infer {
     format: FormatArgs,
 }
 
-/// What was found.
+/// The arenas found.
 #[derive(Serialize)]
 struct Report {
     #[serde(skip)]
     name: String,
-    /// Arenas, and callers of each, that are listed.
+    /// Number of arenas to list, and of callers of each.
     #[serde(skip)]
     listed: (usize, usize),
     #[serde(skip)]
     block: u64,
     trace: Totals,
     by: Encloses,
-    /// Why it is by that.
+    /// Reason for the choice of scopes.
     because: String,
     exact: bool,
-    /// Why it is exact, or a bound.
+    /// Explanation of why the result is exact or a bound.
     reason: String,
-    /// Objects whose stacks are known; or that were allocated in a function or phase.
+    /// Number of objects whose stacks are known, or that were allocated in a function or phase.
     with_stacks: u64,
     limit: u64,
     arenas: Vec<Arena>,
@@ -123,11 +123,11 @@ struct Arena {
     cost: u64,
 }
 
-/// With all arenas.
+/// Result with all arenas combined.
 #[derive(Serialize)]
 struct Together {
     frees_saved: u64,
-    /// The most bytes: live, and live outside of arenas with all bytes in them.
+    /// Maximum number of bytes: live, and with arenas, which keep all their bytes.
     most_live: u64,
     most_with_arenas: u64,
     blocks: Outcome,
@@ -193,7 +193,7 @@ pub(crate) fn run(options: &Infer) -> Result<u8> {
     Ok(0)
 }
 
-/// Says whether the answer is exact, and why.
+/// Returns whether the result is exact, and an explanation.
 fn reason(by: Encloses, coverage: &ScopeCoverage, contradicted: u64) -> (bool, String) {
     match by {
         Encloses::Stacks => {
@@ -217,20 +217,20 @@ fn reason(by: Encloses, coverage: &ScopeCoverage, contradicted: u64) -> (bool, S
     }
 }
 
-/// How the trace is read after the first time.
+/// Further passes over the trace.
 struct Pass<'a> {
     source: &'a Source,
     by: Option<ScopeKind>,
 }
 
 impl Pass<'_> {
-    /// Gives an observer the whole trace. Returns the sites of live objects.
+    /// Passes the complete trace to an observer. Returns the sites of live objects.
     fn over<O: ScopeObserver>(&self, names: &Names, observer: O) -> Result<(Vec<u64>, O)> {
         let (sites, observer, read) = self.try_over(names, observer);
         read.map(|()| (sites, observer))
     }
 
-    /// The same, and the observer also where reading fails.
+    /// Does the same as `over`, but also returns the observer if reading fails.
     fn try_over<O: ScopeObserver>(&self, names: &Names, observer: O) -> (Vec<u64>, O, Result<()>) {
         if let (Some(by), Some(table)) = (self.by, names.scopes()) {
             let mut entries = HeapTracker::new(ScopeEvents::new(table.clone(), by, observer));
@@ -246,7 +246,7 @@ impl Pass<'_> {
     }
 }
 
-/// Runs the program with these arenas, and writes what it does.
+/// Simulates the program with these arenas and writes the resulting trace.
 fn simulate(
     options: &Infer,
     pass: &Pass<'_>,
@@ -260,7 +260,7 @@ fn simulate(
     let name = options.output.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
     let failed = || Error::system(name.clone());
     let (file, mut sink) = options.output.as_deref().map(OutputFile::create).transpose().map_err(failed())?.unzip();
-    // An error of the output is reported with its name.
+    // Output errors are reported with the name of the output.
     let cause = |error| file.as_ref().and_then(OutputFile::error).map_or(error, failed());
     let scopes = RegionWriter::new(simulation, sink.as_mut().map(|sink| sink as &mut dyn Sink), names, contexts, found);
     let with = WithRegions::new(contexts.clone(), found.to_vec(), scopes.map_err(cause)?);
@@ -304,7 +304,7 @@ impl metatf_page::Report for Report {
 }
 
 impl Report {
-    /// A row for each arena.
+    /// Returns a table with one row per arena.
     fn arenas(&self, name: &'static str) -> Table {
         let columns = ["frees saved", "of all", "calls", "cost", "sites"].map(Column::new);
         let mut table = Table::new(columns.into_iter().chain([Column::new(name)]));
@@ -329,7 +329,7 @@ impl Report {
         table
     }
 
-    /// What all arenas would do.
+    /// Returns the facts about all arenas combined.
     fn together(&self) -> Facts {
         let Together { frees_saved, most_live, most_with_arenas, blocks } = &self.together;
         let part = Note::new("{} of all objects").with([Value::Part(*frees_saved, self.trace.objects)]);

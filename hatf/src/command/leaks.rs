@@ -1,4 +1,4 @@
-//! `hatf leaks`: what is live at the end, or at a moment.
+//! `hatf leaks`: reports on blocks live at the end or at another point in time.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -91,7 +91,7 @@ pub(crate) struct Leaks {
     output: OutputArgs,
 }
 
-/// A form of suppressions, as the command line names it.
+/// Format of suppressions on the command line.
 #[derive(Clone, Copy, Default, clap::ValueEnum)]
 enum WrittenForm {
     /// One block per stack, for Valgrind
@@ -101,7 +101,7 @@ enum WrittenForm {
     Lsan,
 }
 
-/// Parses how much may be left.
+/// Parses the limit for remaining leaks.
 fn limit(text: &str) -> std::result::Result<Limit, String> {
     match super::diff::limit(text) {
         Ok(limit @ Limit::Amount(_)) => Ok(limit),
@@ -150,14 +150,14 @@ pub(crate) fn run(options: &Leaks) -> Result<u8> {
     Ok(1)
 }
 
-/// What is known of a trace.
+/// Data of a trace.
 struct Read {
     heap: Heap,
     leaked: Leaked,
     startup: Startup,
 }
 
-/// Reads the trace up to the moment.
+/// Reads the trace up to the chosen time.
 fn read(options: &Leaks) -> Result<Read> {
     let source = &options.source;
     let at = match &options.at {
@@ -175,12 +175,12 @@ fn read(options: &Leaks) -> Result<Read> {
         other => other.clone(),
     };
     let kept = startup.map(|startup| Kept::new(startup, Point::End));
-    // Nothing is before the first event.
+    // There is nothing before the first event.
     let until = at.map(|tick| Until::new(tick.max(1)));
     let mut tracker = HeapTracker::new((Collecting::new(), (kept, until)));
     let read = source.read(&mut tracker);
     let (heap, (leaks, (kept, until))) = tracker.into_parts();
-    // Stopping is an error to those who read.
+    // The reader reports an early stop as an error.
     if !until.is_some_and(|until| until.reached()) {
         read?;
     }

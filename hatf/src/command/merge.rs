@@ -1,4 +1,4 @@
-//! `hatf merge`
+//! `hatf merge`: merges the traces of several processes.
 
 use std::path::{Path, PathBuf};
 
@@ -54,7 +54,7 @@ pub(crate) fn run(options: &Merge) -> Result<u8> {
     let opened = |path: &PathBuf| open(path, &OpenOptions { form: None, note: print_message });
     let opened = traces.iter().map(opened).collect::<Result<Vec<TraceReader>>>()?;
     let offsets = if *as_is { vec![0; traces.len()] } else { offsets(traces, &opened)? };
-    // The finest clock is the new one's.
+    // The output uses the finest clock of the inputs.
     let resolution = opened.iter().map(|trace| trace.resolution()).min().unwrap_or(1);
     let latest = offsets.iter().copied().max().unwrap_or(0);
     let merged = traces.iter().zip(opened).zip(offsets);
@@ -69,7 +69,7 @@ pub(crate) fn run(options: &Merge) -> Result<u8> {
     Ok(0)
 }
 
-/// Returns how much later each trace began than the first one.
+/// Returns the delay of the start of each trace relative to the earliest one.
 fn offsets(paths: &[PathBuf], traces: &[TraceReader]) -> Result<Vec<u64>> {
     let recording = |about: &UserMetadata| {
         let recording = about.get("recording")?.as_str()?;

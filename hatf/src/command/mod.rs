@@ -1,6 +1,6 @@
 //! The subcommands and their options.
 //!
-//! Over 400 lines, as most options stand here with their help, which is read side by side.
+//! This file is long because it contains the help of many options, which is easier to compare side by side.
 
 pub(crate) mod anonymize;
 pub(crate) mod cc;
@@ -54,7 +54,7 @@ use metatf_cli::{OutputArgs, number};
 use metatf_tools::recode::Preset;
 use values::clock;
 
-/// The commands by what they are for. A test holds that each is here.
+/// The commands, grouped by purpose. A test checks that all of them are listed.
 const HELP: &str = "\
 {about-with-newline}
 {usage-heading} {usage}
@@ -110,7 +110,7 @@ Options:
 {options}{after-help}
 ";
 
-/// Returns the help without the commands that this build lacks.
+/// Returns the help without commands that this build lacks.
 fn help() -> String {
     let lacks = [("export", cfg!(feature = "export")), ("watch", cfg!(feature = "watch"))];
     let is_here =
@@ -303,22 +303,23 @@ pub(crate) struct Convert {
     pub(crate) output: Option<PathBuf>,
 }
 
-/// Where CSV comes from.
+/// Message for requests to write CSV.
 pub(crate) const CSV: &str = "CSV is written by another command: \
     metatfc dump --format csv --thread-column --record malloc TRACE > malloc.csv";
 
-/// Parses the name of a row of a table, given by name and line of help.
+/// Returns a parser for the row names of a table, given as (name, help) pairs.
 fn row(rows: impl IntoIterator<Item = (&'static str, &'static str)>) -> PossibleValuesParser {
     PossibleValuesParser::new(rows.into_iter().map(|(name, about)| PossibleValue::new(name).help(about)))
 }
 
-/// Parses the name of a form.
+/// Returns a parser for the name of an input format.
 fn form() -> impl TypedValueParser<Value = &'static Form> {
     let read = FORMS.into_iter().filter(|form| form.open.is_some());
     row(read.map(|form| (form.name, form.about))).try_map(|name| Form::of(&name).ok_or("not a form"))
 }
 
-/// Parses the name of a form of the output. One that has a command of its own is an error that names it.
+/// Returns a parser for the name of an output format. For CSV, which another command writes, the error names that
+/// command.
 fn written_form() -> impl TypedValueParser<Value = &'static Form> {
     let written = FORMS.into_iter().filter(|form| form.create.is_some());
     let names = written.map(|form| PossibleValue::new(form.name).help(form.about));
@@ -357,23 +358,23 @@ pub(crate) struct Man {
     pub(crate) folder: PathBuf,
 }
 
-/// Returns the command for a file that was given without one.
+/// Returns the command to suggest if a file is given without a command.
 pub(crate) fn for_file(path: &Path) -> String {
     let command = if hatf::forms::is_program(path) { "hatf run" } else { "hatf report" };
     format!("{command} {}", path.display())
 }
 
-/// Prints a message to standard error. A message that cannot be printed is not a reason to fail.
+/// Prints a message to standard error. Failure to print is ignored.
 pub(crate) fn print_message(message: &str) {
     metatf_cli::print_message("hatf", message);
 }
 
-/// Returns how many threads may work at once, where nobody says.
+/// Returns the default number of worker threads.
 pub(crate) fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Names the input in an error about it that does not.
+/// Adds the name of the input to an error that lacks it.
 pub(crate) fn about(input: &Path, error: Error) -> Error {
     let name = if input == Path::new("-") { "standard input".to_owned() } else { input.display().to_string() };
     match error {

@@ -1,4 +1,4 @@
-//! `hatf recover`
+//! `hatf recover`: completes the traces of interrupted recordings.
 
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -48,7 +48,7 @@ pub(crate) fn run(options: &Recover) -> Result<u8> {
     let folder = &spool_of(given)?;
     let spooled = Spooled::open(folder)?;
     let processes = spooled.processes()?;
-    // A process that made its spool itself has said no name.
+    // A process that created its own spool did not specify a name.
     let named = spooled.is_standalone() && spooled.about()["output"].is_null();
     let named = options.output.clone().or_else(|| named.then(|| free_name(without_slash(folder).as_os_str())));
     let mut of_program = spooled.about().clone();
@@ -62,7 +62,7 @@ pub(crate) fn run(options: &Recover) -> Result<u8> {
     for process in &processes {
         let process = spooled.open_process(process)?;
         let own = path_from_json(&process.about()["output"]);
-        // A process that nobody saw yet has what was kept for the program.
+        // A process not yet seen by the recorder has the data stored for the program.
         let is_seen = own.is_some() && process.about()["output"] != spooled.about()["output"];
         let output = match process.process() {
             Some(which) if named.is_some() || !is_seen => trace_of(&of_program, &which),
@@ -88,20 +88,20 @@ pub(crate) fn run(options: &Recover) -> Result<u8> {
     Ok((!is_complete).into())
 }
 
-/// A trace that was recovered.
+/// A recovered trace.
 struct Made {
     path: PathBuf,
     recovered: Recovered,
 }
 
 impl Made {
-    /// Returns whether it has all that was in the spool and in the unfinished trace.
+    /// Returns whether the trace contains everything in the spool and in the unfinished trace.
     fn is_complete(&self) -> bool {
         self.recovered.is_all_read() && self.recovered.missing == 0
     }
 }
 
-/// Returns the folder of a spool that is named by it, or by the unfinished trace.
+/// Returns the directory of a spool, given the directory itself or the unfinished trace.
 fn spool_of(given: &Path) -> Result<PathBuf> {
     if !given.is_file() {
         return Ok(given.to_owned());
@@ -118,12 +118,12 @@ fn spool_of(given: &Path) -> Result<PathBuf> {
     })
 }
 
-/// Returns the path of a folder without a slash at its end.
+/// Returns the path of a directory without a trailing slash.
 fn without_slash(folder: &Path) -> PathBuf {
     folder.components().collect()
 }
 
-/// Returns what the list of processes has of one.
+/// Returns the list's entry for a process.
 fn line(spooled: &Spooled, Made { path, recovered }: &Made) -> Value {
     let exit = if let End::Exit(status) = recovered.end { Some(status) } else { None };
     let mut line = json!({
@@ -137,7 +137,8 @@ fn line(spooled: &Spooled, Made { path, recovered }: &Made) -> Value {
     line
 }
 
-/// Completes the list of processes: those that had ended before are in it. Where the program made none there is no list.
+/// Adds recovered processes to the list, which already contains those that ended earlier. If the program created no
+/// processes, there is no list.
 fn list_recovered(trace: &Path, lines: Vec<(PathBuf, Value)>, mut program: Value) -> Result<()> {
     let folder = folder_of(trace);
     if !folder.exists() {
@@ -165,7 +166,8 @@ fn list_recovered(trace: &Path, lines: Vec<(PathBuf, Value)>, mut program: Value
     output.keep(sink).map_err(problem())
 }
 
-/// Makes the trace of one process, in the folder of processes if it is one of those. `is_named` says that the user named it.
+/// Writes the trace of one process, in the directory of processes if it is not the program itself. `is_named` is
+/// whether the user specified the name.
 fn recover(spooled: &Spooled, folder: Option<&OutputFolder>, output: Option<PathBuf>, is_named: bool) -> Result<Made> {
     let about = spooled.about();
     let unfinished = path_from_json(&about["output"]);
@@ -181,7 +183,7 @@ fn recover(spooled: &Spooled, folder: Option<&OutputFolder>, output: Option<Path
         None => OutputFile::create(&path),
     };
     let (recovered, trace) = WrittenTrace::write(&path, opened, form, &write, |sink| spooled.recover(source, sink))?;
-    // A spool that may still be read stays, and so does another trace that took the name meanwhile.
+    // A spool that may be read again is kept, and so is another trace that has taken the name in the meantime.
     let is_taken = if is_unfinished { !recovered.is_all_read() } else { !is_named && path.exists() };
     let path = if is_taken { free_name(path.with_extension("").as_os_str()) } else { path };
     trace.keep_as(&path)?;
@@ -203,10 +205,10 @@ fn recover(spooled: &Spooled, folder: Option<&OutputFolder>, output: Option<Path
     Ok(Made { path, recovered })
 }
 
-/// Opens the unfinished trace, if it is there and is this recording's.
+/// Opens the unfinished trace, if it exists and belongs to this recording.
 ///
 /// # Errors
-/// The system cannot read it.
+/// Returns an error if the file cannot be read.
 fn of_recording(path: &Path, spooled: &Spooled) -> Result<Option<TraceReader>> {
     let mut reader = match TraceReader::open(path) {
         Ok(reader) => reader,
@@ -214,14 +216,14 @@ fn of_recording(path: &Path, spooled: &Spooled) -> Result<Option<TraceReader>> {
         Err(error @ Error::System(..)) => return Err(error),
         Err(_) => return Ok(None),
     };
-    // User metadata stand before the first event.
+    // User metadata precedes the first event.
     let _ = reader.next();
     let recording = reader.user_metadata().get("recording").cloned();
     let is_same = recording.is_some() && recording.as_ref() == spooled.recording();
     is_same.then(|| TraceReader::open(path)).transpose()
 }
 
-/// Prints the spools that are there.
+/// Prints the available spools.
 fn list() -> Result<u8> {
     let mut out = stdout(Style::Text);
     let folders = Spooled::left_behind();

@@ -1,4 +1,4 @@
-//! `hatf regions`
+//! `hatf regions`: simulates scoped memory.
 
 use std::path::PathBuf;
 
@@ -154,12 +154,12 @@ impl metatf_page::Report for Report {
     }
 }
 
-/// Fragmentation over allocations.
+/// Returns a chart of fragmentation over allocations.
 fn figure_5(name: &str, managers: &[Outcome]) -> Chart {
     over_time(format!("{name}: intra-region fragmentation over allocations"), managers)
 }
 
-/// Fragmentation over block sizes.
+/// Returns a chart of fragmentation over block sizes.
 fn figure_6(name: &str, managers: &[Outcome]) -> Intervals {
     over_block_sizes(format!("{name}: intra-region fragmentation over block sizes"), managers)
 }

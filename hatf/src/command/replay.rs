@@ -1,4 +1,4 @@
-//! `hatf replay`
+//! `hatf replay`: replays traces on real allocators.
 
 use std::io::{self, Write as _};
 use std::path::PathBuf;
@@ -69,20 +69,20 @@ pub(crate) struct Replay {
     svg: Option<PathBuf>,
 }
 
-/// What one `--with` names.
+/// The allocators of one `--with` option.
 type Allocators = Vec<Allocator>;
 
-/// Replay operations in this process, and print what was seen as JSON.
+/// Replay operations in this process and print the results as JSON.
 #[derive(clap::Args)]
 pub(crate) struct ReplayWorker {
     #[command(flatten)]
     task: Task,
 
-    /// The operations.
+    /// Operations to replay.
     operations: PathBuf,
 }
 
-/// Parses names with commas between them, or one name with variables before it, whose values may have commas.
+/// Parses comma-separated names, or a single name preceded by variables, whose values may contain commas.
 fn allocators(text: &str) -> Result<Allocators, String> {
     if text.contains('=') { Ok(vec![text.parse()?]) } else { text.split(',').map(str::parse).collect() }
 }
@@ -127,7 +127,8 @@ pub(crate) fn run(options: &Replay) -> hatf::Result<u8> {
     Ok(0)
 }
 
-/// A replay has what the trace's program had, or says it had: that must fit into the memory that there is.
+/// Checks that the live blocks fit in the available memory: a replay allocates whatever the trace claims that the
+/// program had.
 fn fits(options: &Replay, most_live: u64) -> hatf::Result<()> {
     let allowed = memory_limit();
     if most_live <= allowed || !matches!(options.touch, Touch::Pages | Touch::Usable) {

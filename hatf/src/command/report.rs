@@ -1,4 +1,4 @@
-//! `hatf report`, alone and `--with` other analyses.
+//! `hatf report`, alone and with other analyses (`--with`).
 
 use std::path::Path;
 
@@ -26,7 +26,7 @@ use super::output::show;
 use super::symbols::Symbols;
 use super::{Report as Options, churn, print_message, profile, sites};
 
-/// An analysis that a report is made with, in the same pass.
+/// An analysis to run in the same pass as the report.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum With {
     /// Allocations by call stack: hatf sites
@@ -43,10 +43,10 @@ pub(crate) enum With {
     Whatif,
 }
 
-/// Observers beside that of the report. Sites need none: the report counts them.
+/// Observers in addition to the report's own. Sites need no observer, because the report counts them.
 type Beside = ((Option<Held>, Option<Running>), ((Option<Churns>, Option<Collecting>), Option<Profiler<Merged>>));
 
-/// What was found, by the names of the analyses.
+/// Results, by the name of the analysis.
 #[derive(Serialize)]
 struct Reports<'h> {
     report: Report,
@@ -177,11 +177,11 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
     Ok(0)
 }
 
-/// Rows of the report's own table of stacks for each measure, and functions of a stack.
+/// Maximum number of rows in the report's own table of stacks per measure, and of functions per stack.
 const ROWS: usize = 5;
 const DEPTH: usize = 3;
 
-/// A profiler whose heap info blocks are merged as they come.
+/// Returns a profiler that merges heap info blocks as they arrive.
 fn profiler() -> hatf_lab::Result<Profiler<Merged>> {
     Profiler::new(ProfilerSettings::default(), Sizes::default(), Merged::new())
 }
@@ -200,7 +200,8 @@ pub(crate) fn analyse(source: &Source, symbols: &Symbols) -> Result<Report> {
     Ok(analysis.report(&heap))
 }
 
-/// Says where the rest of a trace is whose recording has not ended, or was cut off. The spool of a finished trace may be there, too.
+/// Prints the location of the remaining events, if the recording of a trace has not ended or was interrupted. A
+/// finished trace may still have its spool, which is ignored.
 fn warn_of_spool(path: &Path) {
     if path == Path::new("-") || !path.is_file() {
         return;
@@ -217,7 +218,7 @@ fn warn_of_spool(path: &Path) {
     }
 }
 
-/// Draws the picture of a report into the file of `--svg`.
+/// Draws the chart of a report to the file of `--svg`.
 fn draw(options: &Options, report: &impl Paged) -> Result<()> {
     let Some(path) = &options.svg else { return Ok(()) };
     let drawn = || {
@@ -228,7 +229,7 @@ fn draw(options: &Options, report: &impl Paged) -> Result<()> {
     drawn().map_err(Error::system(path.display().to_string()))
 }
 
-/// Writes the page of `--html`.
+/// Writes the HTML report of `--html`.
 pub(super) fn write_page(path: &Path, page: &HeapPage<'_>) -> Result<()> {
     let written = || {
         let (file, mut out) = OutputFile::create(path)?;

@@ -1,4 +1,4 @@
-//! `hatf run`: from a program to the line of code, in one command.
+//! `hatf run`: finds the lines of code that hold memory in one command.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -58,7 +58,7 @@ pub(crate) struct Run {
     command: Vec<OsString>,
 }
 
-/// Rows of the screen's tables: it is one screen.
+/// Maximum number of rows per table, so that the output fits on one screen.
 const ROWS: usize = 5;
 
 pub(crate) fn run(options: &Run) -> Result<u8> {
@@ -83,7 +83,7 @@ pub(crate) fn run(options: &Run) -> Result<u8> {
     Ok(status)
 }
 
-/// Returns the largest of a program's traces: often it only starts another that works.
+/// Returns the largest trace of a recording, because a program often only starts another one that does the work.
 fn largest(trace: &Path) -> PathBuf {
     let size = |path: &PathBuf| path.metadata().map_or(0, |about| about.len());
     let others = std::fs::read_dir(folder_of(trace)).into_iter().flatten().flatten().map(|entry| entry.path());
@@ -92,7 +92,7 @@ fn largest(trace: &Path) -> PathBuf {
     largest.unwrap_or_else(|| trace.to_owned())
 }
 
-/// Prints the screen, and writes the page.
+/// Prints the tables and writes the HTML report.
 fn show(options: &Run, trace: &Path) -> Result<()> {
     let source = Source::new(trace.to_owned(), None, None);
     let mut tracker = HeapTracker::new((ReportBuilder::new(), Collected::new()));
@@ -135,7 +135,7 @@ fn show(options: &Run, trace: &Path) -> Result<()> {
     let tables = Tables { rows: ROWS, ..Tables::default() }.by(false);
     for measure in [Measure::Peak, Measure::Leaked].into_iter().filter(|measure| measure.is_known(&heap)) {
         let amount = total.get(measure);
-        // What is live at the end is often what was live at the peak.
+        // Blocks live at the end are often the same as those live at the peak.
         if amount.blocks > 0 && (measure == Measure::Peak || total.peak != total.leaked) {
             grouped.describe(measure, amount, tables, &mut screen);
         }
@@ -153,7 +153,7 @@ fn show(options: &Run, trace: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Says which commands have more about what stands out.
+/// Suggests commands with more details on notable findings.
 fn next(total: &Counts, groups: &Groups, trace: &str, screen: &mut Page) {
     let mut command = |command: &str, why: &str| screen.note(format!("{command}: {why}"));
     if total.leaked.bytes > total.peak.bytes / 4 {
@@ -168,7 +168,7 @@ fn next(total: &Counts, groups: &Groups, trace: &str, screen: &mut Page) {
     command(&format!("hatf whatif {trace}"), "allocators and settings that would save memory");
 }
 
-/// Shows a page in the browser of the desktop.
+/// Opens the HTML report in the desktop's browser.
 fn open(page: &Path) {
     let started =
         Process::new("xdg-open").arg(page).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
@@ -177,7 +177,7 @@ fn open(page: &Path) {
     }
 }
 
-/// What is printed.
+/// The printed output.
 #[derive(Serialize)]
 struct Screen {
     #[serde(skip)]

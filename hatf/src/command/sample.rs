@@ -1,4 +1,4 @@
-//! `hatf sample`
+//! `hatf sample`: samples the blocks of a trace.
 
 use hatf::Result;
 use hatf::share::{SampleCounts, Sampler, SizesSeen, mean_for};

@@ -1,4 +1,4 @@
-//! `hatf simulate`
+//! `hatf simulate`: runs traces through simulated allocators.
 
 use std::path::PathBuf;
 
@@ -89,7 +89,7 @@ impl metatf_page::Report for Report {
 }
 
 impl Report {
-    /// All heaps in one picture, with the live bytes once.
+    /// Returns a chart of all heaps, with a single curve for live bytes.
     fn curves(&self) -> Chart {
         let heap = |outcome: &Outcome| {
             let heap = outcome.curves.lines.get(1)?;
@@ -117,7 +117,7 @@ pub(crate) fn run(options: &Simulate) -> Result<u8> {
     let read = options.source.observe(&mut calls);
     let (heap, grid) = calls.into_parts();
     let totals = heap.totals();
-    // A simulation that failed has stopped the reading: its error is the one to show.
+    // A failed simulation stops the reader, so its error is reported first.
     let mut outcomes = grid.finish()?;
     read?;
     let mut weights = Acts::weights();
@@ -132,7 +132,7 @@ pub(crate) fn run(options: &Simulate) -> Result<u8> {
     Ok(0)
 }
 
-/// Parses an act and its weight.
+/// Parses an operation and its weight.
 fn weight(text: &str) -> std::result::Result<(Act, u64), String> {
     let names = || Act::ALL.iter().map(|act| act.name()).collect::<Vec<_>>().join(", ");
     let (name, number) = text.split_once('=').ok_or("expected ACT=N, such as examined=3")?;

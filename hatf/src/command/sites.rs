@@ -1,4 +1,4 @@
-//! `hatf sites` and `hatf flame`: what each stack allocated.
+//! `hatf sites` and `hatf flame`: show allocations by call stack.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -121,7 +121,7 @@ pub(crate) struct Flame {
     symbols: Symbols,
 }
 
-/// What a row of a table is, as the command line names it.
+/// Unit of a table row on the command line.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Group {
     Function,
@@ -132,7 +132,7 @@ pub(crate) enum Group {
 }
 
 impl Group {
-    /// Returns what is grouped by, where stacks are not left whole.
+    /// Returns the grouping, or `None` for complete stacks.
     fn by(self) -> Option<GroupBy> {
         match self {
             Self::Function => Some(GroupBy::Function),
@@ -144,7 +144,7 @@ impl Group {
     }
 }
 
-/// Which frames are folded into their callers.
+/// Options for folding frames into their callers.
 #[derive(Clone, Default, clap::Args)]
 pub(crate) struct Folded {
     /// Fold frames whose function, file or module name contains this text into their callers. Allocation wrappers are
@@ -169,7 +169,7 @@ impl Folded {
     }
 }
 
-/// A measure, as the command line names it.
+/// A measure on the command line.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum By {
     Peak,
@@ -195,7 +195,7 @@ impl By {
     }
 }
 
-/// Returns which bytes or blocks a measure counts.
+/// Returns a description of the bytes or blocks that a measure counts.
 pub(crate) fn text(measure: Measure) -> &'static str {
     match measure {
         Measure::Peak => "live at the peak",
@@ -210,7 +210,7 @@ pub(crate) fn text(measure: Measure) -> &'static str {
     }
 }
 
-/// A moment, or a range, of which blocks are counted.
+/// A point in time or a range whose blocks are counted.
 #[derive(clap::Args)]
 pub(crate) struct Chosen {
     /// Count blocks live at a point in time: a time such as 30s, mark:NAME for the first mark or phase with that name,
@@ -229,7 +229,7 @@ impl Chosen {
         at.map(|_| Measure::At).into_iter().chain(between.map(|_| Measure::Between))
     }
 
-    /// Returns what counts their blocks, after a pass over the trace where they name the peak.
+    /// Returns the observers that count these blocks. If the options name the peak, reads the trace once to find it.
     fn observers(&self, source: &Source) -> Result<(Option<Kept>, Option<Kept>)> {
         let (at, between) = (self.at.clone(), self.live_between.clone());
         let ranges = [at.map(|at| (Point::Start, at)), between];
@@ -241,7 +241,7 @@ impl Chosen {
     }
 }
 
-/// Returns the event of the peak.
+/// Returns the event number of the peak.
 pub(super) fn peak(source: &Source) -> Result<u64> {
     source.reread()?;
     let mut tracker = HeapTracker::new(Highest::new());
@@ -249,7 +249,7 @@ pub(super) fn peak(source: &Source) -> Result<u64> {
     Ok(tracker.observer().tick())
 }
 
-/// What is counted of a trace.
+/// Counts of a trace.
 struct Counted {
     heap: Heap,
     counts: Vec<Counts>,
@@ -297,9 +297,9 @@ pub(super) fn shown(counts: &[Counts], measures: &[Measure], by_blocks: bool, ta
     Some((measures.iter().flat_map(first).map(|(site, _)| site as u64).collect(), tables.depth))
 }
 
-/// Returns the report of what each stack allocated, ranked by bytes, with a table of each measure.
+/// Returns the report of allocations by stack, ranked by bytes, with a table for each measure.
 ///
-/// By `grouped`, or by stack.
+/// Tables are by `grouped`, or by stack if it is `None`.
 pub(super) fn report<'s>(
     title: String,
     heap: &'s Heap,
@@ -350,7 +350,8 @@ pub(crate) fn run(options: &Sites) -> Result<u8> {
     Ok(0)
 }
 
-/// Refuses a pattern that matches no function, file or module, and names up to three functions with similar names.
+/// Returns an error for a pattern that matches no function, file or module, suggesting up to three functions with
+/// similar names.
 fn check_pattern(pattern: &str, places: &[Place]) -> Result<()> {
     if places.iter().any(|place| place.is(pattern)) {
         return Ok(());
@@ -390,7 +391,7 @@ pub(crate) fn flame(options: &Flame) -> Result<u8> {
     let (trace, by_blocks) = (&options.source.trace, options.blocks);
     let mut graph = Graph::new("", if by_blocks { Unit::Count } else { Unit::Bytes });
     let places = Places::new(&heap.stacks, &options.folding.folding(), GroupBy::Function);
-    // Names are whole for other tools.
+    // Other tools need full names.
     let name = |place: &Place| {
         let name = if options.folded { (&*place.name).into() } else { short_name(&place.name) };
         metatf_cli::shown(&name).into_owned()

@@ -1,4 +1,4 @@
-//! `hatf sql`: asks DuckDB about the heaps of traces.
+//! `hatf sql`: queries heap traces with DuckDB.
 
 use std::io::Write as _;
 
@@ -6,10 +6,10 @@ use hatf::{Error, Result};
 use metatf_cli::sql::{Sql, text};
 use metatf_cli::{Style, stdout};
 
-/// The tables of heaps, which the extension has functions for.
+/// Heap tables for which the extension has functions.
 const TABLES: [&str; 8] = ["objects", "sites", "stacks", "lifetimes", "timeline", "marks", "processes", "traces"];
 
-/// Queries by their names. Each begins with its question.
+/// Named queries. Each begins with its question.
 const QUERIES: [(&str, &str); 10] = [
     ("top-sites", include_str!("../../queries/top-sites.sql")),
     ("leaks", include_str!("../../queries/leaks.sql")),
@@ -57,7 +57,7 @@ pub(crate) struct Ask {
     csv: bool,
 }
 
-/// The names of queries, and their questions.
+/// Returns the names of the queries and their questions.
 fn questions() -> impl Iterator<Item = (&'static str, &'static str)> {
     QUERIES.into_iter().map(|(name, query)| (name, query.lines().next().unwrap_or_default().trim_start_matches("-- ")))
 }

@@ -1,4 +1,4 @@
-//! `hatf symbolize`
+//! `hatf symbolize`: writes function names into traces.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -89,7 +89,7 @@ pub(crate) fn run(options: &Symbolize) -> Result<u8> {
     Ok(u8::from(is_failure))
 }
 
-/// Writes into a trace which functions the frames of its stacks are in. What was there before stays until the new one is whole.
+/// Writes function names into a trace. The old file is kept until the new one is complete.
 pub(crate) fn write_symbols(
     trace: &Path,
     create: impl FnOnce() -> io::Result<(OutputFile, Box<dyn Sink + Send>)>,
@@ -105,7 +105,7 @@ pub(crate) fn write_symbols(
     write(&source, trace, create(), &found, heap).map(drop)
 }
 
-/// Writes the trace with what was found; returns what it cannot hold.
+/// Writes the trace with the names found, and returns the values it cannot represent.
 fn write(
     source: &Source,
     output: &Path,

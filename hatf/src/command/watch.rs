@@ -1,7 +1,7 @@
-//! `hatf watch`: the heap of a program on the screen, while it runs.
+//! `hatf watch`: shows the heap of a running program live.
 //!
-//! A program that is watched is recorded by a process of its own, `hatf record`, and what is shown is its trace as it grows. So leaving the
-//! screen changes nothing for the program, and one that is recorded already is watched in the same way.
+//! A separate process, `hatf record`, records the program, and this command displays the growing trace. Leaving the
+//! screen therefore does not affect the program, and a program already being recorded is watched in the same way.
 
 mod started;
 
@@ -71,17 +71,17 @@ pub(crate) struct Watch {
     command: Vec<OsString>,
 }
 
-/// How often the screen is drawn, at least, and a snapshot made.
+/// Maximum interval between two frames, and between two snapshots.
 const DRAW: Duration = Duration::from_millis(200);
-/// How often the recording learns that somebody watches.
+/// Interval at which the recording is told that it is being watched.
 const WATCH: Duration = Duration::from_secs(1);
-/// Rows of the summary.
+/// Maximum number of rows in the summary.
 const ROWS: usize = 5;
 
-/// What is watched.
+/// The trace being watched.
 struct Watched {
     trace: PathBuf,
-    /// The recording that we have started.
+    /// The recording, if this command started it.
     started: Option<Started>,
 }
 
@@ -107,7 +107,7 @@ pub(crate) fn run(options: &Watch) -> Result<u8> {
     Ok(ended.unwrap_or(0))
 }
 
-/// Starts a recording, or finds what there is.
+/// Starts a recording, or finds an existing trace.
 fn begin(options: &Watch) -> Result<Watched> {
     if let Some(process) = options.pid {
         if let Some((_, trace)) = Ongoing::of_process(process) {
@@ -136,7 +136,7 @@ fn started(started: Started) -> Result<Watched> {
     Ok(Watched { trace: started.trace.clone(), started: Some(started) })
 }
 
-/// What the threads make for the screen.
+/// Latest results of the threads, for the screen.
 #[derive(Default)]
 struct Latest {
     snapshot: Mutex<Arc<Snapshot>>,
@@ -148,10 +148,10 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Shows the screen until the user leaves it. Returns what was shown last, and the status of the program, if it has ended.
+/// Shows the screen until the user leaves it. Returns the last contents and, if the program has ended, its status.
 fn show(options: &Watch, watched: &mut Watched, followed: &Arc<Followed>) -> Result<(Shown, Option<u8>, Written)> {
     let latest = Arc::new(Latest::default());
-    // They end with this process: one may be looking names up for long.
+    // The threads end with this process, because symbolization may take a long time.
     let numbers = (Arc::clone(&latest), Snapshots::new(Arc::clone(followed)), watched.trace.clone());
     spawn("hatf-numbers", {
         let followed = Arc::clone(followed);
@@ -208,11 +208,11 @@ fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<()> {
     spawned.map(drop).map_err(Error::system("a thread"))
 }
 
-/// Waits for what the user does next, for as long as the screen stays as it is.
+/// Waits for the next user action, at most until the next redraw.
 fn next_action(view: &mut View) -> Result<Option<Action>> {
     let problem = || Error::system("the terminal");
     let come = match event::poll(DRAW) {
-        // A signal, as of a window that has another size.
+        // A signal arrived, such as for a resized window.
         Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(None),
         come => come.map_err(problem())?,
     };
@@ -225,7 +225,7 @@ fn next_action(view: &mut View) -> Result<Option<Action>> {
     })
 }
 
-/// Makes snapshots, one after the other, and keeps the recording flushing its trace.
+/// Takes snapshots repeatedly, and keeps the recording flushing its trace.
 fn make_snapshots((latest, mut snapshots, trace): (Arc<Latest>, Snapshots, PathBuf), followed: &Followed) {
     let mut told: Option<Instant> = None;
     loop {
@@ -234,7 +234,7 @@ fn make_snapshots((latest, mut snapshots, trace): (Arc<Latest>, Snapshots, PathB
             if ongoing.is_none() {
                 *ongoing = Ongoing::of_trace(&trace, &followed.about().user_metadata);
             }
-            // It may end at any moment.
+            // The recording may end at any time.
             let _ = ongoing.as_ref().map(Ongoing::watch);
             told = Some(Instant::now());
         }
@@ -249,7 +249,7 @@ fn make_snapshots((latest, mut snapshots, trace): (Arc<Latest>, Snapshots, PathB
     }
 }
 
-/// Finds the functions that have memory, again and again: for a quarter of the time at most.
+/// Updates the functions that hold memory repeatedly, using at most a quarter of the time.
 fn find_functions((latest, mut finder, symbols): (Arc<Latest>, Finder, Symbols), followed: &Followed) {
     let begun = Instant::now();
     let mut name_at = Duration::ZERO;
@@ -257,7 +257,7 @@ fn find_functions((latest, mut finder, symbols): (Arc<Latest>, Finder, Symbols),
         let now = begun.elapsed();
         finder.look(followed);
         if finder.unnamed() > 0 && now >= name_at {
-            // What is there is shown before.
+            // Show the functions known so far before symbolizing the others.
             *lock(&latest.functions) = Arc::new(finder.functions());
             finder.name(|stacks, from| symbols.name_quietly(stacks, from));
             let took = begun.elapsed().saturating_sub(now);
@@ -269,7 +269,7 @@ fn find_functions((latest, mut finder, symbols): (Arc<Latest>, Finder, Symbols),
     }
 }
 
-/// Sets a mark; returns what is to be said.
+/// Sets a mark and returns a message.
 fn mark(latest: &Latest, name: &str, number: u64) -> String {
     match lock(&latest.ongoing).as_ref().map(|ongoing| ongoing.mark(name, number)) {
         Some(Ok(())) => format!("mark {name}"),
@@ -278,10 +278,10 @@ fn mark(latest: &Latest, name: &str, number: u64) -> String {
     }
 }
 
-/// A page that is being written.
+/// An HTML report being written.
 type Written = Option<(Child, PathBuf)>;
 
-/// Has the page of now be written by a process of its own; returns what is to be said.
+/// Starts a separate process that writes an HTML report of the current state, and returns a message.
 fn begin_page(trace: &Path, page: &mut Written) -> String {
     if page.is_some() {
         return "a page is already being written".to_owned();
@@ -303,11 +303,11 @@ fn begin_page(trace: &Path, page: &mut Written) -> String {
     }
 }
 
-/// Says when a page is there.
+/// Sets a message when the HTML report is complete.
 fn tend_page(page: &mut Written, view: &mut View) {
     let Some((child, path)) = page else { return };
     let Ok(Some(_)) = child.try_wait() else { return };
-    // Its status says that the trace has no end yet.
+    // The exit status is ignored, because it only shows that the trace is incomplete.
     view.message = Some(if path.is_file() {
         format!("wrote {}", path.display())
     } else {
@@ -319,7 +319,7 @@ fn tend_page(page: &mut Written, view: &mut View) {
     *page = None;
 }
 
-/// What is printed at the end.
+/// The output printed at the end.
 #[derive(Serialize)]
 struct Summary {
     #[serde(skip)]
@@ -332,7 +332,7 @@ impl Report for Summary {
     }
 }
 
-/// Makes what is printed at the end: the last screen in short, and how to go on.
+/// Builds the output printed at the end: a short form of the last screen, and how to continue.
 fn summary(watched: &Watched, shown: &Shown) -> Page {
     let (snapshot, functions) = (&shown.snapshot, &shown.functions);
     let glance = &snapshot.glance;

@@ -1,4 +1,4 @@
-//! `hatf whatif`
+//! `hatf whatif`: ranks allocators and settings.
 
 use clap::builder::PossibleValuesParser;
 use hatf::Result;

@@ -1,4 +1,4 @@
-//! A trace that a command makes of others.
+//! Output trace of a command that derives traces.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use metatf_tools::recode::Preset;
 
 use super::lab::warn_of_losses;
 
-/// Where a trace is written, and how.
+/// Options for the output trace.
 #[derive(clap::Args)]
 pub(crate) struct Written {
     /// Trace to write, in heap.dtd format; `-` is standard output. An existing file is not replaced unless --force is
@@ -33,12 +33,12 @@ pub(crate) struct Written {
 }
 
 impl Written {
-    /// Returns the path of the trace; `None`: it is standard output.
+    /// Returns the path of the trace, or `None` for standard output.
     pub(crate) fn file(&self) -> Option<&Path> {
         (self.output != Path::new("-")).then_some(&*self.output)
     }
 
-    /// Checks that no trace is lost: neither one that is read, nor any other that is there.
+    /// Checks that neither an input trace nor any other existing file is overwritten.
     pub(crate) fn check<'p>(&self, inputs: impl IntoIterator<Item = &'p Path>) -> Result<()> {
         let Some(output) = self.file() else { return Ok(()) };
         let name = output.display();
@@ -53,7 +53,7 @@ impl Written {
         Ok(())
     }
 
-    /// Writes the trace that `give` gives; its clock has ticks of this many nanoseconds.
+    /// Writes the trace produced by `give`, with a clock resolution of this many nanoseconds.
     pub(crate) fn write<R>(&self, resolution: u64, give: impl FnOnce(&mut dyn EventSink) -> Result<R>) -> Result<R> {
         let name = self.file().map_or_else(|| "standard output".to_owned(), |path| path.display().to_string());
         let problem = || Error::system(name.clone());
@@ -76,7 +76,7 @@ impl Written {
                 Err(error)
             }
         });
-        // Where the output failed, that is the cause, whatever became of it on the way.
+        // If the output failed, its error is the cause of all others.
         if let Some(error) = output.error() {
             return Err(problem()(error));
         }

@@ -1,4 +1,4 @@
-//! What encloses allocations: what `--by` says, or what the trace says most of.
+//! Scopes that enclose allocations: those requested by `--by`, or those that enclose the most.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use hatf::{Error, Result};
 use metatf_page::units::percent;
 use serde::Serialize;
 
-/// What encloses allocations.
+/// Kinds of scopes that enclose allocations.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Encloses {
@@ -20,7 +20,7 @@ pub(super) enum Encloses {
 }
 
 impl Encloses {
-    /// As `--by` has it.
+    /// Returns the name for `--by`.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Functions => "functions",
@@ -29,7 +29,7 @@ impl Encloses {
         }
     }
 
-    /// Returns the kind of scopes that this is; `None`: there are none, but stacks.
+    /// Returns the kind of scopes, or `None` for stacks.
     pub(super) fn scopes(self) -> Option<ScopeKind> {
         match self {
             Self::Functions => Some(ScopeKind::Functions),
@@ -39,7 +39,7 @@ impl Encloses {
     }
 }
 
-/// Chooses what encloses allocations, and says why.
+/// Chooses the kind of scopes and explains the choice.
 pub(super) fn chosen(by: Option<Encloses>, trace: &Path, coverage: &ScopeCoverage) -> Result<(Encloses, String)> {
     let lacks = |what| Err(Error::Trace(format!("{}: the trace has no {what}", trace.display()).into()));
     let best = coverage.best().map_or(Encloses::Stacks, |by| match by {

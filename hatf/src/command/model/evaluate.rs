@@ -1,4 +1,4 @@
-//! `hatf model evaluate`
+//! `hatf model evaluate`: compares synthetic traces with their originals.
 
 use std::path::{Path, PathBuf};
 
@@ -89,7 +89,7 @@ const PAPER: [&str; 4] = ["bsd", "cache", "first", "best"];
 #[derive(Clone)]
 struct Models(Vec<Kind>);
 
-/// Parses a list of models. The choices of a mixture are after commas, too.
+/// Parses a list of models. The parts of a mixture are also separated by commas.
 fn models(text: &str) -> std::result::Result<Models, String> {
     let mut names: Vec<String> = Vec::new();
     for part in text.split(',') {
@@ -118,7 +118,7 @@ fn models(text: &str) -> std::result::Result<Models, String> {
     Ok(Models(kinds))
 }
 
-/// Parses bytes, with a unit.
+/// Parses a number of bytes with an optional unit.
 fn size(text: &str) -> std::result::Result<u64, String> {
     let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
@@ -155,7 +155,7 @@ impl metatf_page::Report for Report<'_> {
     }
 }
 
-/// Makes the picture.
+/// Builds the chart.
 fn figures(programs: &[Program]) -> Intervals {
     chart("Synthetic traces, divided by the actual ones", programs)
 }
@@ -206,7 +206,7 @@ pub(crate) fn run(options: &Evaluate) -> Result<u8> {
     Ok(0)
 }
 
-/// Gives an observer the first events of a trace. Returns whether the trace may have more.
+/// Passes the first events of a trace to an observer. Returns whether the trace may contain more.
 fn first<O: Observer>(source: &Source, most: u64, observer: &mut O) -> Result<(Totals, bool)> {
     let mut until = Until::new(most);
     let mut calls = HeapTracker::new(|event: &ObjectEvent| {
@@ -216,7 +216,7 @@ fn first<O: Observer>(source: &Source, most: u64, observer: &mut O) -> Result<(T
     let read = source.observe(&mut calls);
     let totals = calls.heap().totals();
     drop(calls);
-    // Stopping is an error to those who read.
+    // The reader reports an early stop as an error.
     if !until.reached() {
         read?;
     }
@@ -228,7 +228,7 @@ fn program(options: &Evaluate, experiment: &Experiment, path: &Path) -> Result<P
     let source = Source::new(path.to_owned(), options.from, options.threads);
     source.reread()?;
     let settings = options.measure.settings(options.models.0.clone());
-    // The first pass is the actual trace in the allocators, and finds its end.
+    // The first pass runs the original trace through the allocators and finds its end.
     let mut tracking = Tracking::default();
     let (mut grid, mut clock) = (experiment.grid(source.threads())?, Running::new(settings.clock));
     let read = first(&source, options.events, &mut |event: &ObjectEvent| {
@@ -252,7 +252,7 @@ fn program(options: &Evaluate, experiment: &Experiment, path: &Path) -> Result<P
     let mut progress = Progress::new("trials").of(experiment.jobs(&models).len() as u64);
     let ended = trials(experiment, &models, source.threads(), || progress.add(1))?;
     let name = path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned());
-    // Up to the first dot: the form of the file is of no account here.
+    // Use the name up to the first dot, because the file extensions do not matter here.
     let name = name.split('.').next().filter(|name| !name.is_empty()).unwrap_or(&name).to_owned();
     let models =
         options.models.0.iter().zip(ended).map(|(kind, trials)| OfModel::new(*kind, &actual, trials)).collect();

@@ -1,4 +1,4 @@
-//! `hatf model fit`
+//! `hatf model fit`: fits a model to a trace.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -55,7 +55,7 @@ struct Report {
     of: Fitted,
 }
 
-/// What the report is of.
+/// The trace and the file that the report is about.
 struct Fitted {
     name: String,
     file: String,

@@ -1,4 +1,4 @@
-//! `hatf model generate`
+//! `hatf model generate`: generates synthetic traces.
 
 use hatf::synthetic::write_synthetic;
 use std::fs::File;
@@ -87,7 +87,7 @@ pub(crate) fn run(options: &Generate) -> Result<u8> {
             writer.event(event)
         })
     });
-    // Where the output failed, that is the cause.
+    // If the output failed, its error is the cause.
     if let Some(error) = output.error() {
         return Err(problem()(error));
     }

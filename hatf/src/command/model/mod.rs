@@ -1,4 +1,4 @@
-//! `hatf model`
+//! `hatf model`: models of allocation.
 
 mod evaluate;
 mod fit;
@@ -47,7 +47,7 @@ pub(crate) fn run(options: &Model) -> Result<u8> {
     }
 }
 
-/// How times are measured.
+/// Options for measuring time.
 #[derive(clap::Args)]
 struct Measure {
     /// Unit of time.
@@ -97,7 +97,7 @@ impl Measure {
     }
 }
 
-/// Returns the size of a file; `None` of a pipe.
+/// Returns the size of a file, or `None` for a pipe.
 fn file_bytes(path: &Path) -> Option<u64> {
     std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).map(|metadata| metadata.len())
 }

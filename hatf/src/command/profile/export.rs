@@ -1,4 +1,4 @@
-//! `hatf profile export`
+//! `hatf profile export`: writes profiles in other formats.
 
 use std::path::PathBuf;
 
@@ -60,7 +60,7 @@ pub(super) struct Export {
     sysroot: Option<PathBuf>,
 }
 
-/// Parses the name of a form that can be written.
+/// Returns a parser for the name of an output format.
 fn form() -> impl TypedValueParser<Value = &'static ProfileForm> {
     let written = PROFILES.into_iter().filter(|form| form.create.is_some());
     row(written.map(|form| (form.name, form.about))).try_map(|name| ProfileForm::of(&name).ok_or("not a form"))
@@ -83,7 +83,7 @@ pub(super) fn run(options: &Export) -> Result<u8> {
     let (file, mut sink) = OutputFile::create(&output).map_err(problem())?;
     let of = ProfileOptions { files, unknown_is_unused, shared_objects };
     let written = create(&profile, &of, &mut |note| print_message(&shown(note)), &mut *sink);
-    // Where the output failed, that is the cause.
+    // If the output failed, its error is the cause.
     if let Some(error) = file.error() {
         return Err(problem()(error));
     }

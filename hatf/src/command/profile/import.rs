@@ -1,4 +1,4 @@
-//! `hatf profile import`
+//! `hatf profile import`: converts other tools' profiles.
 
 use std::path::PathBuf;
 

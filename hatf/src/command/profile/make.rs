@@ -1,4 +1,4 @@
-//! `hatf profile TRACE`
+//! `hatf profile TRACE`: makes a profile of a trace.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ use super::super::symbols::Symbols;
 use super::super::{clock, print_message};
 use crate::command::output::show;
 
-/// A profile of a trace.
+/// Options for making a profile of a trace.
 #[derive(clap::Args)]
 pub(crate) struct Make {
     /// Profile to write [default: TRACE with the extension .prof.mtf].
@@ -115,7 +115,7 @@ pub(super) fn run(source: &Source, options: &Make) -> Result<u8> {
     let mut writer = writer.map_err(|error| file.error().map_or(error, problem()))?;
     let settings = ProfilerSettings { table, tick: options.tick };
     let made = make(source, &options.symbols, settings, sizes, &mut writer);
-    // What stopped the profile is the writer's error, or the cause is the output's.
+    // The writer's error stopped the profile, or was itself caused by the output's error.
     let made = match (writer.take_error(), made) {
         (None, Ok(made)) => writer.finish().map(|()| made),
         (error, made) => {
@@ -138,7 +138,7 @@ pub(super) fn run(source: &Source, options: &Make) -> Result<u8> {
     Ok(0)
 }
 
-/// What is known when the profile is written.
+/// Results that are known once the profile is written.
 struct Made {
     totals: Totals,
     lookups: Lookups,

@@ -1,4 +1,4 @@
-//! `hatf profile merge`
+//! `hatf profile merge`: merges profiles.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `hatf profile`
+//! `hatf profile`: heap profiles.
 
 mod export;
 mod import;
@@ -69,7 +69,7 @@ pub(crate) fn run(options: &Profile) -> Result<u8> {
     }
 }
 
-/// Returns what a context is.
+/// Returns the stack or the size class of a context.
 fn context(key: ContextKey, stacks: &Stacks) -> ProfileContext {
     match key {
         ContextKey::Stack(site) => ProfileContext::Stack(stacks.frames(site).to_vec()),
@@ -77,7 +77,7 @@ fn context(key: ContextKey, stacks: &Stacks) -> ProfileContext {
     }
 }
 
-/// Returns the profile of a trace that is in no file.
+/// Returns a profile that is only in memory.
 pub(super) fn in_memory(profiled: Profiled<Merged>, heap: &Heap) -> HeapProfile {
     let contexts = (1..).zip(&profiled.contexts).map(|(number, key)| (number, context(*key, &heap.stacks))).collect();
     let sampling = heap.sampling.map(|mean| ("sampling".to_owned(), mean.into()));
@@ -91,7 +91,7 @@ pub(super) fn in_memory(profiled: Profiled<Merged>, heap: &Heap) -> HeapProfile 
     }
 }
 
-/// Returns the report of a merged profile: all contexts, those of most bytes first.
+/// Returns the report of a merged profile: all contexts, sorted by bytes in descending order.
 pub(super) fn whole(title: String, profile: &HeapProfile) -> ProfileReport<'_> {
     let Tables { rows, depth } = Tables::default();
     let table = ProfileTable { by: Column::default(), reverse: false, columns: Vec::new(), rows, depth };
@@ -99,7 +99,8 @@ pub(super) fn whole(title: String, profile: &HeapProfile) -> ProfileReport<'_> {
     ProfileReport { title, entries: profile.infos.len(), profile, thresholds, shows: Shows::All, table }
 }
 
-/// Reads a profile in any form that can be read; `-` is standard input. Several in one file are merged.
+/// Reads a profile in any supported format; `-` is standard input. If a file contains several profiles, they are
+/// merged.
 fn read(path: &Path) -> Result<HeapProfile> {
     one(path, read_all(path)?)
 }

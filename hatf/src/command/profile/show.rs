@@ -1,4 +1,4 @@
-//! `hatf profile show`
+//! `hatf profile show`: prints profiles.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! The options of `hatf record`, with their help.
+//! Options of `hatf record`, with their help.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use metatf_tools::recode::Preset;
 use super::preset::RecordPreset;
 use crate::command::values::{bytes, clock, keep, name, sample, signal, time};
 
-/// Frames of a stack, unless it is said otherwise.
+/// Default maximum number of frames per stack.
 const DEPTH: usize = 64;
 
 /// Run a program and record its heap allocations in a trace.
@@ -228,7 +228,7 @@ pub(crate) struct Record {
     pub(crate) command: Vec<OsString>,
 }
 
-/// The DTDs that a program can be recorded by.
+/// DTDs for recordings.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum TraceFormat {
     /// heap.dtd: small, and distinguishes all functions.
@@ -253,18 +253,19 @@ impl Record {
         self.preset == RecordPreset::Debug
     }
 
-    /// Returns the most frames of a stack; 0: no stacks.
+    /// Returns the maximum number of frames per stack, or 0 if stacks are not recorded.
     pub(crate) fn stacks(&self) -> usize {
         self.stacks.unwrap_or(if self.is_debug() || self.python || self.symbolize { DEPTH } else { 0 })
     }
 
-    /// Returns the reaction to a full spool. Who attaches to a process, or samples one for a long time, does not want it to stand still.
+    /// Returns the policy for a full spool. A process that was attached to, or is sampled over a long time, should not
+    /// be stopped to wait.
     pub(crate) fn when_full(&self) -> WhenFull {
         let is_service = self.pid.is_some() || self.sample.is_some();
         self.when_full.unwrap_or(if is_service { WhenFull::Drop } else { WhenFull::Wait })
     }
 
-    /// Returns whether it is recorded what blocks really have.
+    /// Returns whether the actual sizes of blocks are recorded.
     pub(crate) fn usable(&self) -> bool {
         self.usable || self.is_debug()
     }
@@ -275,7 +276,7 @@ impl Record {
     }
 }
 
-/// Reads a label: a key of letters, digits, `_`, `-` and `.`, and text.
+/// Parses a label: a key of letters, digits, `_`, `-` and `.`, and a value.
 fn label(text: &str) -> Result<(String, String), String> {
     let (key, value) = text.split_once('=').ok_or("expected KEY=VALUE")?;
     if key.is_empty() || !key.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c)) {

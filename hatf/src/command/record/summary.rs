@@ -1,4 +1,4 @@
-//! What `hatf record` says when it is done.
+//! Messages that `hatf record` prints at the end.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
@@ -15,25 +15,25 @@ use crate::command::print_message;
 pub(super) struct Written<'a> {
     pub(super) path: &'a Path,
     pub(super) bytes: u64,
-    /// All that was recorded is in it.
+    /// Whether the trace contains everything that was recorded.
     pub(super) is_whole: bool,
 }
 
-/// What was known of the program before it ran.
+/// Facts known about the program before it ran.
 #[derive(Clone, Copy)]
 pub(super) struct Known<'a> {
-    /// It would not load the recorder: the user has read it.
+    /// The program would not load the recorder; the user has been warned.
     pub(super) not_loaded: bool,
-    /// The allocator that it has linked in. Where that could not be recorded, the user has read it.
+    /// The allocator linked into the program. If it could not be recorded, the user has been warned.
     pub(super) linked_in: Option<&'a LinkedIn>,
 }
 
-/// Says that calls of an allocator are not recorded, and what to do.
+/// Warns that calls to an allocator are not recorded, and suggests what to do.
 pub(super) fn print_not_recorded(linked_in: &LinkedIn) {
     print_message(&format!("{linked_in}; link it as a shared library, or use hatf_record::Recording in Rust"));
 }
 
-/// Prints the summary line, and warnings: not once more those that were printed before the program ran.
+/// Prints the summary line and warnings, except for warnings printed before the program ran.
 pub(super) fn print_summary(
     options: &Options,
     outcome: &Outcome,
@@ -111,7 +111,7 @@ pub(super) fn print_summary(
     }
     line += &match outcome.recorded.ended_early() {
         None => format!(", {} lost", outcome.recorded.lost),
-        // Nobody counts what the program does then.
+        // The program's later events are not counted.
         Some(_) => {
             format!(", {} lost before recording ended early; later events are not counted", outcome.recorded.lost)
         }
@@ -139,7 +139,7 @@ pub(super) fn print_summary(
     }
 }
 
-/// Says which programs have an allocator linked in whose calls were not recorded.
+/// Warns about programs with a linked-in allocator whose calls were not recorded.
 fn warn_of_linked(options: &Options, outcome: &Outcome, processes: Option<&Processes<'_>>, known: Known<'_>) {
     if let Some(linked_in) = known.linked_in.filter(|linked_in| !linked_in.is_refused()) {
         if options.no_linked_in {
@@ -164,7 +164,7 @@ fn warn_of_linked(options: &Options, outcome: &Outcome, processes: Option<&Proce
     }
 }
 
-/// Says that nothing was recorded by names that may not be those of threads or modules.
+/// Warns that nothing was recorded because no thread or module may have the given names.
 fn warn_of_names(options: &Options) {
     let named = [
         ("thread", "--only-threads", &options.only_threads, "hatf report"),
@@ -178,7 +178,7 @@ fn warn_of_names(options: &Options) {
     }
 }
 
-/// Says where stacks have no frames of Python code, though they were asked for.
+/// Warns if stacks contain no Python frames although they were requested.
 fn warn_of_python(outcome: &Outcome, processes: Option<&Processes<'_>>) {
     let mut versions = processes.map(Processes::pythons).unwrap_or_default();
     versions.extend(outcome.recorded.python);
@@ -192,7 +192,7 @@ fn warn_of_python(outcome: &Outcome, processes: Option<&Processes<'_>>) {
     }
 }
 
-/// Returns whether this is Python with its own allocator.
+/// Returns whether the program is Python with its own allocator.
 fn hides_its_objects(options: &Options) -> bool {
     let name = options.command.first().and_then(|program| Path::new(program).file_name()).unwrap_or_default();
     let how = std::env::var_os("PYTHONMALLOC");
