@@ -147,8 +147,8 @@ impl Group {
 /// Options for folding frames into their callers.
 #[derive(Clone, Default, clap::Args)]
 pub(crate) struct Folded {
-    /// Fold frames whose function, file or module name contains this text into their callers. Allocation wrappers are
-    /// always folded: allocators, the C and C++ libraries, `std`, `alloc` and `core`, interpreters. Can be repeated.
+    /// Fold frames whose function, file or module name contains this text into their callers, in addition to allocation
+    /// wrappers: allocators, the C and C++ libraries, `std`, `alloc` and `core`, interpreters. Can be repeated.
     #[arg(long, value_name = "TEXT")]
     skip: Vec<String>,
 
