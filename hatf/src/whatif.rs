@@ -94,7 +94,7 @@ impl Program {
         let glibc = || "glibc".to_owned();
         if let Some((function, allocator)) = linked_in {
             let model = allocator.clone().filter(|name| NOW.contains(&name.as_str()));
-            let in_truth = model.is_none().then(|| allocator.unwrap_or_else(|| "an allocator of its own".to_owned()));
+            let in_truth = model.is_none().then(|| allocator.unwrap_or_else(|| "a custom allocator".to_owned()));
             let allocator = model.unwrap_or_else(glibc);
             return Now { allocator, in_truth, libc, known_by: KnownBy::LinkedIn(function) };
         }

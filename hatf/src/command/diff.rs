@@ -201,7 +201,7 @@ fn grew(comparison: &Comparison<'_>, by: By, limit: Limit, options: &Diff) -> bo
         && let Some(stack) = pair.key.after
     {
         let (grown, stack) = (count_change(growth(*change)), comparison.after.stacks.name(stack, 4));
-        print_message(&format!("most of it: {grown} {unit} by {stack}"));
+        print_message(&format!("largest contribution: {grown} {unit} by {stack}"));
     }
     true
 }

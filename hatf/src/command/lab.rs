@@ -197,7 +197,7 @@ impl Tables {
 pub(crate) fn warn_of_losses(form: &str, losses: &Losses) {
     losses
         .iter()
-        .for_each(|(loss, count)| super::print_message(&format!("{form} cannot hold {}: {count}", loss.text())));
+        .for_each(|(loss, count)| super::print_message(&format!("{form} cannot represent {}: {count}", loss.text())));
 }
 
 /// Prints a message if the trace lacks stacks or modules.

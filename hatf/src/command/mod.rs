@@ -315,7 +315,7 @@ fn row(rows: impl IntoIterator<Item = (&'static str, &'static str)>) -> Possible
 /// Returns a parser for the name of an input format.
 fn form() -> impl TypedValueParser<Value = &'static Form> {
     let read = FORMS.into_iter().filter(|form| form.open.is_some());
-    row(read.map(|form| (form.name, form.about))).try_map(|name| Form::of(&name).ok_or("not a form"))
+    row(read.map(|form| (form.name, form.about))).try_map(|name| Form::of(&name).ok_or("unknown format"))
 }
 
 /// Returns a parser for the name of an output format. For CSV, which another command writes, the error names that

@@ -155,7 +155,7 @@ impl Fragmentation {
     /// Draws live bytes and bytes of held pages over events.
     #[must_use]
     pub fn curves(&self) -> Chart {
-        self.held.curves.chart(format!("{}: live bytes, and the pages they hold", self.name), Unit::Bytes)
+        self.held.curves.chart(format!("{}: live bytes and the pages they hold", self.name), Unit::Bytes)
     }
 
     /// Draws the pages at the first point in time.
@@ -180,7 +180,7 @@ impl When {
         let (title, tick) = match self {
             Self::End => (END.to_owned(), held.tick),
             Self::Event(tick) => (format!("EVENT {}", count(tick)), tick),
-            Self::Peak => (format!("PEAK of {} pages held", bytes(page)), of(&held.peaks)),
+            Self::Peak => (format!("PEAK: most {} pages held", bytes(page)), of(&held.peaks)),
             Self::Sparsest => (format!("SPARSEST: most {} pages held per live byte", bytes(page)), of(&held.sparsest)),
             Self::Worst => (format!("WORST: most bytes wasted on {} pages", bytes(page)), of(&held.worst)),
         };

@@ -383,7 +383,7 @@ fn help(frame: &mut Frame<'_>, area: Rect) {
 /// Returns the footer line.
 fn footer(view: &View, width: u16) -> Line<'static> {
     if let Some(name) = &view.name {
-        return Line::from(vec![Span::styled("name of the mark: ", bold()), Span::raw(format!("{name}_"))]);
+        return Line::from(vec![Span::styled("mark name: ", bold()), Span::raw(format!("{name}_"))]);
     }
     if let Some(message) = &view.message {
         return Line::styled(cut(&shown(message), width.into()), bold());

@@ -241,7 +241,10 @@ fn converting() {
     assert!(run(&["--to", "raw64", &heap], 0).0 == std::fs::read(&back).unwrap());
     // Losses are reported, once for each kind, and are an error only where that is asked for.
     let (_, messages) = run(&[&heap, &less], 0);
-    assert!(messages.contains("hatf: raw32 cannot hold times: 2000\n") && messages.lines().count() == 3, "{messages}");
+    assert!(
+        messages.contains("hatf: raw32 cannot represent times: 2000\n") && messages.lines().count() == 3,
+        "{messages}"
+    );
     run(&["--strict", &heap, &less], 1);
     // A coarser clock.
     let coarse = path("coarse.mtf");

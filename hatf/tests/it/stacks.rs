@@ -313,7 +313,7 @@ fn the_site_that_changed_is_named() {
     let failing =
         |by: &str, limit: &str, code| hatf(["diff", &before, &after, "--by", by, "--fail-over", limit]).exits(code);
     let run = failing("allocated", "0.5%", 1).says("bytes allocated grew from ").says("by more than 0.5%");
-    run.says("most of it: +2,600 bytes by right <- main <- ");
+    run.says("largest contribution: +2,600 bytes by right <- main <- ");
     failing("allocated", "2600", 0);
     failing("allocated", "2599", 1).says("by more than 2,599");
     failing("allocated", "2MiB", 0);

@@ -157,7 +157,7 @@ impl metatf_page::Report for Report<'_> {
 
 /// Builds the chart.
 fn figures(programs: &[Program]) -> Intervals {
-    chart("Synthetic traces, divided by the actual ones", programs)
+    chart("Synthetic traces relative to the original traces", programs)
 }
 
 #[derive(Serialize)]
@@ -239,7 +239,11 @@ fn program(options: &Evaluate, experiment: &Experiment, path: &Path) -> Result<P
     let outcomes = grid.finish()?;
     let (totals, cut) = read?;
     if cut {
-        print_message(&format!("{}: the first {} events; --events N takes more", path.display(), count(totals.events)));
+        print_message(&format!(
+            "{}: using only the first {} events; to use more, add --events N",
+            path.display(),
+            count(totals.events)
+        ));
     }
     source.warn_of_contradictions(&totals);
     let actual = Trial::new(&totals, &tracking, &outcomes);

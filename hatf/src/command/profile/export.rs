@@ -63,7 +63,7 @@ pub(super) struct Export {
 /// Returns a parser for the name of an output format.
 fn form() -> impl TypedValueParser<Value = &'static ProfileForm> {
     let written = PROFILES.into_iter().filter(|form| form.create.is_some());
-    row(written.map(|form| (form.name, form.about))).try_map(|name| ProfileForm::of(&name).ok_or("not a form"))
+    row(written.map(|form| (form.name, form.about))).try_map(|name| ProfileForm::of(&name).ok_or("unknown format"))
 }
 
 pub(super) fn run(options: &Export) -> Result<u8> {
