@@ -1,4 +1,4 @@
-//! Heap allocation traces: record, report, convert and read them.
+//! Recording, analysis and conversion of heap allocation traces.
 //!
 //! The `hatf` command is a thin layer over this library:
 //!

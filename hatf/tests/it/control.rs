@@ -220,7 +220,7 @@ fn the_last_part_after_a_kill() {
     // The unfinished trace says where the rest is.
     hatf(["report", &trace]).says(&format!("unfinished trace; the remaining events are in {}", spool.display()));
     hatf(["recover", &trace]).exits(0);
-    hatf(["recover", &trace]).exits(1).says("no spool is left of its recording");
+    hatf(["recover", &trace]).exits(1).says("its recording has no spool left");
     assert_eq!(messages(Path::new(&trace)), ["off", "on", "1000002", "exit"]);
     assert_eq!(invariants::broken(Path::new(&trace)), [""; 0]);
     assert!(!spool.exists());

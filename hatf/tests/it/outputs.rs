@@ -181,5 +181,5 @@ fn an_option_after_the_program() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_hatf"));
     command.current_dir(&*folder).args(["record", "-o", "true.mtf", "true", "-o", "x.o"]);
     let run = run(&mut command).exits(0);
-    assert!(!run.err.contains("follows the program"), "{}", run.err);
+    assert!(!run.err.contains("comes after the program"), "{}", run.err);
 }

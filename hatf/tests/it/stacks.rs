@@ -291,7 +291,7 @@ fn two_runs_of_one_program_do_not_differ() {
         let text = hatf(["diff", before, after, "--fail-over", "0%"]).exits(0).text();
         assert_eq!(text.matches("\n  no difference\n").count(), 4, "{text}");
     }
-    let by_offset = hatf(["diff", "--no-symbols", &one, &two]).exits(0).says("matched by build id and offset");
+    let by_offset = hatf(["diff", "--no-symbols", &one, &two]).exits(0).says("matched by build ID and offset");
     assert_eq!(by_offset.text().matches("\n  no difference\n").count(), 4, "{}", by_offset.text());
 }
 
