@@ -138,7 +138,7 @@ impl Tree {
         lived.iter().for_each(|(_, span)| add(&mut total, *span));
         running(&mut total);
         let inverse: Vec<f64> = total.iter().map(|all| if *all > 0.0 { 1.0 / all } else { 0.0 }).collect();
-        // Most nodes are too small at every check. An upper bound shows it: the sum of the largest shares of their
+        // Most nodes are too small at every check, as an upper bound shows: the sum of the largest shares of their
         // spans. Such nodes are merged into their callers here.
         let mut bounds = vec![0.0; self.nodes.len()];
         for (node, (from, to, bytes)) in &lived {
