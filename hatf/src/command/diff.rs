@@ -49,7 +49,7 @@ pub(crate) struct Diff {
     after: PathBuf,
 
     /// Format of both traces [default: detected from the first bytes or the name of each].
-    #[arg(long, value_name = "FORM", value_parser = super::form())]
+    #[arg(long, value_name = "FORMAT", value_parser = super::form())]
     from: Option<&'static Form>,
 
     /// Measures to compare: blocks live at the peak, live at the end (leaked), allocated in total, freed by the next

@@ -32,7 +32,7 @@ pub(crate) struct Dump {
     trace: PathBuf,
 
     /// Format of the trace [default: detected from its first bytes or its name].
-    #[arg(long, value_name = "FORM", value_parser = super::form())]
+    #[arg(long, value_name = "FORMAT", value_parser = super::form())]
     from: Option<&'static Form>,
 
     /// Print only records about the block at this address.

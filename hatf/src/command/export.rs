@@ -30,10 +30,10 @@ pub(crate) struct Export {
     traces: Vec<PathBuf>,
 
     /// Format of the tables.
-    #[arg(long, value_name = "FORM", value_parser = work::forms())]
+    #[arg(long, value_name = "FORMAT", value_parser = work::forms())]
     to: String,
 
-    /// Output directory, which must be new or empty, or the database file.
+    /// Output directory, which must be new or empty, or the SQLite database file.
     #[arg(short, long, value_name = "PATH")]
     output: PathBuf,
 

@@ -12,7 +12,7 @@ use super::{Convert, form};
 #[derive(clap::Args)]
 pub(crate) struct Import {
     /// Format of the log.
-    #[arg(value_name = "FORM", value_parser = form())]
+    #[arg(value_name = "FORMAT", value_parser = form())]
     from: &'static Form,
 
     /// Trade size for speed: fast, default or archive.

@@ -23,7 +23,7 @@ pub(crate) struct Source {
     pub(crate) trace: PathBuf,
 
     /// Format of the trace [default: detected from its first bytes or its name].
-    #[arg(long, value_name = "FORM", value_parser = super::form())]
+    #[arg(long, value_name = "FORMAT", value_parser = super::form())]
     pub(crate) from: Option<&'static Form>,
 
     /// Number of worker threads; the result does not depend on it [default: the number of cores].

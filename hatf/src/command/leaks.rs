@@ -62,7 +62,7 @@ pub(crate) struct Leaks {
     write_suppressions: Option<PathBuf>,
 
     /// Format of the suppressions to write.
-    #[arg(long, value_enum, value_name = "FORM", default_value_t, help_heading = "Suppressions")]
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t, help_heading = "Suppressions")]
     suppression_form: WrittenForm,
 
     /// Do not list blocks that libraries and interpreters are known to keep.

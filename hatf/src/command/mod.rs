@@ -261,11 +261,11 @@ Examples:
   hatf convert --from malloclab --to heap - - < short1.rep > short1.mtf")]
 pub(crate) struct Convert {
     /// Format of the input [default: detected from its first bytes or its name].
-    #[arg(long, value_name = "FORM", value_parser = form())]
+    #[arg(long, value_name = "FORMAT", value_parser = form())]
     pub(crate) from: Option<&'static Form>,
 
     /// Format of the output [default: derived from its name; .mtf is heap]. For CSV, see `metatfc dump --format csv`.
-    #[arg(long, value_name = "FORM", value_parser = written_form())]
+    #[arg(long, value_name = "FORMAT", value_parser = written_form())]
     pub(crate) to: Option<&'static Form>,
 
     /// Trade size for speed in Meta-TF output: fast, default or archive.

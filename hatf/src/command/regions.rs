@@ -103,7 +103,7 @@ struct Example {
 enum Part {
     /// Regions of each method combined
     Method,
-    /// Individual regions; if there are more than 1,000, those with the largest blocks in total
+    /// Individual regions; if there are more than 1,000, those whose blocks have the most bytes
     Region,
 }
 

@@ -39,7 +39,7 @@ pub(crate) struct Evaluate {
     traces: Vec<PathBuf>,
 
     /// Format of the traces [default: detected from their first bytes or their names].
-    #[arg(long, value_name = "FORM", value_parser = crate::command::form())]
+    #[arg(long, value_name = "FORMAT", value_parser = crate::command::form())]
     from: Option<&'static Form>,
 
     /// Comma-separated models; all: the paper's five; variants: its seven variants.

@@ -40,7 +40,7 @@ pub(super) struct Export {
     output: Option<PathBuf>,
 
     /// Format to write.
-    #[arg(long, value_name = "FORM", default_value = "memprof-yaml", value_parser = form())]
+    #[arg(long, value_name = "FORMAT", default_value = "memprof-yaml", value_parser = form())]
     format: &'static ProfileForm,
 
     /// Treat contexts with unknown accesses as never accessed: long-lived ones are then cold.

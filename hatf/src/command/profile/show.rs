@@ -51,11 +51,11 @@ pub(super) struct Show {
     #[command(flatten)]
     tables: Tables,
 
-    /// Print contexts whose blocks are never read instead. Requires a program built with `hatf cc`.
+    /// Print only contexts whose blocks are never read. Requires a program built with `hatf cc`.
     #[arg(long, conflicts_with = "advice")]
     unread: bool,
 
-    /// Print hot and cold contexts instead. Requires a profile with accesses.
+    /// Print only hot and cold contexts. Requires a profile with accesses.
     #[arg(long)]
     advice: bool,
 
