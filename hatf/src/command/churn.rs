@@ -17,8 +17,8 @@ use super::values::{size, time};
 
 /// Find short-lived blocks by call stack, and suggest replacements for them.
 ///
-/// A block is short-lived if it is freed within --within, and before --meanwhile more bytes are allocated by any
-/// thread. If at least nine of ten blocks of a stack are short-lived, the last column suggests how to avoid allocating
+/// A block is short-lived if it is freed within --within and before the threads have allocated another --meanwhile
+/// bytes. If at least nine of ten blocks of a stack are short-lived, the last column suggests how to avoid allocating
 /// each of them: a buffer kept by each thread, if no thread has two of them live at the same time; an arena, if they
 /// are allocated one after the other and freed together; or a pool of free blocks.
 #[derive(clap::Args)]

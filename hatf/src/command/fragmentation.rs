@@ -28,8 +28,8 @@ pub(crate) struct Fragmentation {
     #[command(flatten)]
     source: Source,
 
-    /// Points in time to inspect: peak (most pages held), worst (most bytes wasted on held pages), sparsest (most pages
-    /// per live byte, while the number of held pages is at least half of the maximum, or more exactly a power of two),
+    /// Points in time to inspect: peak (most pages held), worst (most bytes wasted on held pages), sparsest (most held
+    /// pages per live byte, while about half of the maximum or more are held; the exact threshold is a power of two),
     /// end, or the number of an event. Names that lead to the same event are printed once.
     #[arg(long, value_name = "WHEN", value_delimiter = ',', default_value = "peak,worst,end")]
     at: Vec<When>,
