@@ -15,7 +15,7 @@ use super::print_message;
 /// Maximum number of modules to name in messages about missing functions. Traces from other machines have many.
 const MODULES: usize = 3;
 
-/// Where to look up functions.
+/// Options for the locations to search for functions.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct SymbolFiles {
     /// Directory with separate debug information, searched before /usr/lib/debug. Can be repeated.
@@ -31,7 +31,7 @@ pub(crate) struct SymbolFiles {
     perf_map: Option<PathBuf>,
 }
 
-/// Where to look up functions that a trace does not name.
+/// Options for looking up functions that a trace does not name.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct Symbols {
     #[command(flatten)]

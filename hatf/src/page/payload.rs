@@ -107,7 +107,8 @@ impl Size {
         if self.is_least() {
             return compressed(&self.numbers, best, usize::MAX);
         }
-        // Fast compression takes a fourth of the time; if its result is a quarter too large, the data is too large.
+        // Fast compression takes a quarter of the time. If even its result exceeds the limit by a quarter, the data is
+        // too large.
         compressed(&self.numbers, Compression::fast(), MOST + MOST / 4)?;
         compressed(&self.numbers, best, MOST)
     }

@@ -1,4 +1,4 @@
-//! Text and HTML form of the heap report.
+//! Sections of the heap report.
 
 use hatf_lab::sites::Measure;
 use metatf_page::{Chart, Column, Facts, Mark, Note, Page, Report as Paged, Shape, Table, Unit, Value};

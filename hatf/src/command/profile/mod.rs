@@ -124,7 +124,7 @@ fn write(path: &Path, profile: &HeapProfile) -> Result<()> {
     let problem = || Error::system(path.display().to_string());
     let (file, mut sink) = OutputFile::create(path).map_err(problem())?;
     let written = write_profile(profile, &mut *sink);
-    // Where the output failed, that is the cause.
+    // If the output failed, its error is the cause.
     if let Some(error) = file.error() {
         return Err(problem()(error));
     }

@@ -74,7 +74,7 @@ impl Started {
         if io::stdin().is_terminal() {
             record.stdin(Stdio::null());
         }
-        // SAFETY: a system call that may be made between fork and exec.
+        // SAFETY: makes only a system call that is allowed between fork and exec.
         unsafe { record.pre_exec(|| Ok(rustix::process::setsid().map(drop)?)) };
         let child = record.spawn().map_err(Error::system("hatf record"))?;
         let mut started = Self { trace, name, child, output, is_attached, ended: None };
