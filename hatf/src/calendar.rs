@@ -1,10 +1,10 @@
-//! Conversion of start times to and from the format used in traces.
+//! Start times in traces.
 
-/// Formats seconds since 1970, for example as `2000-02-29T12:00:00Z`.
+/// Formats seconds since 1970, as in `2000-02-29T12:00:00Z`.
 #[must_use]
 pub fn utc(seconds: u64) -> String {
     let (days, second) = (seconds / 86_400, seconds % 86_400);
-    // Years are counted from March, so that the leap day is the last day.
+    // Count in years that begin in March, so that a leap day is the last day of a year.
     let shifted = days + 719_468;
     let (era, day) = (shifted / 146_097, shifted % 146_097);
     let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
@@ -17,7 +17,7 @@ pub fn utc(seconds: u64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
-/// Parses a time formatted by [`utc`] to seconds since 1970. Returns `None` if the string is not such a time.
+/// Parses a time in the format of [`utc`] and returns the seconds since 1970, or `None` if the format is invalid.
 #[must_use]
 pub fn seconds(text: &str) -> Option<u64> {
     let text = text.strip_suffix('Z')?;
@@ -30,7 +30,7 @@ pub fn seconds(text: &str) -> Option<u64> {
     if !(1970..10_000).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
         return None;
     }
-    // Years are counted from March, so that the leap day is the last day.
+    // Count in years that begin in March, so that a leap day is the last day of a year.
     let (year, month) = if month < 3 { (year - 1, month + 9) } else { (year, month - 3) };
     let days = 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 1;
     let days = days.checked_sub(719_468)?;

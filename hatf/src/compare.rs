@@ -1,6 +1,6 @@
-//! Comparison of two heap traces: their totals, and the allocations of each stack, size class and thread.
+//! Comparison of two heap traces: their totals and the allocations of each stack, size class and thread.
 //!
-//! [`Counting`] reads one trace into a [`Summary`]; [`Comparison`] pairs the rows of two summaries.
+//! [`Counting`] reads one trace into a [`Summary`]; [`Comparison`] pairs the rows of two.
 
 use std::collections::{HashMap, HashSet};
 
@@ -21,20 +21,20 @@ pub struct Counting {
     current: Option<u64>,
 }
 
-/// The compared data of one trace.
+/// The figures of a trace that are compared.
 #[derive(Debug)]
 pub struct Summary {
-    /// The totals.
+    /// Totals of the trace.
     pub totals: Totals,
-    /// The stacks.
+    /// Stacks of the trace.
     pub stacks: Stacks,
-    /// The total allocations.
+    /// Allocations in total.
     pub all: Counts,
-    /// The allocations of each stack, indexed by stack number.
+    /// Allocations of each stack, indexed by stack number.
     pub sites: Vec<Counts>,
-    /// The allocations of each [size class](hatf_lab::classes).
+    /// Allocations in each [size class](hatf_lab::classes).
     pub classes: Vec<Counts>,
-    /// Thread numbers and the allocations of each thread, in the order of their first events.
+    /// Thread numbers and the allocations of each thread, in the order of the threads' first events.
     pub threads: Vec<(u64, Counts)>,
 }
 
@@ -52,7 +52,7 @@ impl Counting {
         let mut all = Counts::default();
         counted.classes.iter().for_each(|class| all.add(class));
         let of = |thread: &u64| (*thread, counted.threads.get(thread).copied().unwrap_or_default());
-        // Thread 0 counts as a thread only if it caused an event.
+        // Thread 0 counts only if it has events.
         let is_one = |thread: &&u64| **thread != 0 || counted.threads.contains_key(thread);
         let threads = self.threads.iter().filter(is_one).map(of).collect();
         Summary { totals, stacks, all, sites: counted.sites, classes: counted.classes, threads }
@@ -82,47 +82,47 @@ impl Observer for Counting {
 }
 
 impl Summary {
-    /// Returns whether stacks can be compared: some frames are in known places, or nothing was allocated.
+    /// Returns whether stacks can be compared: some contain more than addresses, or nothing was allocated.
     #[must_use]
     pub fn has_sites(&self) -> bool {
         self.stacks.have_places() || self.totals.objects == 0
     }
 }
 
-/// The rule by which the stacks of two traces are matched.
+/// Method of matching the stacks of two traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Matching {
-    /// By functions and their modules. Frames without a function are matched by offset.
+    /// Match functions and modules. Frames without a function are matched by offset.
     Functions,
-    /// By the build IDs of modules and the offsets in them, because a trace has no symbols.
+    /// Match build IDs and offsets within modules, because one of the traces has no symbols.
     Offsets,
-    /// Not at all, because a trace has no stacks or only addresses.
+    /// No matching, because one of the traces has no stacks or its stacks are only addresses.
     Nothing,
 }
 
-/// The stacks of a pair of sites: for each trace, the first matching stack, if there is one.
+/// The stacks of a pair of sites: the first matching stack of each trace, if there is one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SiteStacks {
-    /// The stack number in the first trace.
+    /// Stack number in the first trace.
     pub before: Option<u64>,
-    /// The stack number in the second trace.
+    /// Stack number in the second trace.
     pub after: Option<u64>,
 }
 
-/// A comparison of two traces, row by row.
+/// A row-by-row comparison of two traces.
 #[derive(Debug)]
 pub struct Comparison<'s> {
     /// The first trace.
     pub before: &'s Summary,
     /// The second trace.
     pub after: &'s Summary,
-    /// The rule by which sites are matched.
+    /// Method of matching sites.
     pub matching: Matching,
-    /// The total allocations.
+    /// Allocations in total.
     pub all: Pair<()>,
-    /// Stacks in both traces, and those in only one of them.
+    /// Stacks in both traces and stacks in only one of them.
     pub sites: Vec<Pair<SiteStacks>>,
-    /// Size classes, by number.
+    /// Allocations by size class number.
     pub classes: Vec<Pair<usize>>,
     /// Threads, numbered from 0 in the order of their first events.
     pub threads: Vec<Pair<usize>>,
@@ -178,14 +178,14 @@ fn sites(before: &Summary, after: &Summary, matching: Matching) -> Vec<Pair<Site
     paired.into_iter().map(shown).collect()
 }
 
-/// The rule by which modules are matched.
+/// Keys by which modules are matched.
 ///
-/// Builds are located in different directories, so modules are matched by file name, or by path if a trace has two
-/// modules with the same file name. The program is matched with the program, whatever their names are, unless a trace
-/// has two programs (because of exec).
+/// A module's key is its file name, because different builds are in different directories, or its path if a trace has
+/// two modules with the same file name. The program always matches the program, whatever their names, unless exec left
+/// a trace with two programs.
 struct ModuleKeys<'s> {
     one_program: bool,
-    /// File names that belong to several modules of a trace.
+    /// File names shared by several modules of a trace.
     ambiguous: HashSet<&'s str>,
 }
 
@@ -206,7 +206,7 @@ impl<'s> ModuleKeys<'s> {
         Self { one_program, ambiguous }
     }
 
-    /// Returns the key by which a module is matched.
+    /// Returns the key of a location's module.
     fn key<'l>(&self, location: &'l Location) -> (char, &'l str) {
         match location.module_name() {
             _ if location.is_program && self.one_program => ('P', ""),
@@ -216,7 +216,7 @@ impl<'s> ModuleKeys<'s> {
     }
 }
 
-/// Keys of stacks; stacks with equal keys are matched.
+/// Numbers for stacks; stacks that match have equal numbers.
 #[derive(Default)]
 struct StackKeys {
     names: HashMap<String, u32>,
@@ -224,7 +224,7 @@ struct StackKeys {
 }
 
 impl StackKeys {
-    /// Returns the key of each stack, indexed by stack number.
+    /// Returns the key of each stack, by its number.
     fn of(&mut self, stacks: &Stacks, modules: &ModuleKeys<'_>, matching: Matching) -> Vec<u32> {
         let locations: Vec<Vec<u32>> =
             stacks.locations().iter().map(|location| self.location(location, modules, matching)).collect();
@@ -237,7 +237,7 @@ impl StackKeys {
         (0..stacks.count()).map(key).collect()
     }
 
-    /// Returns the keys by which a frame is matched. They never contain an address, which differs between runs.
+    /// Returns the key of a frame. Keys never contain addresses, which differ from run to run.
     fn location(&mut self, location: &Location, modules: &ModuleKeys<'_>, matching: Matching) -> Vec<u32> {
         let mut number = |name: String| {
             let next = number_of(self.names.len());

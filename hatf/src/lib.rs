@@ -1,28 +1,28 @@
-//! Heap allocation traces: record, report, convert and read them.
+//! Recording, analysis and conversion of heap allocation traces.
 //!
 //! The `hatf` command is a thin layer over this library:
 //!
-//! - [`event`] defines heap events independently of the trace format. Sources produce events, and sinks consume them.
-//! - [`record`] runs a program with the recorder preloaded, and passes its heap events to an [`EventSink`].
-//! - [`heap`] writes and reads traces of `dtds/heap.dtd`, [`hatf10`] those of `dtds/HATF10.dtd`, and [`hatf1`] the
-//!   native format of HATF 1.0.
-//! - [`forms`] opens a trace of any format and converts it to another; [`loss`] counts what the target format cannot
-//!   store.
-//! - [`pipeline`] passes what another thread reads to a sink in this thread.
-//! - [`hatf_lab::HeapTracker`] tracks the heap of a trace for all analyses; [`synthetic`] writes traces generated from
+//! - [`event`] describes heap events independently of the trace format: sources produce events, sinks consume them.
+//! - [`record`] runs a program with the recorder preloaded and passes its heap events to an [`EventSink`].
+//! - [`heap`] writes and reads traces of `dtds/heap.dtd`, [`hatf10`] those of `dtds/HATF10.dtd`, [`hatf1`] HATF 1.0's native
+//!   form.
+//! - [`forms`] opens a trace in any format and converts it to another; [`loss`] counts values that the output format
+//!   cannot represent.
+//! - [`pipeline`] passes events read by another thread to a sink in this thread.
+//! - [`hatf_lab::HeapTracker`] follows the heap of a trace for all analyses; [`synthetic`] writes synthetic traces from
 //!   models.
-//! - [`profile`] reads, writes and merges heap profiles, and reads LLVM profiles.
-//! - [`share`] derives traces from other traces: a part, a merged trace, a sample, or a trace without names.
+//! - [`profile`] reads, writes and merges heap profiles, and reads LLVM's.
+//! - [`share`] derives traces from traces: a part, a merged trace, a sample, an anonymized trace.
 //! - [`compare`] finds the differences between two traces.
-//! - [`calls`] finds the functions of the program that hold memory; [`page`] builds an interactive HTML report of a
+//! - [`calls`] finds the function of the program that holds memory; [`page`] writes an interactive HTML report of a
 //!   heap.
-//! - [`whatif`] finds allocators that would need less memory.
+//! - [`whatif`] finds which allocator would need less memory.
 //! - [`suppress`] reads and writes suppressions for known leaks.
-//! - [`analysis`] builds an [`analysis::Report`] of a trace; [`report`] prints it.
-//! - [`threads`] runs two parts of some work in parallel.
-//! - `watch` (a feature) shows a heap live on the screen.
+//! - [`analysis`] builds an [`analysis::Report`] of a heap; [`report`] prints reports.
+//! - [`threads`] runs two tasks in parallel.
+//! - `watch` (a feature) shows a heap live on the terminal.
 //!
-//! All of these work event by event, in memory bounded by the number of live blocks.
+//! All modules process one event at a time, in memory bounded by the number of live blocks.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 pub mod analysis;

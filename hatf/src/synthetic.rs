@@ -9,7 +9,7 @@ use crate::event::{Call, Event, EventKind, EventSink, Function, UserMetadata};
 use crate::heap::{HeapOptions, HeapWriter};
 use crate::{Error, Result};
 
-/// The start of the simulated heap of a synthetic trace, which is not 0 because 0 is not a block address.
+/// Start of the simulated heap in a synthetic trace. It is not 0, because 0 is not a block address.
 const BASE: u64 = 1 << 32;
 
 /// A change of a synthetic heap.
@@ -21,14 +21,13 @@ struct Step {
     change: Change,
 }
 
-/// Steps in a batch, few enough to stay in the cache of a core.
+/// Number of steps per batch. A batch fits in a core's cache.
 const BATCH: usize = 4096;
 /// Maximum number of batches waiting to be written.
 const WAITING: usize = 4;
 
-/// An [`Observer`] that passes on events of objects without addresses. It does not use `crate::pipeline`, which passes
-/// on block events: the thread that generates the objects would have to place them, and that thread is already the
-/// bottleneck.
+/// An [`Observer`] that passes on object changes without addresses. It does not use `crate::pipeline`, which passes on
+/// block events: the thread that draws the objects, already the bottleneck, would then have to place them as well.
 struct Steps<F> {
     batch: Vec<Step>,
     hand_on: F,
@@ -43,19 +42,19 @@ impl<F: FnMut(&mut Vec<Step>) -> hatf_lab::Result<()>> Observer for Steps<F> {
     }
 }
 
-/// Writes events of objects without addresses. The simulated allocator `bsd` places the blocks.
+/// Writer of object changes without addresses. The simulated allocator `bsd` places the blocks.
 struct SyntheticWriter<'w> {
     writer: HeapWriter<'w>,
     allocator: Bsd,
     acts: Acts,
-    /// Block positions by slot.
+    /// Block addresses, indexed by slot.
     places: Vec<Place>,
 }
 
 impl SyntheticWriter<'_> {
     fn write(&mut self, steps: &[Step]) -> Result<()> {
-        // The entries of ending blocks are scattered in memory. Touching them here lets the CPU wait for many cache
-        // misses at a time instead of one after the other below: a third more events per second with one thread.
+        // The addresses of freed blocks are scattered. Touching them here overlaps their cache misses, whereas the loop
+        // below would wait for each miss: a third more events per second with one thread.
         let mut touched = 0;
         for step in steps {
             touched ^= self.places.get(step.slot as usize).map_or(0, |place| place.address);
@@ -87,11 +86,11 @@ impl SyntheticWriter<'_> {
     }
 }
 
-/// Writes a synthetic trace whose events `run` passes to the observer, and returns the result of `run`. If the options
-/// allow threads, `run` has its own thread; the trace does not depend on that.
+/// Writes a synthetic trace of the events that `run` passes to the observer, and returns the result of `run`. If the
+/// options allow several threads, `run` gets its own; the bytes of the trace do not depend on it.
 ///
 /// # Errors
-/// The sink or `run` failed, or the system could not start a thread.
+/// Errors of the sink and of `run`, or if no thread can be created.
 pub fn write_synthetic<T: Send>(
     sink: &mut dyn Sink,
     options: &HeapOptions,
@@ -130,7 +129,7 @@ fn write_here<T>(
     let mut steps = Steps { batch: Vec::with_capacity(BATCH), hand_on };
     let result = run(&mut steps);
     let result = result.and_then(|result| (steps.hand_on)(&mut steps.batch).map(|()| result));
-    // The writer's own error takes precedence if it stopped the events.
+    // The writer's error, if it stopped the events.
     failed.map_or(result.map_err(Into::into), Err)
 }
 

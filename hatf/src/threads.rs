@@ -1,13 +1,13 @@
-//! Runs two parts of some work in parallel.
+//! Running two tasks in parallel.
 
 use std::io;
 
 use metatf_tools::pipeline::beside;
 
-/// Runs both parts and returns their results. The parts run in parallel if two threads are allowed.
+/// Runs both tasks, in parallel if two threads are allowed, and returns their results.
 ///
 /// # Errors
-/// The system could not start a thread.
+/// Returns an error if no thread can be created.
 pub fn both<A: Send, B>(
     threads: usize,
     there: impl FnOnce() -> A + Send,

@@ -1,5 +1,5 @@
-//! Simulations that find allocators and settings that would save memory, and the facts about the program that a trace
-//! contains.
+//! Predictions of which allocators and settings would save memory: simulations that follow a trace, and the trace's
+//! information about its program.
 
 use hatf_lab::simulate::Grid;
 use hatf_lab::whatif::{KnownBy, NOW, Now, WhatIf, describe, of_module, simulations, without_model};
@@ -11,10 +11,10 @@ use crate::Result;
 use crate::analysis::PageFollower;
 use crate::event::{Event, EventKind, UserMetadata};
 
-/// The predictions for a trace.
+/// The predictions, with the name of the trace.
 #[derive(Serialize)]
 pub struct Predicted {
-    /// The name of the trace.
+    /// Name of the trace.
     #[serde(skip)]
     pub name: String,
     /// The predictions.
@@ -31,23 +31,22 @@ impl Report for Predicted {
     }
 }
 
-/// Simulations that process a trace.
+/// Simulations that follow a trace.
 pub struct Running(Grid, Program);
 
 impl Running {
     /// Starts the simulations in this many threads.
     ///
     /// # Errors
-    /// The system could not start the threads.
+    /// Returns an error if the threads cannot be created.
     pub fn new(threads: usize) -> Result<Self> {
         Ok(Self(Grid::new(simulations()?, threads)?, Program::default()))
     }
 
-    /// Ranks the predictions of the simulations. `now` is the allocator in use, if the user named one, and `read` is
-    /// the result of reading the trace.
+    /// Ranks the predictions, if the trace could be `read`. `now` is the allocator in use, if it was given.
     ///
     /// # Errors
-    /// A simulation failed, or `read` is an error.
+    /// Returns an error if a simulation failed, or the error in `read`.
     pub fn finish(self, totals: Totals, now: Option<String>, read: Result<()>) -> Result<WhatIf> {
         let Self(grid, program) = self;
         let outcomes = grid.finish()?;
@@ -77,11 +76,11 @@ impl Observer for Running {
     }
 }
 
-/// The facts about the program that a trace contains.
+/// The trace's information about its program.
 #[derive(Default)]
 struct Program {
     known_by: KnownBy,
-    /// A function of a statically linked allocator, and the allocator if known. Only the first program counts.
+    /// A function of the allocator linked into the first program, and the name of that allocator.
     linked_in: Option<(String, Option<String>)>,
     images: u64,
     libc: Option<String>,
@@ -95,7 +94,7 @@ impl Program {
         let glibc = || "glibc".to_owned();
         if let Some((function, allocator)) = linked_in {
             let model = allocator.clone().filter(|name| NOW.contains(&name.as_str()));
-            let in_truth = model.is_none().then(|| allocator.unwrap_or_else(|| "its own allocator".to_owned()));
+            let in_truth = model.is_none().then(|| allocator.unwrap_or_else(|| "a custom allocator".to_owned()));
             let allocator = model.unwrap_or_else(glibc);
             return Now { allocator, in_truth, libc, known_by: KnownBy::LinkedIn(function) };
         }
@@ -121,7 +120,7 @@ impl Observer for Program {
                     self.known_by = KnownBy::NoOther;
                 }
             }
-            // A different program may have a different allocator.
+            // A different program may use a different allocator.
             EventKind::Image { .. } => {
                 self.images += 1;
                 self.known_by = KnownBy::Assumed;

@@ -151,7 +151,7 @@ fn look(heap: &Heap, places: &Places<'_>, when: (u64, u64), settings: Settings) 
     let function = &|site| {
         let group = places.own(site).next().map(|place| places.group(place));
         let key = group.and_then(|group| places.keys().get(group as usize));
-        key.map_or_else(|| "stack not known".to_owned(), |key| title(key, &[]))
+        key.map_or_else(|| "unknown stack".to_owned(), |key| title(key, &[]))
     };
     Moment::new(heap.objects.live().collect(), when, settings, Names { site, function })
 }

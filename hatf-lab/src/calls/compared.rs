@@ -30,7 +30,7 @@ pub fn function_keys<'p>(places: &'p Places<'_>) -> Vec<FunctionKey<'p>> {
 /// there.
 #[must_use]
 pub fn function_pairs(before: (&Places<'_>, &Groups), after: (&Places<'_>, &Groups)) -> Vec<Pair<String>> {
-    let mut names = HashMap::from([(UNKNOWN, "stack not known".to_owned())]);
+    let mut names = HashMap::from([(UNKNOWN, "unknown stack".to_owned())]);
     let [before, after] = [before, after].map(|(places, groups)| {
         let known = places.keys().iter().zip(function_keys(places)).zip(&groups.groups);
         let own = known.filter(|(_, group)| group.own.allocated.blocks > 0);

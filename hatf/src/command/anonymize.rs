@@ -1,4 +1,4 @@
-//! `hatf anonymize`
+//! `hatf anonymize`: removes names from a trace.
 
 use std::path::{Path, PathBuf};
 
@@ -12,15 +12,16 @@ use super::written::Written;
 use super::{about, print_message};
 use crate::command::output::show;
 
-/// The shortest secret that is a key.
+/// Minimum length of a secret key in bytes.
 const LEAST: usize = 16;
 
-/// Write a trace without names, for others: what the heap did stays exact, and what the program is does not show.
+/// Remove names from a trace so that it can be shared: the heap's behavior stays exact, but the program cannot be
+/// identified.
 ///
-/// Functions, source files, paths of programs and modules, build ids, arguments, names of threads, marks and phases, and comments
-/// become tokens, the same for the same text. Host, date and numbers of processes go. Blocks and pages are moved together by whole GiB, and
-/// frames are numbered, as offsets in a known library are as good as names. Times, sizes, threads, line numbers and what the system said of
-/// memory stay.
+/// Functions, source files, paths of programs and modules, build IDs, arguments, comments, and names of threads, marks
+/// and phases are replaced with tokens; equal strings get equal tokens. The host, the date and process IDs are removed.
+/// Blocks and pages are moved together by a multiple of 1 GiB. Frames are renumbered, because offsets in a known
+/// library reveal its functions. Times, sizes, threads, line numbers and the kernel's memory statistics are kept.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -28,29 +29,30 @@ Examples:
   hatf anonymize server.mtf -o shared.mtf --keep 'std::*' --keep 'libc.so*' --keep-marks
   head -c 32 /dev/urandom > key; hatf anonymize server.mtf -o shared.mtf --key key
 
-Without --key, tokens are made by a random key that is not kept: nobody can try names out, and those
-of two traces cannot be compared. Commands that fold standard libraries by their names do not know
-them any more: --keep the names that may be known. Write the functions into the trace first (hatf
-symbolize): addresses cannot be looked up afterwards.")]
+Without --key, tokens are derived from a random key that is discarded, so nobody can test guesses of
+names, and tokens of different traces cannot be compared. Commands that fold standard libraries by
+name no longer recognize them: use --keep for names that need not be secret. Write function names
+into the trace first (hatf symbolize), because addresses cannot be looked up afterwards.")]
 pub(crate) struct Anonymize {
     #[command(flatten)]
     source: Source,
 
-    /// Keep functions and names of files of this pattern, in which `*` stands for any text. Of a path the name of the file stays, and its folders
-    /// go. May be given several times.
+    /// Keep functions and file names that match this pattern, where `*` matches any string. Of a path, only the file
+    /// name is kept, not its directories. Can be repeated.
     #[arg(long, value_name = "PATTERN")]
     keep: Vec<String>,
 
-    /// Keep names of marks and phases.
+    /// Keep the names of marks and phases.
     #[arg(long)]
     keep_marks: bool,
 
-    /// Make tokens by the secret in this file, of at least 16 bytes: those of several traces are the same then. Who has it can try names out.
+    /// Derive tokens from the secret in this file, which must have at least 16 bytes, so that several traces get the
+    /// same tokens. Anyone with the secret can test guesses of names.
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
 
-    /// Read the new trace back: look for words of the old one, and compare the figures of report, sites, fragmentation, simulate and replay.
-    /// The exit status is 1 if a word is there or a figure differs.
+    /// Read the output back, search it for words of the input, and compare the figures of report, sites, fragmentation,
+    /// simulate and replay. The exit status is 1 if a word is found or a figure differs.
     #[arg(long)]
     check: bool,
 
@@ -66,7 +68,7 @@ fn tokens(options: &Anonymize) -> Result<Tokens> {
         let mut key = [0; 16];
         let failed = |error: rustix::io::Errno| Error::System("random bytes".to_owned(), error.into());
         let got = rustix::rand::getrandom(&mut key, rustix::rand::GetRandomFlags::empty()).map_err(failed)?;
-        // The system gives as many in one call, or none.
+        // The system returns all bytes in a single call or none.
         return if got == key.len() {
             Ok(Tokens::new(key))
         } else {
@@ -77,7 +79,7 @@ fn tokens(options: &Anonymize) -> Result<Tokens> {
     let secret = std::fs::read(path).map_err(Error::system(name.to_string()))?;
     if secret.len() < LEAST {
         return Err(Error::Usage(format!(
-            "{name}: a key has at least {LEAST} bytes: head -c 32 /dev/urandom makes one"
+            "{name}: a key must have at least {LEAST} bytes; to create one, run head -c 32 /dev/urandom"
         )));
     }
     Ok(Tokens::of_secret(&secret))
@@ -87,7 +89,7 @@ pub(crate) fn run(options: &Anonymize) -> Result<u8> {
     let Anonymize { source, written, .. } = options;
     written.check([&*source.trace].into_iter().chain(options.key.as_deref()))?;
     let Some(path) = written.file().or_else(|| (!options.check).then_some(Path::new("-"))) else {
-        return Err(Error::Usage("--check reads the new trace back: name it with -o".to_owned()));
+        return Err(Error::Usage("--check reads the output back, so it needs a file: add -o FILE".to_owned()));
     };
     let tokens = tokens(options)?;
     source.reread()?;
@@ -103,12 +105,12 @@ pub(crate) fn run(options: &Anonymize) -> Result<u8> {
     let is_good = checked.is_good();
     show(&CheckReport { trace: path.display().to_string(), checked }, &OutputArgs::from(&options.format))?;
     if !is_good {
-        print_message(&format!("{}: the check failed: do not pass it on", path.display()));
+        print_message(&format!("{}: the check failed; do not share this trace", path.display()));
     }
     Ok(u8::from(!is_good))
 }
 
-/// What the check found, with the name of the trace.
+/// Result of the check, with the name of the trace.
 #[derive(serde::Serialize)]
 struct CheckReport {
     trace: String,

@@ -1,4 +1,4 @@
-//! `hatf cc`
+//! `hatf cc`: compiles programs with counters for loads and stores.
 
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt as _;
@@ -7,11 +7,13 @@ use std::path::PathBuf;
 use hatf::cc::{compile, write_object};
 use hatf::{Error, Result};
 
-/// Compile a program so that hatf record counts its loads and stores.
+/// Compile a program so that `hatf record` counts its loads and stores.
 ///
-/// Runs the compiler (GCC or Clang, for C or C++, on x86-64) and adds to its arguments. The compiler puts a call before each load and store; what answers
-/// the calls is linked into the program. The program runs as before, a little slower, and needs nothing of hatf. With hatf record --stacks, its
-/// trace has the loads and stores of each block, and hatf profile shows which sites make blocks that are never read, only written, or cold.
+/// Runs the compiler (GCC or Clang, for C or C++, on x86-64) with additional arguments. The compiler inserts a call
+/// before each load and store, and the code that handles these calls is linked into the program. Without hatf, the
+/// program behaves as before, only a little slower. With `hatf record --stacks`, its trace contains the loads and
+/// stores of each block, and `hatf profile` shows which sites allocate blocks that are never read, only written, or
+/// cold.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -19,25 +21,25 @@ Examples:
   hatf record --stacks -o x.mtf ./x
   hatf profile x.mtf && hatf profile show x.prof.mtf --unread
   make CC='hatf cc gcc' CXX='hatf cc g++'
-  hatf cc --functions g++ -O2 x.cc -o x       also where functions begin and end
-  hatf cc --object hatf_access.o gcc          the object alone, for a linker of your own")]
+  hatf cc --functions g++ -O2 x.cc -o x       also record function entries and exits
+  hatf cc --object hatf_access.o gcc          only the object file, to link it yourself")]
 pub(crate) struct Cc {
-    /// Have functions call where they begin and end, too: hatf record writes both into the trace, which is many times larger then.
+    /// Also record function entries and exits. This makes traces many times larger.
     #[arg(long)]
     functions: bool,
 
-    /// Write the object that is linked into programs, and compile nothing else.
+    /// Write only the object file that is linked into programs, and compile nothing else.
     #[arg(long, value_name = "FILE", conflicts_with = "functions")]
     object: Option<PathBuf>,
 
-    /// The compiler, and its arguments.
+    /// Compiler command with its arguments.
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMPILER")]
     command: Vec<OsString>,
 }
 
 pub(crate) fn run(options: &Cc) -> Result<u8> {
     let Some((compiler, arguments)) = options.command.split_first() else {
-        return Err(Error::Usage("which compiler? see hatf cc --help".to_owned()));
+        return Err(Error::Usage("no compiler given; see hatf cc --help".to_owned()));
     };
     if let Some(object) = &options.object {
         write_object(compiler, object)?;

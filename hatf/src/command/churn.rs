@@ -1,4 +1,4 @@
-//! `hatf churn`: blocks that live shortly, and what could take their place.
+//! `hatf churn`: finds short-lived blocks and possible replacements.
 
 use hatf::Result;
 use hatf::report::{frames, stack};
@@ -15,11 +15,12 @@ use super::output::show;
 use super::symbols::Symbols;
 use super::values::{size, time};
 
-/// Find blocks that live shortly, by call stack, and what could take their place.
+/// Find short-lived blocks by call stack, and suggest replacements for them.
 ///
-/// A block lives shortly if it is freed within --within, and before --meanwhile bytes were allocated after it by anybody.
-/// Where nine of ten blocks of a stack do, the last column says what would do without a call for each: a buffer that each thread keeps,
-/// if no two of a thread are live at once; an arena, if they begin one after the other and end together; a pool of free blocks.
+/// A block is short-lived if it is freed within --within and before the threads have allocated another --meanwhile
+/// bytes. If at least nine of ten blocks of a stack are short-lived, the last column suggests how to avoid allocating
+/// each of them: a buffer kept by each thread, if no thread has two of them live at the same time; an arena, if they
+/// are allocated one after the other and freed together; or a pool of free blocks.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -30,11 +31,11 @@ pub(crate) struct Churn {
     #[command(flatten)]
     source: Source,
 
-    /// The longest time from allocation to free. Of a trace without times it does not count.
+    /// Maximum time from allocation to free. Ignored for traces without timestamps.
     #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = time)]
     within: u64,
 
-    /// The most bytes that are allocated between the two.
+    /// Maximum number of bytes allocated between allocation and free.
     #[arg(long, value_name = "BYTES", default_value = "64KiB", value_parser = size)]
     meanwhile: u64,
 
@@ -48,14 +49,14 @@ pub(crate) struct Churn {
     output: OutputArgs,
 }
 
-/// What is found in a trace.
+/// The short-lived blocks of a trace.
 #[derive(Serialize)]
 pub(super) struct Report<'s> {
     #[serde(skip)]
     title: String,
     trace: Totals,
     settings: Settings,
-    /// Blocks that lived shortly, of all stacks.
+    /// Short-lived blocks of all stacks.
     short: Amount,
     sites: Vec<Site<'s>>,
     #[serde(skip)]
@@ -69,7 +70,8 @@ struct Site<'s> {
     stack: Frames<'s>,
 }
 
-/// The frames of a site. They are made when they are printed: those of all sites take more memory than the heap of the trace.
+/// The frames of a site. They are built only when printed, because the frames of all sites take more memory than the
+/// trace's heap.
 struct Frames<'s> {
     stacks: &'s Stacks,
     site: u64,
@@ -112,17 +114,17 @@ impl<'s> Report<'s> {
         Self { title, trace, settings, short, sites: sites.into_iter().map(site).collect(), tables }
     }
 
-    /// Adds what is found, without the totals.
+    /// Adds the findings, without the totals.
     pub(super) fn describe(&self, page: &mut Page) {
         let Settings { within, meanwhile } = self.settings;
         let (all, short) = (self.trace.objects, self.short.blocks);
-        page.heading(Note::new("LIVED SHORTLY: {} of {} blocks, {}; {} in all").with([
+        page.heading(Note::new("SHORT-LIVED: {} of {} blocks, {}; {} in total").with([
             Value::Count(short),
             Value::Count(all),
             Value::Part(short, all),
             Value::Bytes(self.short.bytes),
         ]));
-        let what = Note::new("freed within {}, and before {} were allocated after them");
+        let what = Note::new("freed within {}, and before {} more were allocated");
         page.push(what.with([Value::Time(within), Value::Bytes(meanwhile)]));
         let names = ["blocks", "", "of the stack's", "live at once", "largest", "lived", "instead", ""];
         let mut table = Table::new(names.map(Column::new));
@@ -148,10 +150,10 @@ impl<'s> Report<'s> {
     }
 }
 
-/// Says what could take the place of a site's blocks.
+/// Describes the suggested replacement for a site's blocks.
 fn said(instead: Instead, churn: &SiteChurn) -> String {
     match instead {
-        Instead::Buffer if churn.threads > 1 => "a buffer a thread".to_owned(),
+        Instead::Buffer if churn.threads > 1 => "a buffer per thread".to_owned(),
         Instead::Buffer => "a buffer".to_owned(),
         Instead::Arena => format!("an arena of {}", units::bytes(churn.most_bytes)),
         Instead::Pool => format!("a pool of {}", units::count(churn.most_live)),

@@ -1,4 +1,4 @@
-//! `hatf completions`
+//! `hatf completions`: prints shell completion scripts.
 
 use std::io::Write as _;
 

@@ -1,4 +1,4 @@
-//! `hatf convert`
+//! `hatf convert`: converts traces between formats.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
         (None, output) => of_name(output.as_deref())?,
     };
     if again.is_some() && to != &HEAP {
-        let wrong = "--free-at-last-access writes heap traces: --to heap, or a name that ends in .mtf";
+        let wrong = "--free-at-last-access requires heap output: use --to heap or an output name that ends in .mtf";
         return Err(Error::Usage(wrong.to_owned()));
     }
     let mut write = WriteOptions::default();
@@ -51,7 +51,7 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
     } else {
         convert(input, to, &open, &create, &mut *sink)
     };
-    // Where the output failed, that is the cause, whatever became of it on the way.
+    // If the output failed, its error is the cause of all others.
     if let Some(error) = output.error() {
         return Err(problem()(error));
     }
@@ -61,23 +61,23 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
     Ok(u8::from(options.strict && !losses.is_empty()))
 }
 
-/// Says how many blocks end early.
+/// Reports the number of blocks that end early.
 fn say(freed: &FreedEarly) {
     let FreedEarly { blocks, early, freed_later } = *freed;
     print_message(&format!(
-        "{} of {} blocks end at their last access, of which the program freed {} later; the others keep their ends",
+        "{} of {} blocks now end at their last access; the program freed {} of them later. The ends of the other blocks are unchanged",
         count(early),
         count(blocks),
         count(freed_later)
     ));
 }
 
-/// Returns the form of an output by its name.
+/// Returns the format of an output, derived from its name.
 fn of_name(output: Option<&Path>) -> Result<&'static Form> {
     let name = output.map(|path| path.display().to_string()).unwrap_or_default();
     if name.ends_with(".csv") {
         return Err(Error::Usage(CSV.to_owned()));
     }
     let found = FORMS.into_iter().find(|form| form.suffixes.iter().any(|suffix| name.ends_with(suffix)));
-    found.ok_or_else(|| Error::Usage("the name of the output does not show its form: give it with --to".to_owned()))
+    found.ok_or_else(|| Error::Usage("cannot derive the format from the output name: specify it with --to".to_owned()))
 }

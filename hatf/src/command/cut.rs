@@ -1,4 +1,4 @@
-//! `hatf cut`
+//! `hatf cut`: extracts part of a trace.
 
 use hatf::event::{Call, Event, EventKind, EventSink, UserMetadata};
 use hatf::share::{Cut as Cutting, CutCounts, Records, Subset, Wanted};
@@ -12,11 +12,12 @@ use super::values::range;
 use super::written::Written;
 use super::{about, print_message, replay};
 
-/// Write a part of a trace: of a range of time or records, of a phase, of a thread, of a process.
+/// Extract part of a trace: a range of time or records, a phase, a thread or a process.
 ///
-/// What holds where the part begins is carried in: blocks that are live there, as the calls that allocated them, with their stacks, sizes, threads
-/// and times; and the program, modules, symbols, threads, phases that are open, and pages. All times stay as they are. So a report of the
-/// part agrees with one of the whole about every moment of the part: live bytes, sites, ages. What was allocated before and is gone is not in it.
+/// The state at the start of the part is included: live blocks, as the calls that allocated them, with their stacks,
+/// sizes, threads and times; and the program, modules, symbols, threads, open phases and pages. All times are
+/// unchanged. A report on the part therefore agrees with a report on the complete trace about every point in time
+/// within the part: live bytes, sites, ages. Blocks allocated and freed before the part are not included.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -28,31 +29,33 @@ Examples:
   hatf cut all.mtf --process 2 -o child.mtf
   hatf cut server.mtf --between 10s.. -o - | hatf sites -
 
-The user metadata `cut` says how many blocks were carried in, and their bytes; `hatf report` prints
-it. --live-between with the same range tells blocks of the part from those that were carried in.")]
+The user metadata `cut` contains the number and size of the blocks that were live at the start;
+`hatf report` prints it. To count only blocks allocated within the part, use --live-between with the
+same range.")]
 pub(crate) struct Cut {
     #[command(flatten)]
     source: Source,
 
-    /// From a moment to another: a time, such as 10s, mark:NAME for the first mark or phase of that name, peak, or end; without the first
-    /// from the start, without the second to the end.
+    /// Range between two points in time, each a time such as 10s, mark:NAME for the first mark or phase with that name,
+    /// peak, or end. If the first is omitted, the range begins at the start; if the second is omitted, it extends to
+    /// the end.
     #[arg(long, value_name = "A..B", value_parser = range, conflicts_with_all = ["records", "phase"])]
     between: Option<(Point, Point)>,
 
-    /// These records, numbered from 1 as hatf dump does: 1000000..2000000, or with one end left out.
+    /// Range of records, numbered from 1 as in `hatf dump`: 1000000..2000000. Either end can be omitted.
     #[arg(long, value_name = "FIRST..LAST", value_parser = replay::records, conflicts_with = "phase")]
     records: Option<(Option<u64>, Option<u64>)>,
 
-    /// The first phase of this name.
+    /// First phase with this name.
     #[arg(long, value_name = "NAME")]
     phase: Option<String>,
 
-    /// Blocks that this thread allocates, with their ends in whatever thread, and what else it does. Marks, modules and pages, which are
-    /// the process's, stay.
+    /// Blocks allocated by this thread, including frees of them by other threads, and the thread's other events. Marks,
+    /// modules and pages belong to the process and are kept.
     #[arg(long, value_name = "N")]
     thread: Option<u64>,
 
-    /// One process of a trace that hatf merge made, by its number, from 1.
+    /// One process of a trace written by `hatf merge`, by its number, starting at 1.
     #[arg(long, value_name = "N", conflicts_with = "thread")]
     process: Option<u64>,
 
@@ -60,7 +63,7 @@ pub(crate) struct Cut {
     written: Written,
 }
 
-/// What one thread does.
+/// The events of one thread.
 struct OfThread {
     thread: u64,
     is_there: bool,
@@ -97,7 +100,7 @@ pub(crate) fn run(options: &Cut) -> Result<u8> {
         && options.thread.is_none()
         && options.process.is_none()
     {
-        return Err(Error::Usage("say which part: --between, --records, --phase, --thread or --process".to_owned()));
+        return Err(Error::Usage("specify a part: --between, --records, --phase, --thread or --process".to_owned()));
     }
     source.reread()?;
     let records = records(options)?;
@@ -111,7 +114,9 @@ pub(crate) fn run(options: &Cut) -> Result<u8> {
                 return Ok(format!("thread {thread} allocated {} blocks, {}", count(blocks), bytes(sum)));
             }
             let name = source.trace.display();
-            Err(Error::Usage(format!("{name}: thread {thread} allocates nothing there; hatf report lists the threads")))
+            Err(Error::Usage(format!(
+                "{name}: thread {thread} allocates nothing in this part; hatf report lists the threads"
+            )))
         }
         (None, Some(process)) => of_process(source, records, process, sink),
         (None, None) => cut(source, records, sink).map(say),
@@ -120,11 +125,11 @@ pub(crate) fn run(options: &Cut) -> Result<u8> {
     Ok(0)
 }
 
-/// Says what a part has.
+/// Describes the contents of a part.
 fn say(counts: CutCounts) -> String {
     let CutCounts { records, carried_records, carried_blocks, carried_bytes } = counts;
     format!(
-        "{} records; before them {} of what holds where they begin, {} live blocks of {} among them",
+        "{} records, preceded by {} records of the initial state, including {} live blocks of {}",
         count(records),
         count(carried_records),
         count(carried_blocks),
@@ -132,7 +137,7 @@ fn say(counts: CutCounts) -> String {
     )
 }
 
-/// Gives a part of the trace to a sink.
+/// Passes part of the trace to a sink.
 fn cut(source: &Source, records: Records, sink: &mut dyn EventSink) -> Result<CutCounts> {
     if records == (Records { first: 1, last: None }) {
         let mut counted = Whole { sink, records: 0 };
@@ -141,14 +146,14 @@ fn cut(source: &Source, records: Records, sink: &mut dyn EventSink) -> Result<Cu
     }
     let mut cutting = Cutting::new(records, sink);
     let read = source.read(&mut cutting);
-    // Stopping is an error to those who read.
+    // The reader reports an early stop as an error.
     if !cutting.is_over() {
         read?;
     }
     cutting.finish().map_err(|error| about(&source.trace, error))
 }
 
-/// Passes all records on.
+/// Sink that passes on all records.
 struct Whole<'s> {
     sink: &'s mut dyn EventSink,
     records: u64,
@@ -165,14 +170,14 @@ impl EventSink for Whole<'_> {
     }
 
     fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
-        // What was counted is of the whole.
+        // The counts in the metadata apply to the complete trace, not to the part.
         let mut user_metadata = user_metadata.clone();
         user_metadata.remove("events");
         self.sink.user_metadata(&user_metadata)
     }
 }
 
-/// Gives a part of what one process of a merged trace did to a sink.
+/// Passes part of the events of one process in a merged trace to a sink.
 fn of_process(source: &Source, records: Records, process: u64, sink: &mut dyn EventSink) -> Result<String> {
     let mut about_merged = Merged::default();
     source.read(&mut about_merged)?;
@@ -181,9 +186,9 @@ fn of_process(source: &Source, records: Records, process: u64, sink: &mut dyn Ev
     let found = of.iter().find(|one| one["number"].as_u64() == Some(process));
     let Some(found) = found else {
         let why = if of.is_empty() {
-            "it is of one process: hatf merge makes a trace of several".to_owned()
+            "the trace describes only one process; hatf merge combines the traces of several".to_owned()
         } else {
-            format!("it has the processes 1 to {}, and {process} is none of them", of.len())
+            format!("there is no process {process}: the trace contains processes 1 to {}", of.len())
         };
         return Err(Error::Usage(format!("{name}: {why}")));
     };
@@ -192,7 +197,7 @@ fn of_process(source: &Source, records: Records, process: u64, sink: &mut dyn Ev
     Ok(format!("process {process}: {} records", count(own.records())))
 }
 
-/// What a trace says about itself.
+/// The user metadata of a merged trace.
 #[derive(Default)]
 struct Merged(UserMetadata);
 
@@ -211,12 +216,15 @@ impl EventSink for Merged {
     }
 }
 
-/// Finds which records the part has.
+/// Determines the records of the part.
 fn records(options: &Cut) -> Result<Records> {
     if let Some((first, last)) = options.records {
         let first = first.unwrap_or(1);
         if last.is_some_and(|last| last < first) {
-            return Err(Error::Usage(format!("there are no records from {first} to {}", last.unwrap_or(0))));
+            return Err(Error::Usage(format!(
+                "empty range: there are no records from {first} to {}",
+                last.unwrap_or(0)
+            )));
         }
         return Ok(Records { first, last });
     }

@@ -1,4 +1,4 @@
-//! `hatf diff`
+//! `hatf diff`: compares two traces.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -27,9 +27,9 @@ use super::symbols::{Symbols, print_problems};
 
 /// Compare two traces: which stacks, sizes and threads allocate more or less.
 ///
-/// Stacks are matched by their functions and the modules that these are in, not by addresses or lines, so that the program may have
-/// been built again; of that before the change either the program is kept, or its trace has symbols (hatf record --symbolize).
-/// Traces whose frames have no functions are matched by build id and offset.
+/// Stacks are matched by function and module, not by address or line, so the program may have been rebuilt between the
+/// traces. For the trace before the change, either keep the old program or record its symbols (hatf record
+/// --symbolize). Traces without function names are matched by build ID and offset.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -39,21 +39,21 @@ Examples:
   hatf diff before.mtf after.mtf --by peak --fail-over 5%    in CI
   hatf diff before.mtf after.mtf --html change.html
 
-Exit status: 0 the traces were compared, 1 a trace is missing or damaged, or a total grew by
-more than --fail-over allows, 2 the command line is wrong.")]
+Exit status: 0 on success, 1 if a trace is missing or corrupt or if a total grew by more than
+--fail-over, 2 for a usage error.")]
 pub(crate) struct Diff {
-    /// The trace before the change, in any form that hatf convert reads; `-` is standard input.
+    /// Trace before the change, in any format that `hatf convert` reads; `-` is standard input.
     before: PathBuf,
 
-    /// The trace after it.
+    /// Trace after the change.
     after: PathBuf,
 
-    /// The form of both traces [default: guessed from the first bytes or the name of each].
-    #[arg(long, value_name = "FORM", value_parser = super::form())]
+    /// Format of both traces [default: detected from the first bytes or the name of each].
+    #[arg(long, value_name = "FORMAT", value_parser = super::form())]
     from: Option<&'static Form>,
 
-    /// What is compared: blocks live at the peak, live at the end (leaked), allocated in all, freed by the event that follows
-    /// their allocation (temporary), or freed within 1 ms and 64 KiB of allocations (short).
+    /// Measures to compare: blocks live at the peak, live at the end (leaked), allocated in total, freed by the next
+    /// event (temporary), or freed within 1 ms and 64 KiB of allocations (short).
     #[arg(
         long,
         alias = "measure",
@@ -64,15 +64,15 @@ pub(crate) struct Diff {
     )]
     by: Vec<By>,
 
-    /// Rank by blocks, not by bytes.
+    /// Rank by number of blocks instead of bytes.
     #[arg(long)]
     blocks: bool,
 
     #[command(flatten)]
     tables: Tables,
 
-    /// Exit with status 1 if a total that --by names grew by more than this: a percentage, or bytes such as 64KiB. With --blocks
-    /// it is blocks.
+    /// Exit with status 1 if the total of a --by measure grew by more than this limit: a percentage, a number of bytes
+    /// such as 64KiB, or a number of blocks with --blocks.
     #[arg(long, value_name = "LIMIT", value_parser = limit)]
     fail_over: Option<Limit>,
 
@@ -85,17 +85,17 @@ pub(crate) struct Diff {
     #[command(flatten)]
     output: OutputArgs,
 
-    /// Also write a page for the browser: both traces over time, and what one has more than the other, by call and function, at any
-    /// moments of them.
+    /// Also write an HTML report: both traces over time, and the differences between them by call and function at any
+    /// points in time.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 
-    /// Threads that work at once; the result is the same [default: as many as there are cores].
+    /// Number of worker threads; the result does not depend on it [default: the number of cores].
     #[arg(long, value_name = "N", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1024))]
     threads: Option<usize>,
 }
 
-/// Parses a measure by which traces are compared.
+/// Parses a measure to compare.
 fn compared() -> impl TypedValueParser<Value = By> {
     let names = PossibleValuesParser::new(["peak", "leaked", "allocated", "temporary", "short"]);
     names.try_map(|name| <By as clap::ValueEnum>::from_str(&name, false))
@@ -107,13 +107,13 @@ pub(super) fn limit(text: &str) -> std::result::Result<Limit, String> {
 
 pub(crate) fn run(options: &Diff) -> Result<u8> {
     if options.before == Path::new("-") && options.after == Path::new("-") {
-        return Err(Error::Usage("standard input can be one of the traces, not both".to_owned()));
+        return Err(Error::Usage("only one of the traces can be standard input".to_owned()));
     }
     let (mut before, of_before) = summary(&options.before, options)?;
     let (mut after, of_after) = summary(&options.after, options)?;
     let mut problems = options.symbols.problems(&mut before.stacks, 0, None)?;
     problems.extend(options.symbols.problems(&mut after.stacks, 0, None)?);
-    // Most are those of both.
+    // Most problems occur in both traces.
     let mut told = HashSet::new();
     problems.retain(|problem| told.insert((problem.path.clone(), problem.why.clone())));
     print_problems(&problems);
@@ -121,7 +121,7 @@ pub(crate) fn run(options: &Diff) -> Result<u8> {
     match comparison.matching {
         Matching::Functions => {}
         Matching::Offsets => {
-            print_message("stacks are matched by build id and offset: those of two builds do not match");
+            print_message("stacks are matched by build ID and offset, so stacks of different builds do not match");
         }
         Matching::Nothing => print_message("stacks are not compared"),
     }
@@ -156,7 +156,7 @@ pub(crate) fn run(options: &Diff) -> Result<u8> {
     Ok(u8::from(failed > 0))
 }
 
-/// Reads a trace; also what a page has of it, if there is to be one.
+/// Reads a trace and returns its summary, with the data for the HTML report if one is requested.
 fn summary(trace: &Path, options: &Diff) -> Result<(Summary, Option<Recorded>)> {
     let source = Source::new(trace.to_owned(), options.from, options.threads);
     let beside = options.html.is_some().then(|| (ReportBuilder::new(), Collected::new()));
@@ -176,7 +176,8 @@ fn summary(trace: &Path, options: &Diff) -> Result<(Summary, Option<Recorded>)> 
     Ok((summary, recorded))
 }
 
-/// Returns whether the total of a measure grew by more than the limit; then it says so, and which stack grew most.
+/// Returns whether the total of a measure grew by more than the limit. If so, prints a message that names the stack
+/// that grew most.
 fn grew(comparison: &Comparison<'_>, by: By, limit: Limit, options: &Diff) -> bool {
     let of = |amount: Amount| if options.blocks { amount.blocks } else { amount.bytes };
     let (all, measure) = (&comparison.all, by.measure());
@@ -186,7 +187,7 @@ fn grew(comparison: &Comparison<'_>, by: By, limit: Limit, options: &Diff) -> bo
     }
     let unit = if options.blocks { "blocks" } else { "bytes" };
     print_message(&format!(
-        "{}: {unit} {} grew from {} to {} ({}), by more than {limit}",
+        "{}: {unit} {} grew from {} to {} ({}), more than the limit of {limit}",
         options.after.display(),
         text(by.measure()),
         count(before),
@@ -200,7 +201,7 @@ fn grew(comparison: &Comparison<'_>, by: By, limit: Limit, options: &Diff) -> bo
         && let Some(stack) = pair.key.after
     {
         let (grown, stack) = (count_change(growth(*change)), comparison.after.stacks.name(stack, 4));
-        print_message(&format!("most of it: {grown} {unit} by {stack}"));
+        print_message(&format!("largest contribution: {grown} {unit} by {stack}"));
     }
     true
 }

@@ -1,4 +1,4 @@
-//! `hatf dump`
+//! `hatf dump`: prints the records of a trace.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -17,40 +17,41 @@ use super::{about, print_message};
 
 /// Print the records of a trace, each with its call stack.
 ///
-/// Functions, source files and lines that the trace does not name are looked up in the programs and shared objects. Numbers are those of records, as in
-/// hatf report. metatfc dump prints the trace's records as they are stored.
+/// Functions, source files and lines that the trace does not name are looked up in the programs and shared objects.
+/// Record numbers are the same as in `hatf report`. To print the records exactly as they are stored, use `metatfc
+/// dump`.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   hatf dump perl.mtf | less
-  hatf dump perl.mtf --start 1234 --head 1        record 1234 alone
-  hatf dump perl.mtf --address 0x55c7f16743c0     what happened to a block
+  hatf dump perl.mtf --start 1234 --head 1        only record 1234
+  hatf dump perl.mtf --address 0x55c7f16743c0     history of a block
   hatf dump perl.mtf --min-size 1000000           large blocks")]
 pub(crate) struct Dump {
-    /// The trace, in any form that hatf convert reads; `-` is standard input.
+    /// Trace, in any format that `hatf convert` reads; `-` is standard input.
     trace: PathBuf,
 
-    /// The form of the trace [default: guessed from its first bytes or its name].
-    #[arg(long, value_name = "FORM", value_parser = super::form())]
+    /// Format of the trace [default: detected from its first bytes or its name].
+    #[arg(long, value_name = "FORMAT", value_parser = super::form())]
     from: Option<&'static Form>,
 
-    /// Only records about the block at this address.
+    /// Print only records about the block at this address.
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     address: Option<u64>,
 
-    /// Only allocations of at least this many bytes, such as 4096 or 64KiB.
+    /// Print only allocations of at least this many bytes, such as 4096 or 64KiB.
     #[arg(long, value_name = "BYTES", value_parser = size)]
     min_size: Option<u64>,
 
-    /// Begin at record N.
+    /// Start at record N.
     #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true, value_parser = number(1..=u64::MAX))]
     start: u64,
 
-    /// Stop when N records are printed.
+    /// Stop after printing N records.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number(0..=u64::MAX))]
     head: Option<u64>,
 
-    /// Lines of a stack.
+    /// Maximum number of lines per stack.
     #[arg(long, value_name = "N", default_value_t = 8)]
     depth: usize,
 
@@ -58,7 +59,7 @@ pub(crate) struct Dump {
     symbols: Symbols,
 }
 
-/// Events whose frames are looked up at once: at first, so that they appear soon, and at most.
+/// Number of events to symbolize in one batch: the initial number, small so that output appears soon, and the maximum.
 const BATCH: usize = 1 << 8;
 const BATCH_MOST: usize = 1 << 16;
 

@@ -1,4 +1,4 @@
-//! `hatf export`: tables of heap traces for other tools.
+//! `hatf export`: exports heap traces as tables for other tools.
 
 mod work;
 
@@ -6,14 +6,17 @@ use std::path::PathBuf;
 
 use super::symbols::Symbols;
 
-/// Write tables of traces: Parquet, Arrow, CSV, SQLite.
+/// Export traces as Parquet, Arrow, CSV or SQLite tables.
 ///
-/// Tables are objects (one row an object), sites (one row a stack, with what it allocated), stacks (their frames), lifetimes (of the objects of a
-/// stack, by powers of two), timeline (live bytes over time, and the peak), marks, processes and traces. Each has a column `trace` with the path of the trace.
+/// The tables are objects (one row per object), sites (one row per stack, with its allocations), stacks (the frames of
+/// each stack), lifetimes (a histogram of object lifetimes per stack, in powers of two), timeline (live bytes over
+/// time, and the peak), marks, processes and traces. Each table has a column `trace` that contains the path of the
+/// trace.
 ///
-/// A table is FOLDER/TABLE.FORM, with the rows of all traces. With --partition each trace has a file of its own,
-/// FOLDER/TABLE/build=BUILD-ID/day=YYYY-MM-DD/NAME.FORM, which engines read as one table with the columns `build` and `day`.
-/// A database of SQLite is one file with all tables. A folder stands for the traces in it, such as that of the processes of a recording.
+/// Each table is written to DIR/TABLE.FORMAT and contains the rows of all traces. With --partition, each trace gets its
+/// own file, DIR/TABLE/build=BUILD-ID/day=YYYY-MM-DD/NAME.FORMAT; query engines read these files as one table with the
+/// columns `build` and `day`. An SQLite database is a single file with all tables. Naming a directory exports all
+/// traces in it, such as the process traces of a recording.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -22,19 +25,19 @@ Examples:
   hatf export *.mtf --tables sites,stacks --partition --to parquet -o fleet
   duckdb -c \"select sum(leaked_bytes) from 'fleet/sites/*/*/*.parquet'\"")]
 pub(crate) struct Export {
-    /// The traces, in any form that hatf convert reads, or folders of traces.
+    /// Traces, in any format that `hatf convert` reads, or directories of traces.
     #[arg(value_name = "TRACE", required = true)]
     traces: Vec<PathBuf>,
 
-    /// The form of the tables.
-    #[arg(long, value_name = "FORM", value_parser = work::forms())]
+    /// Format of the tables.
+    #[arg(long, value_name = "FORMAT", value_parser = work::forms())]
     to: String,
 
-    /// The folder of the tables: a new one, or one that is empty; the file of a database.
+    /// Output directory, which must be new or empty, or the SQLite database file.
     #[arg(short, long, value_name = "PATH")]
     output: PathBuf,
 
-    /// Only these tables.
+    /// Tables to export.
     #[arg(
         long,
         value_name = "TABLES",
@@ -43,18 +46,19 @@ pub(crate) struct Export {
     )]
     tables: Vec<String>,
 
-    /// Write files for each trace, by the build id of its program and the day of its recording.
+    /// Write separate files for each trace, arranged by the build ID of its program and the day of its recording.
     #[arg(long)]
     partition: bool,
 
-    /// Look up functions that the trace does not name, in the debug information of this machine.
+    /// Look up functions that the trace does not name, using debug information on this machine.
     #[arg(long, alias = "symbolize")]
     resolve: bool,
 
     #[command(flatten)]
     symbols: Symbols,
 
-    /// Threads that work at once; the result is the same: 1, or one that decodes beside one that follows the heap [default: 2].
+    /// Number of worker threads; the result does not depend on it. With 2 or more, one thread decodes while another
+    /// follows the heap [default: 2].
     #[arg(long, value_name = "N", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1024))]
     threads: Option<usize>,
 }

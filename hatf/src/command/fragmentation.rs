@@ -1,4 +1,4 @@
-//! `hatf fragmentation`
+//! `hatf fragmentation`: finds the blocks that keep pages from being freed.
 
 use std::path::PathBuf;
 
@@ -12,11 +12,12 @@ use super::sites::Folded;
 use super::symbols::{Symbols, print_problems};
 use crate::command::output::show;
 
-/// Find out which blocks keep pages of memory from being free.
+/// Find the blocks that keep memory pages from being freed.
 ///
-/// A page is held while a live block has a byte on it. Bytes of held pages that no live block asked for are wasted; each
-/// page's are shared equally among its blocks, so that the shares of sites, threads and sizes sum to the total exactly.
-/// The addresses are those in the trace. It is read once for the curve, and once more for each moment but the end.
+/// A page is held while a live block has a byte on it. Bytes of held pages that no live block requested are wasted; the
+/// waste on a page is divided equally among its blocks, so the shares of sites, threads and sizes add up to the exact
+/// total. Addresses are taken from the trace. The trace is read once for the curve, and once more for each point in
+/// time except the end.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -27,17 +28,17 @@ pub(crate) struct Fragmentation {
     #[command(flatten)]
     source: Source,
 
-    /// Moments to look at: peak (most pages held), worst (most bytes of them wasted), sparsest (most pages for each live byte, while at
-    /// least half of the most are held, or more exactly a power of two of them), end, or the number of an event. What comes to the same
-    /// event is printed once.
+    /// Points in time to inspect: peak (most pages held), worst (most bytes wasted on held pages), sparsest (most held
+    /// pages per live byte, while about half of the maximum or more are held; the exact threshold is a power of two),
+    /// end, or the number of an event. Names that lead to the same event are printed once.
     #[arg(long, value_name = "WHEN", value_delimiter = ',', default_value = "peak,worst,end")]
     at: Vec<When>,
 
-    /// The pages whose waste is attributed.
+    /// Page size for attributing waste.
     #[arg(long, value_enum, default_value_t = Page::Small)]
     page: Page,
 
-    /// A page with at most this many live bytes counts as pinned [default: a sixteenth of a page].
+    /// Maximum number of live bytes on a page that counts as pinned [default: a sixteenth of a page].
     #[arg(long, value_name = "BYTES")]
     pin: Option<u64>,
 
@@ -50,16 +51,16 @@ pub(crate) struct Fragmentation {
     #[command(flatten)]
     output: OutputArgs,
 
-    /// Also draw live bytes and bytes of held pages over events into this file.
+    /// Also draw live bytes and bytes of held pages over events to this SVG file.
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 
-    /// Also draw the pages of the first moment into this file, as a map of the address space.
+    /// Also draw a map of the address space, with the pages at the first point in time, to this SVG file.
     #[arg(long, value_name = "FILE")]
     map: Option<PathBuf>,
 }
 
-/// Sizes of pages.
+/// Page sizes.
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum Page {
     /// 4 KiB

@@ -1,4 +1,4 @@
-//! `hatf import`: the older name of `hatf convert --from`, for a release.
+//! `hatf import`: the older name of `hatf convert --from`, kept for one release.
 
 use std::path::PathBuf;
 
@@ -8,22 +8,22 @@ use metatf_tools::recode::Preset;
 
 use super::{Convert, form};
 
-/// Make a heap trace of another tool's log, as hatf convert --from does.
+/// Convert another tool's log to a heap trace, as `hatf convert --from` does.
 #[derive(clap::Args)]
 pub(crate) struct Import {
-    /// The form of the log.
-    #[arg(value_name = "FORM", value_parser = form())]
+    /// Format of the log.
+    #[arg(value_name = "FORMAT", value_parser = form())]
     from: &'static Form,
 
     /// Trade size for speed: fast, default or archive.
     #[arg(long, alias = "profile", value_name = "PRESET", default_value_t = Preset::Default)]
     preset: Preset,
 
-    /// The log; `-` is standard input.
+    /// Log to read; `-` is standard input.
     #[arg(value_name = "LOG")]
     input: PathBuf,
 
-    /// The trace; `-` is standard output.
+    /// Trace to write; `-` is standard output.
     #[arg(value_name = "OUT")]
     output: PathBuf,
 }

@@ -1,4 +1,4 @@
-//! `hatf regions infer`
+//! `hatf regions infer`: finds calls that could use arenas.
 
 mod encloses;
 
@@ -23,30 +23,30 @@ use super::lab::Source;
 use super::symbols::Symbols;
 use crate::command::output::show;
 
-/// Find calls that outlive what is allocated in them: where a program could have an arena in place of single frees.
+/// Find calls that outlive all their allocations, where an arena could replace individual frees.
 #[derive(clap::Args)]
 #[command(after_help = "\
-Some traces say when what encloses allocations begins and ends. Then the answer
-is exact:
-  functions   the program was built by hatf cc --functions
-  phases      the program names phases or marks (hatf.h); each counts for the
+Some traces record when the scopes that enclose allocations begin and end. The
+result is then exact:
+  functions   the program was built with hatf cc --functions
+  phases      the program names phases or marks (hatf.h); each applies to the
               thread that named it
 
-They are chosen if half of the objects are allocated in them: in functions, or in
-phases and marks that end, so that a single mark does not count. The first line
-printed says what was chosen.
+These scopes are used if they enclose half of the objects. A single mark does not
+count, because only marks that end enclose anything. The first output line states
+which kind of scope was used.
 
-Other traces need stacks: hatf record --stacks. Stacks do
-not say when functions return. A call is taken to go on as long as the stacks of
-its thread's allocations have it: the same caller's address, the same function.
-Two calls from one place may so be taken for one, and what is found is a bound:
-look at the code before you follow it. What is not found is certain: these
-blocks outlive the calls. The last line printed says which of the two it is.
+Other traces must contain stacks (hatf record --stacks), which do not show when
+functions return. A call is assumed to continue while it appears in the stacks of
+its thread's allocations, with the same return address and the same function. Two
+calls from one place may be mistaken for one call, so the result is a bound: check
+the code before you apply it. Blocks that are not listed certainly outlive their
+calls. The last output line states whether the result is exact.
 
-For each site the outermost call is chosen whose arena costs at most --most-cost
-bytes: bytes that the program would have freed, and the arena not yet. If no
-arena is that cheap with all sites that it could have, the sites that save most
-frees for their bytes go into it, as many as fit.
+Each site is assigned to the outermost call whose arena costs at most --most-cost
+bytes. The cost is memory that the program would have freed before the arena is.
+If an arena with all its possible sites costs more, it gets as many sites as fit,
+starting with those that save the most frees per byte.
 
 Examples:
   hatf regions infer app.mtf
@@ -56,27 +56,28 @@ pub(crate) struct Infer {
     #[command(flatten)]
     source: Source,
 
-    /// What encloses allocations [default: functions or phases that enclose half of the objects, else stacks].
+    /// Scopes that enclose allocations [default: functions or phases if they enclose half of the objects, otherwise
+    /// stacks].
     #[arg(long, value_enum, value_name = "WHAT")]
     by: Option<Encloses>,
 
-    /// The most that an arena may cost: bytes such as 64KiB, or a percentage of the most bytes live at once.
+    /// Maximum cost of an arena: bytes such as 64KiB, or a percentage of the maximum number of live bytes.
     #[arg(long, value_name = "LIMIT", default_value = "1%", value_parser = super::diff::limit)]
     most_cost: Limit,
 
-    /// How many arenas to list; 0 lists all.
+    /// Number of arenas to list; 0 lists all.
     #[arg(long, value_name = "N", default_value_t = 10)]
     rows: usize,
 
-    /// How many callers of a function to name.
+    /// Number of callers to name for each function.
     #[arg(long, value_name = "N", default_value_t = 2)]
     depth: usize,
 
-    /// Bytes of the blocks that arenas grow by, in the simulation.
+    /// Size of the blocks by which arenas grow in the simulation, in bytes.
     #[arg(long, value_name = "BYTES", default_value_t = 4096, value_parser = number(1..=1_u64 << 48))]
     block: u64,
 
-    /// Also write what the program would do with all arenas found, as a trace of scoped.dtd.
+    /// Also write a scoped.dtd trace of the program as it would run with all arenas found.
     #[arg(short, long, value_name = "TRACE")]
     output: Option<PathBuf>,
 
@@ -87,24 +88,24 @@ pub(crate) struct Infer {
     format: FormatArgs,
 }
 
-/// What was found.
+/// The arenas found.
 #[derive(Serialize)]
 struct Report {
     #[serde(skip)]
     name: String,
-    /// Arenas, and callers of each, that are listed.
+    /// Number of arenas to list, and of callers of each.
     #[serde(skip)]
     listed: (usize, usize),
     #[serde(skip)]
     block: u64,
     trace: Totals,
     by: Encloses,
-    /// Why it is by that.
+    /// Reason for the choice of scopes.
     because: String,
     exact: bool,
-    /// Why it is exact, or a bound.
+    /// Explanation of why the result is exact or a bound.
     reason: String,
-    /// Objects whose stacks are known; or that were allocated in a function or phase.
+    /// Number of objects whose stacks are known, or that were allocated in a function or phase.
     with_stacks: u64,
     limit: u64,
     arenas: Vec<Arena>,
@@ -122,11 +123,11 @@ struct Arena {
     cost: u64,
 }
 
-/// With all arenas.
+/// Result with all arenas combined.
 #[derive(Serialize)]
 struct Together {
     frees_saved: u64,
-    /// The most bytes: live, and live outside of arenas with all bytes in them.
+    /// Maximum number of bytes: live, and with arenas, which keep all their bytes.
     most_live: u64,
     most_with_arenas: u64,
     blocks: Outcome,
@@ -153,7 +154,9 @@ pub(crate) fn run(options: &Infer) -> Result<u8> {
         None => {
             options.symbols.name(path, &mut stacks, None)?;
             if stacks.count() == 1 {
-                return Err(Error::Trace(format!("{}: without stacks no calls are known", path.display()).into()));
+                return Err(Error::Trace(
+                    format!("{}: the trace has no stacks, so calls are unknown", path.display()).into(),
+                ));
             }
             let contexts = contexts(&stacks)?;
             (Names::of_stacks(stacks), contexts)
@@ -190,7 +193,7 @@ pub(crate) fn run(options: &Infer) -> Result<u8> {
     Ok(0)
 }
 
-/// Says whether the answer is exact, and why.
+/// Returns whether the result is exact, and an explanation.
 fn reason(by: Encloses, coverage: &ScopeCoverage, contradicted: u64) -> (bool, String) {
     match by {
         Encloses::Stacks => {
@@ -199,39 +202,35 @@ fn reason(by: Encloses, coverage: &ScopeCoverage, contradicted: u64) -> (bool, S
                          --functions, and record it again.";
             (false, bound.to_owned())
         }
-        _ if coverage.lost > 0 => (
-            false,
-            format!(
-                "A bound: {} events of the trace are lost, ends of calls perhaps among them.",
-                count(coverage.lost)
-            ),
-        ),
+        _ if coverage.lost > 0 => {
+            (false, format!("A bound: {} events were lost, possibly including function exits.", count(coverage.lost)))
+        }
         Encloses::Functions if contradicted > 0 => (
             false,
             format!(
-                "A bound: the stacks of {} objects lack functions that were entered and not left; by longjmp, perhaps.",
+                "A bound: the stacks of {} objects lack functions that were entered but never left, possibly because of longjmp.",
                 count(contradicted)
             ),
         ),
-        Encloses::Functions => (true, "Exact: the trace says when functions begin and end.".to_owned()),
-        Encloses::Phases => (true, "Exact: the trace says when phases begin and end.".to_owned()),
+        Encloses::Functions => (true, "Exact: the trace records function entries and exits.".to_owned()),
+        Encloses::Phases => (true, "Exact: the trace records when phases begin and end.".to_owned()),
     }
 }
 
-/// How the trace is read after the first time.
+/// Further passes over the trace.
 struct Pass<'a> {
     source: &'a Source,
     by: Option<ScopeKind>,
 }
 
 impl Pass<'_> {
-    /// Gives an observer the whole trace. Returns the sites of live objects.
+    /// Passes the complete trace to an observer. Returns the sites of live objects.
     fn over<O: ScopeObserver>(&self, names: &Names, observer: O) -> Result<(Vec<u64>, O)> {
         let (sites, observer, read) = self.try_over(names, observer);
         read.map(|()| (sites, observer))
     }
 
-    /// The same, and the observer also where reading fails.
+    /// Does the same as `over`, but also returns the observer if reading fails.
     fn try_over<O: ScopeObserver>(&self, names: &Names, observer: O) -> (Vec<u64>, O, Result<()>) {
         if let (Some(by), Some(table)) = (self.by, names.scopes()) {
             let mut entries = HeapTracker::new(ScopeEvents::new(table.clone(), by, observer));
@@ -247,7 +246,7 @@ impl Pass<'_> {
     }
 }
 
-/// Runs the program with these arenas, and writes what it does.
+/// Simulates the program with these arenas and writes the resulting trace.
 fn simulate(
     options: &Infer,
     pass: &Pass<'_>,
@@ -261,7 +260,7 @@ fn simulate(
     let name = options.output.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
     let failed = || Error::system(name.clone());
     let (file, mut sink) = options.output.as_deref().map(OutputFile::create).transpose().map_err(failed())?.unzip();
-    // An error of the output is reported with its name.
+    // Output errors are reported with the name of the output.
     let cause = |error| file.as_ref().and_then(OutputFile::error).map_or(error, failed());
     let scopes = RegionWriter::new(simulation, sink.as_mut().map(|sink| sink as &mut dyn Sink), names, contexts, found);
     let with = WithRegions::new(contexts.clone(), found.to_vec(), scopes.map_err(cause)?);
@@ -284,8 +283,8 @@ impl metatf_page::Report for Report {
         let mut page = Page::new(self.name.clone());
         self.trace.note(&mut page);
         let (lacks, what, name) = match self.by {
-            Encloses::Functions => ("were allocated in no function that the trace has", "CALLS", "function"),
-            Encloses::Phases => ("were allocated in no phase", "PHASES", "phase"),
+            Encloses::Functions => ("were not allocated in any recorded function", "CALLS", "function"),
+            Encloses::Phases => ("were not allocated in any phase", "PHASES", "phase"),
             Encloses::Stacks => ("have no stack", "CALLS", "function"),
         };
         if self.with_stacks < self.trace.objects {
@@ -293,7 +292,7 @@ impl metatf_page::Report for Report {
             page.push(Note::new(format!("{{}} objects {lacks}")).with([without]));
         }
         page.heading(format!(
-            "{what} that outlive what is allocated in them, each with an arena of at most {}",
+            "{what} that outlive their allocations, each with an arena that costs at most {}",
             bytes(self.limit)
         ));
         page.push(self.arenas(name));
@@ -305,7 +304,7 @@ impl metatf_page::Report for Report {
 }
 
 impl Report {
-    /// A row for each arena.
+    /// Returns a table with one row per arena.
     fn arenas(&self, name: &'static str) -> Table {
         let columns = ["frees saved", "of all", "calls", "cost", "sites"].map(Column::new);
         let mut table = Table::new(columns.into_iter().chain([Column::new(name)]));
@@ -330,7 +329,7 @@ impl Report {
         table
     }
 
-    /// What all arenas would do.
+    /// Returns the facts about all arenas combined.
     fn together(&self) -> Facts {
         let Together { frees_saved, most_live, most_with_arenas, blocks } = &self.together;
         let part = Note::new("{} of all objects").with([Value::Part(*frees_saved, self.trace.objects)]);
@@ -348,7 +347,7 @@ impl Report {
             .and_said(
                 "blocks of arenas",
                 Value::Count(blocks.most_bytes),
-                Note::new("at most at once, each of {} bytes; {} blocks were added").with(grown),
+                Note::new("maximum, in blocks of {} bytes; {} blocks were added").with(grown),
             )
     }
 }

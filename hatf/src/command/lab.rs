@@ -1,4 +1,4 @@
-//! What the commands of the laboratory share.
+//! Code shared by the analysis commands.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -16,17 +16,17 @@ use hatf_lab::{Heap, HeapTracker, Observer, Totals};
 use metatf_cli::{OutputFile, Progress};
 use metatf_page::{Block, Form as Printed, Page, render};
 
-/// The trace, and how many threads work on it.
+/// The input trace and the number of threads.
 #[derive(clap::Args)]
 pub(crate) struct Source {
-    /// The trace, in any form that hatf convert reads; `-` is standard input.
+    /// Trace, in any format that `hatf convert` reads; `-` is standard input.
     pub(crate) trace: PathBuf,
 
-    /// The form of the trace [default: guessed from its first bytes or its name].
-    #[arg(long, value_name = "FORM", value_parser = super::form())]
+    /// Format of the trace [default: detected from its first bytes or its name].
+    #[arg(long, value_name = "FORMAT", value_parser = super::form())]
     pub(crate) from: Option<&'static Form>,
 
-    /// Threads that work at once; the result is the same [default: as many as there are cores].
+    /// Number of worker threads; the result does not depend on it [default: the number of cores].
     #[arg(long, value_name = "N", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1024))]
     pub(crate) threads: Option<usize>,
 
@@ -34,7 +34,7 @@ pub(crate) struct Source {
     #[arg(skip)]
     reread: OnceLock<RereadInput>,
 
-    /// What is to be known of the trace was printed.
+    /// Whether messages about the trace have been printed.
     #[arg(skip)]
     noted: AtomicBool,
 }
@@ -44,14 +44,14 @@ impl Source {
         Self { trace, from, threads, reread: OnceLock::new(), noted: AtomicBool::new(false) }
     }
 
-    /// Has the trace read more than once: what comes through a pipe is copied to a temporary file first.
+    /// Prepares for reading the trace more than once: input from a pipe is first copied to a temporary file.
     pub(crate) fn reread(&self) -> Result<()> {
         let input = RereadInput::new(&self.trace, self.from)?;
         self.reread.get_or_init(|| input);
         Ok(())
     }
 
-    /// Opens the trace. What is to be known of it is printed the first time.
+    /// Opens the trace, and prints messages about it the first time.
     pub(crate) fn open(&self) -> Result<TraceReader> {
         let note: fn(&str) = if self.noted.load(Ordering::Relaxed) { |_: &str| () } else { super::print_message };
         let options = OpenOptions { form: self.from, note };
@@ -61,12 +61,13 @@ impl Source {
         }
     }
 
-    /// Returns the nanoseconds in a tick of the trace's clock. The trace has to be one that is [read more than once](Self::reread).
+    /// Returns the clock resolution of the trace in nanoseconds. The trace must be prepared for [reading more than
+    /// once](Self::reread).
     pub(crate) fn resolution(&self) -> Result<u64> {
         self.open_quietly().map(|trace| trace.resolution())
     }
 
-    /// Opens the trace. What is to be known of it is said elsewhere.
+    /// Opens the trace without printing messages about it.
     pub(crate) fn open_quietly(&self) -> Result<TraceReader> {
         let options = OpenOptions { form: self.from, note: |_| () };
         match self.reread.get() {
@@ -75,10 +76,10 @@ impl Source {
         }
     }
 
-    /// Returns the file that a command writes by default: the trace's name with this ending.
+    /// Returns the default output file of a command: the trace's name with this extension.
     pub(crate) fn sibling(&self, ending: &str) -> Result<PathBuf> {
         if self.trace == Path::new("-") {
-            return Err(Error::Usage("the trace is standard input: name the output with -o".to_owned()));
+            return Err(Error::Usage("the trace is standard input: specify an output file with -o".to_owned()));
         }
         Ok(self.trace.with_extension(ending))
     }
@@ -87,7 +88,7 @@ impl Source {
         self.threads.unwrap_or_else(super::cores)
     }
 
-    /// Does two parts of the work, at once if there may be two threads.
+    /// Runs two tasks, in parallel if two threads are allowed.
     pub(crate) fn both<A: Send, B>(
         &self,
         there: impl FnOnce() -> A + Send,
@@ -96,30 +97,29 @@ impl Source {
         both(self.threads(), there, here).map_err(Error::system("a thread"))
     }
 
-    /// Follows the heap of the trace, for an experiment that needs every block.
+    /// Follows the heap of the trace for a command that needs every block, and warns if the trace is a sample.
     pub(crate) fn observe<O: Observer>(&self, tracker: &mut HeapTracker<O>) -> Result<()> {
         let read = self.read(tracker);
         self.warn_of_sample(tracker.heap());
         read
     }
 
-    /// Says where a trace contradicts itself, for commands that print no totals.
+    /// Prints the contradictions in a trace, for commands that print no totals.
     pub(crate) fn warn_of_contradictions(&self, totals: &Totals) {
         let trace = self.trace.display();
         totals.oddities.contradictions.lines().for_each(|line| super::print_message(&format!("{trace}: {line}")));
     }
 
-    /// Says where a trace is a sample.
+    /// Prints a message if the trace is a sample.
     pub(crate) fn warn_of_sample(&self, heap: &Heap) {
         if heap.sampling.is_some() {
             let trace = self.trace.display();
-            super::print_message(&format!(
-                "{trace}: the trace is a sample: this is what became of the sample's blocks alone"
-            ));
+            super::print_message(&format!("{trace}: the trace is a sample; results cover the sampled blocks only"));
         }
     }
 
-    /// Gives a sink all events of the trace, which is read in a thread of its own if there may be two, and shows how many there were.
+    /// Passes all events of the trace to a sink and shows progress. If two threads are allowed, a separate thread reads
+    /// the trace.
     pub(crate) fn read(&self, sink: &mut dyn EventSink) -> Result<()> {
         let mut losses = Losses::default();
         let progress = Progress::new("records");
@@ -143,7 +143,7 @@ impl Source {
     }
 }
 
-/// A sink, and how many records it was given.
+/// A sink that counts its records to show progress.
 struct WithProgress<'s> {
     sink: &'s mut dyn EventSink,
     progress: Progress,
@@ -168,14 +168,14 @@ impl EventSink for WithProgress<'_> {
     }
 }
 
-/// How long tables of stacks are.
+/// Size of tables of stacks.
 #[derive(Clone, Copy, clap::Args)]
 pub(crate) struct Tables {
-    /// Rows of a table.
+    /// Maximum number of rows per table.
     #[arg(long, alias = "top", value_name = "N", default_value_t = Self::default().rows)]
     pub(crate) rows: usize,
 
-    /// Lines of a stack.
+    /// Maximum number of lines per stack.
     #[arg(long, value_name = "N", default_value_t = Self::default().depth)]
     pub(crate) depth: usize,
 }
@@ -187,32 +187,32 @@ impl Default for Tables {
 }
 
 impl Tables {
-    /// Returns them as tables of sites, which are ranked by blocks or by bytes.
+    /// Returns the options of site tables ranked by blocks or by bytes.
     pub(crate) fn by(self, by_blocks: bool) -> SiteTables {
         SiteTables { rows: self.rows, depth: self.depth, by_blocks }
     }
 }
 
-/// Says what the form of a trace, or an event, cannot hold.
+/// Prints the values that a format or an event cannot represent.
 pub(crate) fn warn_of_losses(form: &str, losses: &Losses) {
     losses
         .iter()
-        .for_each(|(loss, count)| super::print_message(&format!("{form} cannot hold {}: {count}", loss.text())));
+        .for_each(|(loss, count)| super::print_message(&format!("{form} cannot represent {}: {count}", loss.text())));
 }
 
-/// Says what the stacks of a trace lack.
+/// Prints a message if the trace lacks stacks or modules.
 pub(crate) fn hint(trace: &Path, stacks: &Stacks) {
     let name = trace.display();
     if stacks.count() == 1 {
-        super::print_message(&format!("{name}: the trace has no stacks; hatf record --stacks records them"));
+        super::print_message(&format!("{name}: the trace has no stacks; record it with hatf record --stacks"));
     } else if !stacks.have_places() {
         super::print_message(&format!(
-            "{name}: stacks are addresses: the trace does not say which modules they are in"
+            "{name}: stacks contain only addresses, because the trace does not describe the modules"
         ));
     }
 }
 
-/// Writes a picture to a file.
+/// Writes a chart to an SVG file.
 pub(crate) fn draw(path: &Path, picture: impl Into<Block>) -> Result<()> {
     let page = Page { figures: vec![picture.into()], ..Page::default() };
     let drawn = || {

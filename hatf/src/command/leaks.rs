@@ -1,4 +1,4 @@
-//! `hatf leaks`: what is live at the end, or at a moment.
+//! `hatf leaks`: reports on blocks live at the end or at another point in time.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -22,10 +22,11 @@ use super::sites::{Folded, peak};
 use super::symbols::Symbols;
 use super::values::point;
 
-/// Find out what leaks: which functions have blocks at the end, since when, and whether they have more and more.
+/// Find leaks: which functions hold blocks at the end, since when, and whether they keep growing.
 ///
-/// Each function has a growth if what it has live grows for certain (95 %) behind the startup. Blocks that the C library, the C++
-/// library and CPython are known to keep are in a table of their own. Whether the program still has a pointer to a block is not known.
+/// A function is reported as growing if its live memory after startup grows with 95% confidence. Blocks that the C
+/// library, the C++ library and CPython are known to keep are listed in a separate table. The trace does not show
+/// whether the program still has a pointer to a block.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -36,43 +37,44 @@ Examples:
   hatf leaks perl.mtf --suppressions perl.supp --fail-over 64KiB    in CI
   hatf leaks perl.mtf --format json | jq '.groups[] | select(.growth.direction == \"growing\")'
 
-Exit status: 0 the leaks were printed, 1 a file is missing or damaged, or more is left than
---fail-over allows, 2 the command line is wrong.")]
+Exit status: 0 on success, 1 if a file is missing or corrupt or if the remaining leaks exceed
+--fail-over, 2 for a usage error.")]
 pub(crate) struct Leaks {
     #[command(flatten)]
     source: Source,
 
-    /// The moment: a time, such as 30s, mark:NAME for the first mark or phase of that name, peak, or end.
+    /// Point in time to inspect: a time such as 30s, mark:NAME for the first mark or phase with that name, peak, or
+    /// end.
     #[arg(long, value_name = "TIME", value_parser = point, default_value = "end", hide_default_value = true)]
     at: Point,
 
-    /// Where the startup ends, as --at names it [default: behind the first 5 % of events].
+    /// End of the startup, in the syntax of --at [default: after the first 5% of events].
     #[arg(long, value_name = "TIME", value_parser = point)]
     startup: Option<Point>,
 
-    /// Leave out what the suppressions in this file take: those of valgrind (Memcheck:Leak) or LeakSanitizer (leak:PATTERN). May be
-    /// given several times.
+    /// Exclude leaks that match the suppressions in this file, in the format of Valgrind (Memcheck:Leak) or
+    /// LeakSanitizer (leak:PATTERN). Can be repeated.
     #[arg(long, value_name = "FILE", help_heading = "Suppressions")]
     suppressions: Vec<PathBuf>,
 
-    /// Write suppressions of what is left into this file.
+    /// Write suppressions for the remaining leaks to this file.
     #[arg(long, value_name = "FILE", help_heading = "Suppressions")]
     write_suppressions: Option<PathBuf>,
 
-    /// The form of the suppressions that are written.
-    #[arg(long, value_enum, value_name = "FORM", default_value_t, help_heading = "Suppressions")]
+    /// Format of the suppressions to write.
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t, help_heading = "Suppressions")]
     suppression_form: WrittenForm,
 
-    /// Do not list what libraries and interpreters are known to keep.
+    /// Do not list blocks that libraries and interpreters are known to keep.
     #[arg(long)]
     hide_known: bool,
 
-    /// Exit with status 1 if more is left than this, of what is neither suppressed nor known: bytes such as 64KiB. With --blocks it
-    /// is blocks.
+    /// Exit with status 1 if the remaining leaks, excluding suppressed and known ones, exceed this limit: a number of
+    /// bytes such as 64KiB, or a number of blocks with --blocks.
     #[arg(long, value_name = "LIMIT", value_parser = limit)]
     fail_over: Option<Limit>,
 
-    /// Rank by blocks, not by bytes.
+    /// Rank by number of blocks instead of bytes.
     #[arg(long)]
     blocks: bool,
 
@@ -89,17 +91,17 @@ pub(crate) struct Leaks {
     output: OutputArgs,
 }
 
-/// A form of suppressions, as the command line names it.
+/// Format of suppressions on the command line.
 #[derive(Clone, Copy, Default, clap::ValueEnum)]
 enum WrittenForm {
-    /// A block for each stack, as valgrind reads it
+    /// One block per stack, for Valgrind
     #[default]
     Valgrind,
-    /// A line for each function, as LeakSanitizer reads it
+    /// One line per function, for LeakSanitizer
     Lsan,
 }
 
-/// Parses how much may be left.
+/// Parses the limit for remaining leaks.
 fn limit(text: &str) -> std::result::Result<Limit, String> {
     match super::diff::limit(text) {
         Ok(limit @ Limit::Amount(_)) => Ok(limit),
@@ -131,7 +133,10 @@ pub(crate) fn run(options: &Leaks) -> Result<u8> {
         print_message(&format!("{}:{}: {} suppresses nothing{why}", unused.file, unused.line, unused.name));
     }
     if suppressions.others > 0 {
-        print_message(&format!("{} suppressions of other errors than leaks do not count", count(suppressions.others)));
+        print_message(&format!(
+            "{} suppressions were ignored because they are not for leaks",
+            count(suppressions.others)
+        ));
     }
     if let Some(path) = &options.write_suppressions {
         write_suppressions(path, &report, options)?;
@@ -141,18 +146,18 @@ pub(crate) fn run(options: &Leaks) -> Result<u8> {
     show(&report, &options.output)?;
     let (left, unit) = if options.blocks { (left.blocks, "blocks") } else { (left.bytes, "bytes") };
     let Some(limit) = options.fail_over.filter(|limit| limit.is_exceeded(0, left)) else { return Ok(0) };
-    print_message(&format!("{name}: {} {unit} are left, more than {limit}", count(left)));
+    print_message(&format!("{name}: {} {unit} remain, more than the limit of {limit}", count(left)));
     Ok(1)
 }
 
-/// What is known of a trace.
+/// Data of a trace.
 struct Read {
     heap: Heap,
     leaked: Leaked,
     startup: Startup,
 }
 
-/// Reads the trace up to the moment.
+/// Reads the trace up to the chosen time.
 fn read(options: &Leaks) -> Result<Read> {
     let source = &options.source;
     let at = match &options.at {
@@ -170,12 +175,12 @@ fn read(options: &Leaks) -> Result<Read> {
         other => other.clone(),
     };
     let kept = startup.map(|startup| Kept::new(startup, Point::End));
-    // Nothing is before the first event.
+    // There is nothing before the first event.
     let until = at.map(|tick| Until::new(tick.max(1)));
     let mut tracker = HeapTracker::new((Collecting::new(), (kept, until)));
     let read = source.read(&mut tracker);
     let (heap, (leaks, (kept, until))) = tracker.into_parts();
-    // Stopping is an error to those who read.
+    // The reader reports an early stop as an error.
     if !until.is_some_and(|until| until.reached()) {
         read?;
     }
@@ -199,7 +204,7 @@ fn write_suppressions(path: &Path, report: &LeaksReport<'_>, options: &Leaks) ->
         WrittenForm::Valgrind => SuppressionForm::Valgrind,
         WrittenForm::Lsan => SuppressionForm::Lsan,
     };
-    let title = format!("What hatf leaks found in {}", options.source.trace.display());
+    let title = format!("Leaks found by hatf leaks in {}", options.source.trace.display());
     let (text, left_out) = write(&title, &report.entries(), form);
     let written = || {
         let (file, mut out) = OutputFile::create(path)?;
@@ -208,8 +213,12 @@ fn write_suppressions(path: &Path, report: &LeaksReport<'_>, options: &Leaks) ->
     };
     written().map_err(Error::system(path.display().to_string()))?;
     if left_out > 0 {
-        let why = "they have no stack, or the form cannot tell what main allocates itself from the rest";
-        print_message(&format!("{}: {} stacks have no suppression: {why}", path.display(), count(left_out)));
+        let why = "they have no stack, or the format cannot distinguish allocations by main itself from all others";
+        print_message(&format!(
+            "{}: could not write suppressions for {} stacks: {why}",
+            path.display(),
+            count(left_out)
+        ));
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! `hatf man`: manual pages, of the same texts as `--help`.
+//! `hatf man`: writes manual pages with the text of `--help`.
 
 use hatf::{Error, Result};
 

@@ -1,4 +1,4 @@
-//! `hatf merge`
+//! `hatf merge`: merges the traces of several processes.
 
 use std::path::{Path, PathBuf};
 
@@ -12,11 +12,12 @@ use metatf_page::units::{count, nanoseconds};
 use super::print_message;
 use super::written::Written;
 
-/// Write the traces of several processes as one trace, in the order of their times.
+/// Merge the traces of several processes into one, ordered by time.
 ///
-/// So it shows what all of them had at any moment, and which of them had it: threads, marks and phases have the number of the trace and
-/// the program before their names. When a process ends, its blocks and pages end with it, unless it is the last: the sum
-/// is what the system had to give. Traces of one recording have one clock; others are put at their starts by the calendar, to the second.
+/// The merged trace shows how much memory all processes used at any point in time, and which process used it: names of
+/// threads, marks and phases are prefixed with the number of the trace and the program. When a process ends, its blocks
+/// and pages end with it, unless it is the last one, so the total is what the system had to provide. Traces from one
+/// recording share a clock; other traces are aligned by their start dates, to the second.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -26,16 +27,17 @@ Examples:
   hatf cut all.mtf --process 2 -o second.mtf
   hatf merge one.mtf two.mtf --as-is -o both.mtf
 
-A heap trace has one process, so addresses of process N, from 1, get N - 1 as their bits from 48
-on, and threads get new numbers. Sizes, times, order, sites, threads and pages of each are exact.
-The end of a program by exec is written as frees of its blocks, a break as calls for pages, and
-what the kernel says of memory is summed: pages that processes share count for each.")]
+A heap trace describes one process, so addresses of process N (starting at 1) get N - 1 in bits 48
+and up, and threads are renumbered. The sizes, times, order, sites, threads and pages of each
+process are exact. If exec replaces a program, frees are written for its blocks. Changes of the
+program break are written as page calls. The kernel's memory statistics are summed, so pages shared
+by several processes are counted once per process.")]
 pub(crate) struct Merge {
-    /// The traces, in any form that hatf convert reads.
+    /// Traces, in any format that `hatf convert` reads.
     #[arg(required = true, value_name = "TRACE")]
     traces: Vec<PathBuf>,
 
-    /// Take times as they are, whatever the traces say about their clocks.
+    /// Use times unchanged, without aligning the clocks of the traces.
     #[arg(long)]
     as_is: bool,
 
@@ -47,12 +49,12 @@ pub(crate) fn run(options: &Merge) -> Result<u8> {
     let Merge { traces, as_is, written } = options;
     written.check(traces.iter().map(PathBuf::as_path))?;
     if traces.iter().any(|trace| trace == Path::new("-")) {
-        return Err(Error::Usage("traces that are merged are files, not standard input".to_owned()));
+        return Err(Error::Usage("input traces must be files, not standard input".to_owned()));
     }
     let opened = |path: &PathBuf| open(path, &OpenOptions { form: None, note: print_message });
     let opened = traces.iter().map(opened).collect::<Result<Vec<TraceReader>>>()?;
     let offsets = if *as_is { vec![0; traces.len()] } else { offsets(traces, &opened)? };
-    // The finest clock is the new one's.
+    // The output uses the finest clock of the inputs.
     let resolution = opened.iter().map(|trace| trace.resolution()).min().unwrap_or(1);
     let latest = offsets.iter().copied().max().unwrap_or(0);
     let merged = traces.iter().zip(opened).zip(offsets);
@@ -67,7 +69,7 @@ pub(crate) fn run(options: &Merge) -> Result<u8> {
     Ok(0)
 }
 
-/// Returns how much later each trace began than the first one.
+/// Returns the delay of the start of each trace relative to the earliest one.
 fn offsets(paths: &[PathBuf], traces: &[TraceReader]) -> Result<Vec<u64>> {
     let recording = |about: &UserMetadata| {
         let recording = about.get("recording")?.as_str()?;
@@ -81,7 +83,7 @@ fn offsets(paths: &[PathBuf], traces: &[TraceReader]) -> Result<Vec<u64>> {
     let begun = |(path, about): (&PathBuf, &UserMetadata)| {
         let start = about.get("start").and_then(|start| start.as_str()).and_then(seconds);
         start.ok_or_else(|| {
-            let why = "it does not say when it began: --as-is takes its times as they are";
+            let why = "the trace has no start date; to use its times unchanged, add --as-is";
             Error::Trace(format!("{}: {why}", path.display()).into())
         })
     };

@@ -1,6 +1,6 @@
 //! The subcommands and their options.
 //!
-//! Over 400 lines, as most options stand here with their help, which is read side by side.
+//! This file is long because it contains the help of many options, which is easier to compare side by side.
 
 pub(crate) mod anonymize;
 pub(crate) mod cc;
@@ -54,63 +54,63 @@ use metatf_cli::{OutputArgs, number};
 use metatf_tools::recode::Preset;
 use values::clock;
 
-/// The commands by what they are for. A test holds that each is here.
+/// The commands, grouped by purpose. A test checks that all of them are listed.
 const HELP: &str = "\
 {about-with-newline}
 {usage-heading} {usage}
 
 Record:
-  run            Run a program, and see which of its functions have memory
-  record         Run a program, or attach to one, and write a trace of its heap
-  watch          See its heap on the screen while it runs
-  recover        Make the trace of a recording that was cut off
+  run            Run a program and show which of its functions hold memory
+  record         Run a program, or attach to one, and record its heap in a trace
+  watch          Watch a program's heap live while it runs
+  recover        Complete the trace of an interrupted recording
   cc             Compile a program so that its loads and stores are counted
-  symbolize      Write the functions of its stacks into a trace, for others
+  symbolize      Write function names into a trace, so that it can be read elsewhere
 
-Ask:
+Analyze:
   report         What does the heap do?
-  sites          Which code has the memory?
-  flame          The same as a picture
-  processes      Which process has the memory, and who frees blocks of other threads?
-  leaks          What leaks: since when, and does it grow?
-  churn          Which blocks live shortly: would a buffer do?
-  fragmentation  What keeps pages from being free?
-  profile        What is each context like: sizes, lifetimes, overlaps?
+  sites          Which code allocates the memory?
+  flame          The same, as a flame graph
+  processes      Which process uses the memory, and which frees cross threads?
+  leaks          What leaks, since when, and is it growing?
+  churn          Which blocks are short-lived, and would a buffer avoid them?
+  fragmentation  What keeps pages from being freed?
+  profile        What are the sizes, lifetimes and overlaps in each calling context?
   dump           What happened, record by record?
-  sql            Anything else, in SQL
+  sql            Any other question, in SQL
 
 Compare:
   diff           What did a change to the program change?
 
-Try out:
-  simulate       What would other allocators make of it?
-  whatif         Which allocator, and which settings, would save memory?
-  replay         And in truth: time and memory on real allocators
-  regions        Could single frees go: which calls could have an arena?
+Experiment:
+  simulate       How would other allocators handle these requests?
+  whatif         Which allocator and which settings would save memory?
+  replay         How much time and memory do real allocators take?
+  regions        Could arenas replace individual frees, and in which calls?
   model          Can the workload be shared without the trace?
 
-Make traces of traces:
-  cut            A part: of time, records, a phase, a thread, a process
-  merge          Several processes as one trace
-  sample         Some of the blocks of a large trace
-  anonymize      Without names, for others
+Derive traces:
+  cut            Extract a time range, a record range, a phase, a thread or a process
+  merge          Merge the traces of several processes
+  sample         Sample the blocks of a large trace
+  anonymize      Remove names, so that the trace can be shared
 
 Convert:
-  convert        The trace in another form
-  export         Tables for SQL and data frames: objects, sites, stacks, a timeline
-  import         The older name of convert --from
+  convert        Convert a trace to another format
+  export         Export tables for SQL and data frames: objects, sites, stacks, a timeline
+  import         Older name for convert --from
 
 Help:
-  tour           Record a program of this machine, report on it, and show what to try next
-  completions    A completion script for a shell
-  man            Manual pages
-  help           The help of a command
+  tour           Record a program on this machine, report on it and suggest next steps
+  completions    Print a shell completion script
+  man            Write manual pages
+  help           Print help for a command
 
 Options:
 {options}{after-help}
 ";
 
-/// Returns the help without the commands that this build lacks.
+/// Returns the help without commands that this build lacks.
 fn help() -> String {
     let lacks = [("export", cfg!(feature = "export")), ("watch", cfg!(feature = "watch"))];
     let is_here =
@@ -118,7 +118,7 @@ fn help() -> String {
     HELP.lines().filter(is_here).flat_map(|line| [line, "\n"]).collect()
 }
 
-/// Heap allocation traces: record, report, convert and read them.
+/// Record, analyze and convert heap allocation traces.
 #[derive(clap::Parser)]
 #[command(
     name = "hatf",
@@ -126,40 +126,40 @@ fn help() -> String {
     help_template = help(),
     after_help = "\
 Examples:
-  hatf tour                                    see it work on a program of this machine
-  hatf run ./program --its arguments           its functions with memory, one screen and a page
-  hatf watch ./program --its arguments         its functions with memory, while it runs
+  hatf tour                                    try it on a program on this machine
+  hatf run ./program --its arguments           functions that hold memory, and an HTML report
+  hatf watch ./program --its arguments         functions that hold memory, live
   hatf record -o perl.mtf perl -e 'print 1'    record every malloc and free of a program
-  hatf recover                                 recordings that were cut off
-  hatf report perl.mtf                         what its heap did
+  hatf recover                                 list interrupted recordings
+  hatf report perl.mtf                         summarize the heap
   hatf report perl.mtf --format json | jq .peak
-  hatf report perl.mtf --svg live.svg          live bytes over time, as a picture
-  hatf convert perl.mtf perl.jsonl             the trace in another form
-  hatf simulate perl.mtf                       what other allocators would make of it
-  hatf whatif perl.mtf                         which of them, and which settings, would save memory
-  hatf replay perl.mtf --with system,jemalloc  its requests on real allocators
-  hatf record --stacks -o perl.mtf perl        its call stacks, too
-  hatf sites perl.mtf                          where in the program memory is allocated
-  hatf flame perl.mtf                          the same as a picture
-  hatf leaks perl.mtf                          what is live at the end, how old it is, and whether it grows
-  hatf churn perl.mtf                          blocks that live shortly, and what would do instead
-  hatf processes build.mtf                     the processes that a program made, in one table
-  hatf diff before.mtf after.mtf               what a change to the program changed
+  hatf report perl.mtf --svg live.svg          chart of live bytes over time
+  hatf convert perl.mtf perl.jsonl             the trace in another format
+  hatf simulate perl.mtf                       simulate other allocators
+  hatf whatif perl.mtf                         allocators and settings that would save memory
+  hatf replay perl.mtf --with system,jemalloc  replay the requests on real allocators
+  hatf record --stacks -o perl.mtf perl        record call stacks, too
+  hatf sites perl.mtf                          code that allocates memory
+  hatf flame perl.mtf                          the same, as a flame graph
+  hatf leaks perl.mtf                          blocks live at the end, their age and growth
+  hatf churn perl.mtf                          short-lived blocks, and how to avoid them
+  hatf processes build.mtf                     all processes of a recording, in one table
+  hatf diff before.mtf after.mtf               effect of a change to the program
   hatf dump perl.mtf                           each record with its stack
-  hatf symbolize perl.mtf                      the functions of its stacks, written into it for others
+  hatf symbolize perl.mtf                      write function names into the trace
   hatf cut perl.mtf --between 10s..60s -o part.mtf
-  hatf anonymize perl.mtf -o shared.mtf --check   without names, for others
+  hatf anonymize perl.mtf -o shared.mtf --check   remove names before sharing
   hatf export perl.mtf --to parquet -o tables  tables for SQL and data frames
-  hatf fragmentation perl.mtf                  which blocks keep pages from being free
+  hatf fragmentation perl.mtf                  blocks that keep pages from being freed
   hatf profile perl.mtf                        sizes and lifetimes of each stack's blocks
-  hatf model fit perl.mtf -m cdf               what a synthetic trace can be made of
+  hatf model fit perl.mtf -m cdf               fit a model for synthetic traces
 
-A command takes at most half of the memory that is available, or what --max-memory SIZE says, as in
---max-memory 8GiB. Beyond that it ends with a message.
+Each command uses at most half of the available memory, or at most --max-memory SIZE, such as
+--max-memory 8GiB. A command that needs more stops with an error message.
 
-Exit status: 0 success, 1 a file is missing, damaged or wrong, 2 the command line is wrong. `hatf
-record` ends with the program's status: 128 + N if signal N ended it. It ends with 125 if recording
-failed, 126 if the program could not be run, 127 if it was not found."
+Exit status: 0 on success, 1 if a file is missing, corrupt or invalid, 2 for a usage error. `hatf
+record` exits with the program's status, or 128 + N if signal N killed the program. It exits with
+125 if recording failed, 126 if the program could not be run and 127 if it was not found."
 )]
 pub(crate) struct Cli {
     #[command(flatten)]
@@ -211,7 +211,7 @@ pub(crate) enum Command {
     Man(Man),
 }
 
-/// Report on a trace: events, peak, sizes, lifetimes, threads, blocks that were never freed.
+/// Summarize a trace: events, peak, sizes, lifetimes, threads and blocks never freed.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -224,7 +224,8 @@ pub(crate) struct Report {
     #[command(flatten)]
     pub(crate) source: Source,
 
-    /// Also make these analyses, in the same pass over the trace; each is as its command makes it by default. JSON has each by its name.
+    /// Also run these analyses in the same pass over the trace, each with the default settings of its command. JSON
+    /// output contains each analysis under its name.
     #[arg(long, value_enum, value_name = "ANALYSIS", value_delimiter = ',')]
     pub(crate) with: Vec<report::With>,
 
@@ -234,11 +235,12 @@ pub(crate) struct Report {
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 
-    /// Also draw live bytes over time into this file.
+    /// Also draw live bytes over time to this SVG file.
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
 
-    /// Also make a page that a browser opens without a network: live bytes over time, and which code has what at any moment or in any range.
+    /// Also write an HTML report that a browser opens without network access: live bytes over time, and which code
+    /// holds memory at any point in time or over any range.
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
 
@@ -246,10 +248,10 @@ pub(crate) struct Report {
     pub(crate) folded: sites::Folded,
 }
 
-/// Convert a trace from one form to another.
+/// Convert a trace from one format to another.
 ///
-/// A line on standard error reports each kind of value that the new form cannot hold. Input compressed by zstd or gzip is
-/// decompressed.
+/// For each kind of value that the output format cannot represent, a message on standard error reports the loss. Input
+/// compressed with zstd or gzip is decompressed.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -258,64 +260,66 @@ Examples:
   hatf convert gawk.raw32.zst gawk.mtf
   hatf convert --from malloclab --to heap - - < short1.rep > short1.mtf")]
 pub(crate) struct Convert {
-    /// The form of the input [default: guessed from its first bytes or its name].
-    #[arg(long, value_name = "FORM", value_parser = form())]
+    /// Format of the input [default: detected from its first bytes or its name].
+    #[arg(long, value_name = "FORMAT", value_parser = form())]
     pub(crate) from: Option<&'static Form>,
 
-    /// The form of the output [default: guessed from its name; .mtf is heap]. For CSV see `metatfc dump --format csv`.
-    #[arg(long, value_name = "FORM", value_parser = written_form())]
+    /// Format of the output [default: derived from its name; .mtf is heap]. For CSV, see `metatfc dump --format csv`.
+    #[arg(long, value_name = "FORMAT", value_parser = written_form())]
     pub(crate) to: Option<&'static Form>,
 
-    /// Trade size for speed, for traces in Meta-TF: fast, default or archive.
+    /// Trade size for speed in Meta-TF output: fast, default or archive.
     #[arg(long, alias = "profile", value_name = "PRESET", default_value_t = Preset::Default)]
     pub(crate) preset: Preset,
 
-    /// Length of a tick of a heap trace's clock, 1ns to 1ms, or off [default: that of the input].
+    /// Clock resolution of a heap trace, from 1ns to 1ms, or off [default: that of the input].
     #[arg(long, value_name = "TICK", value_parser = clock)]
     pub(crate) clock: Option<u64>,
 
-    /// Approximate number of records in a group of a heap trace [default: a million]. Groups can be read in parallel, and
-    /// without each other; small groups make a large trace.
+    /// Approximate number of records per group in a heap trace [default: a million]. Groups can be read independently
+    /// and in parallel; small groups make the trace larger.
     #[arg(long, value_name = "RECORDS", allow_negative_numbers = true, value_parser = number(1..=u64::MAX))]
     pub(crate) group: Option<u64>,
 
-    /// Write to hatf1, before each realloc, records of the malloc and free that it made, as the paper's Table 1 has them.
+    /// In hatf1 output, write records of the inner malloc and free before each realloc, as in Table 1 of the paper.
     #[arg(long)]
     pub(crate) inner_records: bool,
 
-    /// End each block where it is last accessed, in a heap trace of a program that hatf cc built; the trace is read twice.
+    /// End the lifetime of each block at its last access instead of its free. Requires a heap trace of a program built
+    /// with `hatf cc`, which is read twice.
     #[arg(long)]
     pub(crate) free_at_last_access: bool,
 
-    /// Exit with status 1 if something was lost.
+    /// Exit with status 1 if anything was lost.
     #[arg(long)]
     pub(crate) strict: bool,
 
-    /// The trace; `-` is standard input.
+    /// Input trace; `-` is standard input.
     #[arg(value_name = "IN")]
     pub(crate) input: PathBuf,
 
-    /// The output [default: standard output, as for `-`].
+    /// Output file [default: standard output, as with `-`].
     #[arg(value_name = "OUT")]
     pub(crate) output: Option<PathBuf>,
 }
 
-/// Where CSV comes from.
+/// Message for requests to write CSV.
 pub(crate) const CSV: &str = "CSV is written by another command: \
     metatfc dump --format csv --thread-column --record malloc TRACE > malloc.csv";
 
-/// Parses the name of a row of a table, given by name and line of help.
+/// Returns a parser for the row names of a table, given as (name, help) pairs.
 fn row(rows: impl IntoIterator<Item = (&'static str, &'static str)>) -> PossibleValuesParser {
     PossibleValuesParser::new(rows.into_iter().map(|(name, about)| PossibleValue::new(name).help(about)))
 }
 
-/// Parses the name of a form.
+/// Returns a parser for the name of an input format.
 fn form() -> impl TypedValueParser<Value = &'static Form> {
     let read = FORMS.into_iter().filter(|form| form.open.is_some());
-    row(read.map(|form| (form.name, form.about))).try_map(|name| Form::of(&name).ok_or("not a form"))
+    row(read.map(|form| (form.name, form.about))).try_map(|name| Form::of(&name).ok_or("unknown format"))
 }
 
-/// Parses the name of a form of the output. One that has a command of its own is an error that names it.
+/// Returns a parser for the name of an output format. For CSV, which another command writes, the error names that
+/// command.
 fn written_form() -> impl TypedValueParser<Value = &'static Form> {
     let written = FORMS.into_iter().filter(|form| form.create.is_some());
     let names = written.map(|form| PossibleValue::new(form.name).help(form.about));
@@ -323,15 +327,15 @@ fn written_form() -> impl TypedValueParser<Value = &'static Form> {
     PossibleValuesParser::new(names).try_map(|name| Form::of(&name).ok_or(CSV))
 }
 
-/// Record a program of this machine, report on it, and show what to try next.
+/// Record a program on this machine, report on it and suggest next steps.
 #[derive(clap::Args)]
 pub(crate) struct Tour {
-    /// The trace to write.
+    /// Trace to write.
     #[arg(short, long, value_name = "TRACE", default_value = "tour.mtf")]
     pub(crate) output: PathBuf,
 }
 
-/// Print a completion script for a shell.
+/// Print a shell completion script.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -339,38 +343,38 @@ Examples:
   hatf completions zsh > ~/.zfunc/_hatf
   hatf completions fish > ~/.config/fish/completions/hatf.fish")]
 pub(crate) struct Completions {
-    /// Which shell.
+    /// Shell to complete for.
     pub(crate) shell: clap_complete::Shell,
 }
 
-/// Write manual pages: one for hatf, and one for each of its commands.
+/// Write manual pages: one for hatf and one for each of its commands.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   hatf man ~/.local/share/man/man1
   man hatf-record")]
 pub(crate) struct Man {
-    /// The folder; it is made if it is missing.
+    /// Output directory; created if it does not exist.
     pub(crate) folder: PathBuf,
 }
 
-/// Returns the command for a file that was given without one.
+/// Returns the command to suggest if a file is given without a command.
 pub(crate) fn for_file(path: &Path) -> String {
     let command = if hatf::forms::is_program(path) { "hatf run" } else { "hatf report" };
     format!("{command} {}", path.display())
 }
 
-/// Prints a message to standard error. A message that cannot be printed is not a reason to fail.
+/// Prints a message to standard error. Failure to print is ignored.
 pub(crate) fn print_message(message: &str) {
     metatf_cli::print_message("hatf", message);
 }
 
-/// Returns how many threads may work at once, where nobody says.
+/// Returns the default number of worker threads.
 pub(crate) fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Names the input in an error about it that does not.
+/// Adds the name of the input to an error that lacks it.
 pub(crate) fn about(input: &Path, error: Error) -> Error {
     let name = if input == Path::new("-") { "standard input".to_owned() } else { input.display().to_string() };
     match error {

@@ -1,10 +1,10 @@
-//! What commands print.
+//! Output of commands.
 
 use hatf::{Error, Result};
 use metatf_cli::OutputArgs;
 use metatf_page::Report;
 
-/// Prints a report where the options say.
+/// Prints a report to the output given by the options.
 pub(crate) fn show(report: &impl Report, options: &OutputArgs) -> Result<()> {
     metatf_cli::print(report, options).map_err(Error::system(options.place()))
 }

@@ -1,4 +1,4 @@
-//! `hatf processes`: one table over the processes of a recording.
+//! `hatf processes`: compares the processes of a recording in one table.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -17,15 +17,16 @@ use super::lab::Source;
 use super::output::show;
 use super::record::processes::{LIST, folder_of};
 
-/// The longest line of the list that is read: arguments of a command are at most 2 MiB.
+/// Maximum length of a line in the process list. The arguments of a command are at most 2 MiB.
 const LINE_MAX: u64 = 16 << 20;
-/// Programs of a process that are kept.
+/// Maximum number of programs kept per process.
 const PROGRAMS_MAX: usize = 100;
 
-/// Compare the processes of a recording: programs, times, peaks, leaks, and frees of blocks of other threads.
+/// Compare the processes of a recording: programs, times, peaks, leaks and cross-thread frees.
 ///
-/// hatf record writes a trace for each process that a program makes, into a folder beside the program's own trace.
-/// Each of them is read. The trace of a program that made none is one of one process.
+/// `hatf record` writes a trace for each process that a program creates, in a directory next to the program's own
+/// trace. This command reads all of them. The trace of a program that created no processes is treated as a recording of
+/// one process.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -33,11 +34,11 @@ Examples:
   hatf processes build.mtf
   hatf processes build.processes --format json | jq '.processes | max_by(.peak.bytes)'")]
 pub(crate) struct Processes {
-    /// The folder of processes, or the trace that it lies beside.
-    #[arg(value_name = "FOLDER|TRACE")]
+    /// Directory of process traces, or the trace next to it.
+    #[arg(value_name = "DIR|TRACE")]
     place: PathBuf,
 
-    /// Threads that work at once; the result is the same [default: as many as there are cores].
+    /// Number of worker threads; the result does not depend on it [default: the number of cores].
     #[arg(long, value_name = "N", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1024))]
     threads: Option<usize>,
 
@@ -45,7 +46,7 @@ pub(crate) struct Processes {
     output: OutputArgs,
 }
 
-/// What the list says of a process.
+/// The list's entry for a process.
 #[derive(Default, Deserialize, Serialize)]
 struct Listed {
     number: u64,
@@ -64,7 +65,7 @@ struct Listed {
 }
 
 impl Listed {
-    /// Fills in what the list lacks, by what the trace says.
+    /// Fills in values missing from the list with those in the trace.
     fn complete(&mut self, told: Told) {
         self.process = self.process.or(told.process);
         self.parent = self.parent.or(told.parent);
@@ -87,7 +88,7 @@ struct Told {
     command: Vec<String>,
     exit: Option<u64>,
     signal: Option<u64>,
-    /// When the process ended.
+    /// End time of the process.
     end: Option<u64>,
     lost: u64,
 }
@@ -101,7 +102,7 @@ fn write_path<S: Serializer>(path: &Path, to: S) -> std::result::Result<S::Ok, S
     path_to_json(path).serialize(to)
 }
 
-/// A process, and what its trace says; nothing, if it cannot be read.
+/// A process and the data of its trace, or `None` if the trace cannot be read.
 #[derive(Serialize)]
 struct Process {
     #[serde(flatten)]
@@ -114,12 +115,12 @@ struct Process {
 struct Counted {
     /// Allocations and frees.
     events: u64,
-    /// Live when the most bytes were; `None`: the trace has sizes only.
+    /// Blocks live at the peak, or `None` if the trace contains only sizes.
     peak: Option<Amount>,
     leaked: Option<Amount>,
-    /// Blocks that another thread freed than the one that allocated them.
+    /// Blocks freed by a different thread from the one that allocated them.
     freed_by_others: Amount,
-    /// Programs that the process became by `exec`, in order.
+    /// Programs that the process executed with `exec`, in order.
     programs: Vec<String>,
 }
 
@@ -130,7 +131,7 @@ struct Found {
     processes: Vec<Process>,
 }
 
-/// Counts what a trace says.
+/// Observer that collects the data of a process.
 #[derive(Default)]
 struct Counting {
     all: Sites,
@@ -179,7 +180,7 @@ impl Observer for Counting {
 
 pub(crate) fn run(options: &Processes) -> Result<u8> {
     let mut folder = if options.place.is_dir() { options.place.clone() } else { folder_of(&options.place) };
-    // The program made no others: there is no folder, and one process.
+    // The program created no other processes, so there is no directory and only one process.
     let alone = options.place.file_name().filter(|_| options.place.is_file() && !folder.exists());
     let all = if let Some(file) = alone {
         folder = options.place.parent().map(Path::to_path_buf).unwrap_or_default();
@@ -210,7 +211,7 @@ pub(crate) fn run(options: &Processes) -> Result<u8> {
     Ok(failed.into())
 }
 
-/// Reads the list of a folder.
+/// Reads the process list of a directory.
 fn list(folder: &Path) -> Result<Vec<Listed>> {
     let path = folder.join(LIST);
     let name = path.display().to_string();
@@ -224,18 +225,18 @@ fn list(folder: &Path) -> Result<Vec<Listed>> {
             break;
         }
         if length as u64 == LINE_MAX {
-            return Err(wrong(number, "it is longer than 16 MiB".to_owned()));
+            return Err(wrong(number, "the line is longer than 16 MiB".to_owned()));
         }
         let listed: Listed = serde_json::from_slice(&line).map_err(|error| wrong(number, error.to_string()))?;
         if !is_beside(&listed.trace) {
-            return Err(wrong(number, "the trace is neither in the folder nor beside it".to_owned()));
+            return Err(wrong(number, "the trace is neither in the directory nor next to it".to_owned()));
         }
         all.push(listed);
     }
     Ok(all)
 }
 
-/// Returns whether a trace is in the folder, or beside it, as that of the program itself is.
+/// Returns whether a trace is in the directory or next to it, as the program's own trace is.
 fn is_beside(trace: &Path) -> bool {
     let parts: Vec<_> = trace.components().collect();
     matches!(parts[..], [Component::Normal(_)] | [Component::ParentDir, Component::Normal(_)])
@@ -304,7 +305,7 @@ impl Report for Found {
     }
 }
 
-/// Names the command of a process, and below it what it became by `exec`.
+/// Returns the command of a process, followed by the programs that it executed with `exec`.
 fn programs(listed: &Listed, counted: Option<&Counted>) -> Vec<String> {
     let later = counted.into_iter().flat_map(|counted| &counted.programs);
     match (&listed.command[..], counted) {

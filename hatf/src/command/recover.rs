@@ -1,4 +1,4 @@
-//! `hatf recover`
+//! `hatf recover`: completes the traces of interrupted recordings.
 
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -13,14 +13,15 @@ use super::print_message;
 use super::record::processes::{LIST, folder_of, trace_of};
 use super::record::trace_output::{WrittenTrace, free_name, of_about};
 
-/// Make the trace of a recording that was cut off because `hatf record` was killed, or that had none.
+/// Complete the trace of a recording that was interrupted because `hatf record` was killed, or create it if none was
+/// written.
 ///
-/// Events are in a spool from the moment at which they are recorded. What the unfinished trace lacks comes from there. The trace
-/// takes the place of the unfinished one, and the spool is removed. So it is for each process that the program made. Without FOLDER the spools
-/// are listed that are there.
+/// Every event is written to the spool as it is recorded, so events missing from the unfinished trace are recovered
+/// from there. The completed trace replaces the unfinished one, and the spool is removed. This is done for every
+/// process of the recording. Without DIR, the command lists the available spools.
 ///
-/// A program with an allocator of the crate `hatf-record` makes a spool itself where HATF_OUTPUT names a folder. Of such a spool FOLDER
-/// the trace is FOLDER.mtf, or FOLDER.1.mtf if that is there.
+/// A program that uses an allocator of the crate `hatf-record` creates its spool itself if HATF_OUTPUT names a
+/// directory. The trace of such a spool DIR is DIR.mtf, or DIR.1.mtf if that file exists.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -29,15 +30,15 @@ Examples:
   hatf recover /dev/shm/hatf-spool-1234-0
   hatf recover /dev/shm/hatf-spool-1234-0 -o perl.mtf")]
 pub(crate) struct Recover {
-    /// The spool, or the unfinished trace.
-    #[arg(value_name = "FOLDER")]
+    /// Spool directory or unfinished trace.
+    #[arg(value_name = "DIR")]
     folder: Option<PathBuf>,
 
-    /// The trace to write [default: the one that was being recorded, or FOLDER.mtf].
+    /// Trace to write [default: the unfinished trace, or DIR.mtf].
     #[arg(short, long, value_name = "TRACE", requires = "folder")]
     output: Option<PathBuf>,
 
-    /// Leave the spool where it is.
+    /// Keep the spool.
     #[arg(long)]
     keep: bool,
 }
@@ -47,7 +48,7 @@ pub(crate) fn run(options: &Recover) -> Result<u8> {
     let folder = &spool_of(given)?;
     let spooled = Spooled::open(folder)?;
     let processes = spooled.processes()?;
-    // A process that made its spool itself has said no name.
+    // A process that created its own spool did not specify a name.
     let named = spooled.is_standalone() && spooled.about()["output"].is_null();
     let named = options.output.clone().or_else(|| named.then(|| free_name(without_slash(folder).as_os_str())));
     let mut of_program = spooled.about().clone();
@@ -61,7 +62,7 @@ pub(crate) fn run(options: &Recover) -> Result<u8> {
     for process in &processes {
         let process = spooled.open_process(process)?;
         let own = path_from_json(&process.about()["output"]);
-        // A process that nobody saw yet has what was kept for the program.
+        // A process not yet seen by the recorder has the data stored for the program.
         let is_seen = own.is_some() && process.about()["output"] != spooled.about()["output"];
         let output = match process.process() {
             Some(which) if named.is_some() || !is_seen => trace_of(&of_program, &which),
@@ -87,20 +88,20 @@ pub(crate) fn run(options: &Recover) -> Result<u8> {
     Ok((!is_complete).into())
 }
 
-/// A trace that was recovered.
+/// A recovered trace.
 struct Made {
     path: PathBuf,
     recovered: Recovered,
 }
 
 impl Made {
-    /// Returns whether it has all that was in the spool and in the unfinished trace.
+    /// Returns whether the trace contains everything in the spool and in the unfinished trace.
     fn is_complete(&self) -> bool {
         self.recovered.is_all_read() && self.recovered.missing == 0
     }
 }
 
-/// Returns the folder of a spool that is named by it, or by the unfinished trace.
+/// Returns the directory of a spool, given the directory itself or the unfinished trace.
 fn spool_of(given: &Path) -> Result<PathBuf> {
     if !given.is_file() {
         return Ok(given.to_owned());
@@ -111,18 +112,18 @@ fn spool_of(given: &Path) -> Result<PathBuf> {
     };
     Spooled::of_trace(given).or_else(named).ok_or_else(|| {
         Error::Trace(
-            format!("{}: no spool is left of its recording: all that is to be had of it is in it", given.display())
+            format!("{}: its recording has no spool left, so no further events can be recovered", given.display())
                 .into(),
         )
     })
 }
 
-/// Returns the path of a folder without a slash at its end.
+/// Returns the path of a directory without a trailing slash.
 fn without_slash(folder: &Path) -> PathBuf {
     folder.components().collect()
 }
 
-/// Returns what the list of processes has of one.
+/// Returns the list's entry for a process.
 fn line(spooled: &Spooled, Made { path, recovered }: &Made) -> Value {
     let exit = if let End::Exit(status) = recovered.end { Some(status) } else { None };
     let mut line = json!({
@@ -136,7 +137,8 @@ fn line(spooled: &Spooled, Made { path, recovered }: &Made) -> Value {
     line
 }
 
-/// Completes the list of processes: those that had ended before are in it. Where the program made none there is no list.
+/// Adds recovered processes to the list, which already contains those that ended earlier. If the program created no
+/// processes, there is no list.
 fn list_recovered(trace: &Path, lines: Vec<(PathBuf, Value)>, mut program: Value) -> Result<()> {
     let folder = folder_of(trace);
     if !folder.exists() {
@@ -164,12 +166,13 @@ fn list_recovered(trace: &Path, lines: Vec<(PathBuf, Value)>, mut program: Value
     output.keep(sink).map_err(problem())
 }
 
-/// Makes the trace of one process, in the folder of processes if it is one of those. `is_named` says that the user named it.
+/// Writes the trace of one process, in the directory of processes if it is not the program itself. `is_named` is
+/// whether the user specified the name.
 fn recover(spooled: &Spooled, folder: Option<&OutputFolder>, output: Option<PathBuf>, is_named: bool) -> Result<Made> {
     let about = spooled.about();
     let unfinished = path_from_json(&about["output"]);
     let Some(path) = output else {
-        return Err(Error::Usage("the recording had no file to write to: name one with -o".to_owned()));
+        return Err(Error::Usage("the recording had no output file: specify one with -o".to_owned()));
     };
     let (form, write) = of_about(about);
     let mut reader = unfinished.as_deref().map(|path| of_recording(path, spooled)).transpose()?.flatten();
@@ -180,7 +183,7 @@ fn recover(spooled: &Spooled, folder: Option<&OutputFolder>, output: Option<Path
         None => OutputFile::create(&path),
     };
     let (recovered, trace) = WrittenTrace::write(&path, opened, form, &write, |sink| spooled.recover(source, sink))?;
-    // A spool that may still be read stays, and so does another trace that took the name meanwhile.
+    // A spool that may be read again is kept, and so is another trace that has taken the name in the meantime.
     let is_taken = if is_unfinished { !recovered.is_all_read() } else { !is_named && path.exists() };
     let path = if is_taken { free_name(path.with_extension("").as_os_str()) } else { path };
     trace.keep_as(&path)?;
@@ -192,20 +195,20 @@ fn recover(spooled: &Spooled, folder: Option<&OutputFolder>, output: Option<Path
     ));
     if recovered.missing > 0 {
         let missing = recovered.missing;
-        print_message(&format!("of the lost records, {missing} were in the unfinished trace before it was damaged"));
+        print_message(&format!("{missing} of the lost records were in the unfinished trace before it was corrupted"));
     }
     if !recovered.is_all_read() {
         let what = if recovered.unreadable > 0 { "the spool" } else { "the stacks in the spool" };
         let spool = spooled.folder().display();
-        print_message(&format!("a part of {what} cannot be read: {spool} is left as it is, for another attempt"));
+        print_message(&format!("part of {what} cannot be read; {spool} is left unchanged for another attempt"));
     }
     Ok(Made { path, recovered })
 }
 
-/// Opens the unfinished trace, if it is there and is this recording's.
+/// Opens the unfinished trace, if it exists and belongs to this recording.
 ///
 /// # Errors
-/// The system cannot read it.
+/// Returns an error if the file cannot be read.
 fn of_recording(path: &Path, spooled: &Spooled) -> Result<Option<TraceReader>> {
     let mut reader = match TraceReader::open(path) {
         Ok(reader) => reader,
@@ -213,14 +216,14 @@ fn of_recording(path: &Path, spooled: &Spooled) -> Result<Option<TraceReader>> {
         Err(error @ Error::System(..)) => return Err(error),
         Err(_) => return Ok(None),
     };
-    // User metadata stand before the first event.
+    // User metadata precedes the first event.
     let _ = reader.next();
     let recording = reader.user_metadata().get("recording").cloned();
     let is_same = recording.is_some() && recording.as_ref() == spooled.recording();
     is_same.then(|| TraceReader::open(path)).transpose()
 }
 
-/// Prints the spools that are there.
+/// Prints the available spools.
 fn list() -> Result<u8> {
     let mut out = stdout(Style::Text);
     let folders = Spooled::left_behind();
@@ -235,7 +238,7 @@ fn list() -> Result<u8> {
         }
     }
     if folders.is_empty() {
-        writeln!(out, "no spool was left behind")?;
+        writeln!(out, "there are no spools to recover")?;
     }
     out.flush()?;
     Ok(0)

@@ -1,4 +1,4 @@
-//! `hatf regions`
+//! `hatf regions`: simulates scoped memory.
 
 use std::path::PathBuf;
 
@@ -16,10 +16,11 @@ use super::infer::{self, Infer};
 use super::lab::draw;
 use crate::command::output::show;
 
-/// Scoped memory: regions of blocks that a program enters and leaves, and what fragments in them.
+/// Simulate scoped memory: regions of blocks that a program enters and leaves, and their fragmentation.
 ///
-/// The operations and models are those of Garbervetsky, Nakhli, Yovine and Zorgati, "Program Instrumentation and Run-Time Analysis
-/// of Scoped Memory in Java". Traces are of scoped.dtd; hatf::scoped::ScopedMemory writes them from a Rust program.
+/// The operations and models are those of Garbervetsky, Nakhli, Yovine and Zorgati, "Program Instrumentation and
+/// Run-Time Analysis of Scoped Memory in Java". Traces use scoped.dtd; Rust programs write them with
+/// hatf::scoped::ScopedMemory.
 #[derive(clap::Args)]
 pub(crate) struct Regions {
     #[command(subcommand)]
@@ -33,7 +34,7 @@ enum Command {
     Example(Example),
 }
 
-/// Simulate memory managers on a trace, and show the fragmentation within regions and between them.
+/// Simulate memory managers on a trace, and show the fragmentation within and between regions.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -43,66 +44,66 @@ Examples:
   hatf regions simulate example.mtf --block 64 --by method,region --calls
   hatf regions simulate example.mtf --block 32,64,128,256,512 --svg figure6.svg")]
 struct Simulate {
-    /// The trace.
+    /// Trace to simulate.
     trace: PathBuf,
 
-    /// Bytes of a block.
+    /// Block sizes to simulate, in bytes.
     #[arg(long, value_name = "BYTES", value_delimiter = ',', default_values_t = [64, 128, 256, 512, 1024], value_parser = number(1..=1_u64 << 48))]
     block: Vec<u64>,
 
-    /// In which block of a region an object is put.
+    /// Strategy for choosing the block within a region for an object.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [IntraName::First])]
     intra: Vec<IntraName>,
 
-    /// In which region an object is put.
+    /// Strategy for choosing the region for an object.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [InterName::Capture])]
     inter: Vec<InterName>,
 
-    /// What becomes of an object that is larger than a block.
+    /// Treatment of objects larger than a block.
     #[arg(long, value_enum, default_value_t = OversizeName::Grow)]
     oversize: OversizeName,
 
-    /// Also show what the regions of each method, or the single regions came to: objects, sizes, fragmentation.
+    /// Also show totals per method or per region: objects, sizes, fragmentation.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "PART,..")]
     by: Vec<Part>,
 
-    /// Also show who calls whom: the call graph and the call tree (the document's Figure 2).
+    /// Also show the call graph and the call tree (Figure 2 of the paper).
     #[arg(long)]
     calls: bool,
 
     #[command(flatten)]
     output: OutputArgs,
 
-    /// Also draw the regions' fragmentation over block sizes (the document's Figure 6) into this file.
+    /// Also draw the fragmentation of regions over block sizes (Figure 6 of the paper) to this SVG file.
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 
-    /// Also draw fragmentation over allocations (Figure 5) into this file.
+    /// Also draw fragmentation over allocations (Figure 5) to this SVG file.
     #[arg(long, value_name = "FILE")]
     over_time: Option<PathBuf>,
 }
 
-/// Write the trace of the document's example.
+/// Write the trace of the paper's example.
 #[derive(clap::Args)]
 struct Example {
-    /// Which of the two programs that the document gives.
+    /// Example program: one of the two given in the paper.
     #[arg(long, value_enum, default_value_t = Variant::Figure1)]
     variant: Variant,
 
-    /// The argument of m0.
+    /// Argument of m0.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = number(0..=100_000_u64))]
     mc: u64,
 
-    /// The trace to write.
+    /// Trace to write.
     #[arg(short, long, value_name = "TRACE")]
     output: PathBuf,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Part {
-    /// All regions of a method together
+    /// Regions of each method combined
     Method,
-    /// Each region; of more than 1,000 those with the most bytes of blocks
+    /// Individual regions; if there are more than 1,000, those whose blocks have the most bytes
     Region,
 }
 
@@ -110,7 +111,7 @@ enum Part {
 enum IntraName {
     /// The first block with enough space
     First,
-    /// The block with the least space that is enough
+    /// The block with the least sufficient space
     Best,
 }
 
@@ -120,15 +121,15 @@ enum InterName {
     Capture,
     /// The first region with enough space, from the capturing one outwards
     First,
-    /// The region whose block has the least left
+    /// The region whose block would have the least space left
     Best,
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum OversizeName {
-    /// It gets a block of the next multiple of the block size
+    /// Round the block size up to the next multiple
     Grow,
-    /// It is an error
+    /// Report an error
     Error,
 }
 
@@ -153,12 +154,12 @@ impl metatf_page::Report for Report {
     }
 }
 
-/// Fragmentation over allocations.
+/// Returns a chart of fragmentation over allocations.
 fn figure_5(name: &str, managers: &[Outcome]) -> Chart {
     over_time(format!("{name}: intra-region fragmentation over allocations"), managers)
 }
 
-/// Fragmentation over block sizes.
+/// Returns a chart of fragmentation over block sizes.
 fn figure_6(name: &str, managers: &[Outcome]) -> Intervals {
     over_block_sizes(format!("{name}: intra-region fragmentation over block sizes"), managers)
 }

@@ -1,4 +1,4 @@
-//! `hatf replay`
+//! `hatf replay`: replays traces on real allocators.
 
 use std::io::{self, Write as _};
 use std::path::PathBuf;
@@ -11,11 +11,11 @@ use metatf_page::units::bytes;
 use super::lab::{Source, draw};
 use crate::command::output::show;
 
-/// Run a trace's requests on real allocators: the time they take, and the memory they hold.
+/// Replay a trace's requests on real allocators, and measure the time they take and the memory they hold.
 ///
-/// Each allocator gets processes of its own, in which it is preloaded. They make the calls of the trace, each thread in its
-/// order, and calls on one block in the order of the trace. An allocator is system, jemalloc, mimalloc, tcmalloc or the path of
-/// a library; variables of its environment stand before it.
+/// Each allocator is preloaded into separate processes. These make the calls of the trace: each thread in its own
+/// order, and calls on the same block in trace order. An allocator is system, jemalloc, mimalloc, tcmalloc or the path
+/// of a library; environment variables for it precede its name.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -26,63 +26,63 @@ Examples:
   hatf replay perl.mtf --with system,mimalloc --svg memory.svg
   hatf replay server.mtf --records 1000000..2000000 --touch first
 
-A trace in which a block is freed twice, or an address returned twice, is refused; --repair mends
-it. valloc and pvalloc are replayed as aligned allocations, reallocarray as realloc.")]
+A trace in which a block is freed twice or an address is returned twice is rejected, unless --repair
+is given. valloc and pvalloc are replayed as aligned allocations, and reallocarray as realloc.")]
 pub(crate) struct Replay {
     #[command(flatten)]
     source: Source,
 
-    /// Allocators, each with its variables before it.
+    /// Allocators to measure, each preceded by its environment variables.
     #[arg(short = 'w', long = "with", value_name = "[VAR=VALUE ..] NAME", default_value = "system", value_parser = allocators)]
     allocators: Vec<Allocators>,
 
-    /// What to touch of each block, so that the system gives it memory.
+    /// Part of each block to touch, so that the system backs it with memory.
     #[arg(long, value_enum, default_value_t = Touch::Pages)]
     touch: Touch,
 
-    /// Wait between calls as the program did, times this [default: do not wait; without a number: 1].
+    /// Wait between calls as the program did, scaled by FACTOR [default: do not wait; 1 if no factor is given].
     #[arg(long, value_name = "FACTOR", num_args = 0..=1, require_equals = true, default_missing_value = "1", value_parser = factor)]
     think: Option<f64>,
 
-    /// Replay all threads' calls on one, in the order of the trace.
+    /// Replay the calls of all threads on one thread, in trace order.
     #[arg(long)]
     one_thread: bool,
 
-    /// Replay only these records, numbered from 1: 1000000..2000000, or with one end left out. Blocks that are live at the first
-    /// are set up before.
+    /// Replay only these records, numbered from 1: 1000000..2000000; either end can be omitted. Blocks live at the
+    /// first record are allocated beforehand.
     #[arg(long, alias = "events", value_name = "FIRST..LAST", value_parser = records)]
     records: Option<(Option<u64>, Option<u64>)>,
 
-    /// Mend calls that no correct program makes, and say how many.
+    /// Repair calls that no correct program makes, and report how many there were.
     #[arg(long)]
     repair: bool,
 
-    /// How often each allocator is timed.
+    /// Number of timed runs per allocator.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = number(1..=1000_usize))]
     runs: usize,
 
     #[command(flatten)]
     output: OutputArgs,
 
-    /// Also draw live bytes and memory over operations into this file.
+    /// Also draw live bytes and memory over operations to this SVG file.
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 }
 
-/// What one `--with` names.
+/// The allocators of one `--with` option.
 type Allocators = Vec<Allocator>;
 
-/// Replay operations in this process, and print what was seen as JSON.
+/// Replay operations in this process and print the results as JSON.
 #[derive(clap::Args)]
 pub(crate) struct ReplayWorker {
     #[command(flatten)]
     task: Task,
 
-    /// The operations.
+    /// Operations to replay.
     operations: PathBuf,
 }
 
-/// Parses names with commas between them, or one name with variables before it, whose values may have commas.
+/// Parses comma-separated names, or a single name preceded by variables, whose values may contain commas.
 fn allocators(text: &str) -> Result<Allocators, String> {
     if text.contains('=') { Ok(vec![text.parse()?]) } else { text.split(',').map(str::parse).collect() }
 }
@@ -127,16 +127,18 @@ pub(crate) fn run(options: &Replay) -> hatf::Result<u8> {
     Ok(0)
 }
 
-/// A replay has what the trace's program had, or says it had: that must fit into the memory that there is.
+/// Checks that the live blocks fit in the available memory: a replay allocates whatever the trace claims that the
+/// program had.
 fn fits(options: &Replay, most_live: u64) -> hatf::Result<()> {
     let allowed = memory_limit();
     if most_live <= allowed || !matches!(options.touch, Touch::Pages | Touch::Usable) {
         return Ok(());
     }
     let (trace, live, allowed) = (options.source.trace.display(), bytes(most_live), bytes(allowed));
-    let why = "--max-memory SIZE allows more, --touch none needs none";
+    let why = "allow more with --max-memory SIZE, or do not touch blocks with --touch none";
     Err(Error::Trace(
-        format!("{trace}: {live} are live at once, and would be touched; there are {allowed}: {why}").into(),
+        format!("{trace}: up to {live} are live at a time and would be touched, but only {allowed} are allowed: {why}")
+            .into(),
     ))
 }
 

@@ -1,4 +1,4 @@
-//! `hatf report`, alone and `--with` other analyses.
+//! `hatf report`, alone and with other analyses (`--with`).
 
 use std::path::Path;
 
@@ -26,27 +26,27 @@ use super::output::show;
 use super::symbols::Symbols;
 use super::{Report as Options, churn, print_message, profile, sites};
 
-/// An analysis that a report is made with, in the same pass.
+/// An analysis to run in the same pass as the report.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum With {
-    /// What each stack allocated: hatf sites
+    /// Allocations by call stack: hatf sites
     Sites,
-    /// Blocks that live shortly: hatf churn
+    /// Short-lived blocks: hatf churn
     Churn,
-    /// What is live at the end, how old it is, and whether it grows: hatf leaks
+    /// Blocks live at the end, their age, and whether they grow: hatf leaks
     Leaks,
-    /// Pages that are held over time, and by which blocks at the end: hatf fragmentation --at end
+    /// Pages in use over time, and the blocks that hold them at the end: hatf fragmentation --at end
     Fragmentation,
-    /// The contexts of the heap profile: hatf profile, and hatf profile show
+    /// Calling contexts of the heap profile: hatf profile and hatf profile show
     Profile,
-    /// What other allocators and settings would need, which takes several times as long: hatf whatif
+    /// Memory needed by other allocators and settings; takes several times as long: hatf whatif
     Whatif,
 }
 
-/// Observers beside that of the report. Sites need none: the report counts them.
+/// Observers in addition to the report's own. Sites need no observer, because the report counts them.
 type Beside = ((Option<Held>, Option<Running>), ((Option<Churns>, Option<Collecting>), Option<Profiler<Merged>>));
 
-/// What was found, by the names of the analyses.
+/// Results, by the name of the analysis.
 #[derive(Serialize)]
 struct Reports<'h> {
     report: Report,
@@ -177,11 +177,11 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
     Ok(0)
 }
 
-/// Rows of the report's own table of stacks for each measure, and functions of a stack.
+/// Maximum number of rows in the report's own table of stacks per measure, and of functions per stack.
 const ROWS: usize = 5;
 const DEPTH: usize = 3;
 
-/// A profiler whose heap info blocks are merged as they come.
+/// Returns a profiler that merges heap info blocks as they arrive.
 fn profiler() -> hatf_lab::Result<Profiler<Merged>> {
     Profiler::new(ProfilerSettings::default(), Sizes::default(), Merged::new())
 }
@@ -200,7 +200,8 @@ pub(crate) fn analyse(source: &Source, symbols: &Symbols) -> Result<Report> {
     Ok(analysis.report(&heap))
 }
 
-/// Says where the rest of a trace is whose recording has not ended, or was cut off. The spool of a finished trace may be there, too.
+/// Prints the location of the remaining events, if the recording of a trace has not ended or was interrupted. A
+/// finished trace may still have its spool, which is ignored.
 fn warn_of_spool(path: &Path) {
     if path == Path::new("-") || !path.is_file() {
         return;
@@ -212,12 +213,12 @@ fn warn_of_spool(path: &Path) {
     if let Some(spool) = Spooled::of_trace(path) {
         let (path, spool) = (path.display(), spool.display());
         print_message(&format!(
-            "{path}: unfinished: the rest of it is in {spool}, of which `hatf recover {path}` makes the whole trace"
+            "{path}: unfinished trace; the remaining events are in {spool}. To complete the trace, run `hatf recover {path}`"
         ));
     }
 }
 
-/// Draws the picture of a report into the file of `--svg`.
+/// Draws the chart of a report to the file of `--svg`.
 fn draw(options: &Options, report: &impl Paged) -> Result<()> {
     let Some(path) = &options.svg else { return Ok(()) };
     let drawn = || {
@@ -228,7 +229,7 @@ fn draw(options: &Options, report: &impl Paged) -> Result<()> {
     drawn().map_err(Error::system(path.display().to_string()))
 }
 
-/// Writes the page of `--html`.
+/// Writes the HTML report of `--html`.
 pub(super) fn write_page(path: &Path, page: &HeapPage<'_>) -> Result<()> {
     let written = || {
         let (file, mut out) = OutputFile::create(path)?;

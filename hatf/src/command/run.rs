@@ -1,4 +1,4 @@
-//! `hatf run`: from a program to the line of code, in one command.
+//! `hatf run`: finds the lines of code that hold memory in one command.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -24,10 +24,10 @@ use super::sites::Folded;
 use super::symbols::Symbols;
 use super::{Cli, Command, print_message, record};
 
-/// Run a program, and show which of its functions have memory: one screen, and a page for the browser.
+/// Run a program and show which of its functions hold memory, on one screen and in an HTML report.
 ///
-/// It is recorded with the stacks of its allocations, and of Python's functions where it is Python. Of the processes that it makes, the one
-/// with the largest trace is shown. The exit status is the program's.
+/// The recording includes the call stack of each allocation, with Python functions if the program is Python. If the
+/// program starts other processes, the process with the largest trace is shown. The exit status is that of the program.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -35,13 +35,15 @@ Examples:
   hatf run --open ./server --port 8080
   hatf run -o gcc.mtf gcc -O2 -c big.c
 
-It is short for `hatf record --stacks`, `hatf report --html` and `hatf sites`, which have more options.")]
+This command combines `hatf record --stacks`, `hatf report --html` and `hatf sites`, which have
+more options.")]
 pub(crate) struct Run {
-    /// The trace to write [default: PROGRAM.mtf, or PROGRAM.1.mtf and so on]. The page lies beside it, with the ending .html.
+    /// Trace to write [default: PROGRAM.mtf, or PROGRAM.1.mtf and so on]. The HTML report is written next to it, with
+    /// the extension .html.
     #[arg(short, long, value_name = "TRACE")]
     output: Option<PathBuf>,
 
-    /// Show the page in a browser.
+    /// Open the report in a browser.
     #[arg(long)]
     open: bool,
 
@@ -51,12 +53,12 @@ pub(crate) struct Run {
     #[command(flatten)]
     symbols: Symbols,
 
-    /// The program and its arguments.
+    /// Program and its arguments.
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
     command: Vec<OsString>,
 }
 
-/// Rows of the screen's tables: it is one screen.
+/// Maximum number of rows per table, so that the output fits on one screen.
 const ROWS: usize = 5;
 
 pub(crate) fn run(options: &Run) -> Result<u8> {
@@ -81,7 +83,7 @@ pub(crate) fn run(options: &Run) -> Result<u8> {
     Ok(status)
 }
 
-/// Returns the largest of a program's traces: often it only starts another that works.
+/// Returns the largest trace of a recording, because a program often only starts another one that does the work.
 fn largest(trace: &Path) -> PathBuf {
     let size = |path: &PathBuf| path.metadata().map_or(0, |about| about.len());
     let others = std::fs::read_dir(folder_of(trace)).into_iter().flatten().flatten().map(|entry| entry.path());
@@ -90,14 +92,14 @@ fn largest(trace: &Path) -> PathBuf {
     largest.unwrap_or_else(|| trace.to_owned())
 }
 
-/// Prints the screen, and writes the page.
+/// Prints the tables and writes the HTML report.
 fn show(options: &Run, trace: &Path) -> Result<()> {
     let source = Source::new(trace.to_owned(), None, None);
     let mut tracker = HeapTracker::new((ReportBuilder::new(), Collected::new()));
     source.read(&mut tracker)?;
     let (mut heap, (analysis, collected)) = tracker.into_parts();
     if heap.totals().objects == 0 {
-        print_message(&format!("{}: no allocation was recorded", trace.display()));
+        print_message(&format!("{}: no allocations were recorded", trace.display()));
         return Ok(());
     }
     let counts = analysis.site_counts();
@@ -133,14 +135,14 @@ fn show(options: &Run, trace: &Path) -> Result<()> {
     let tables = Tables { rows: ROWS, ..Tables::default() }.by(false);
     for measure in [Measure::Peak, Measure::Leaked].into_iter().filter(|measure| measure.is_known(&heap)) {
         let amount = total.get(measure);
-        // What is live at the end is often what was live at the peak.
+        // Blocks live at the end are often the same as those live at the peak.
         if amount.blocks > 0 && (measure == Measure::Peak || total.peak != total.leaked) {
             grouped.describe(measure, amount, tables, &mut screen);
         }
     }
     screen.heading("NEXT");
     screen.push(
-        Note::new("{} has it over time, and by call: open it in a browser")
+        Note::new("{}: HTML report over time and by call; open it in a browser")
             .with([Value::text(page.display().to_string())]),
     );
     next(&total, &groups, &name, &mut screen);
@@ -151,31 +153,31 @@ fn show(options: &Run, trace: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Says which commands have more about what stands out.
+/// Suggests commands with more details on notable findings.
 fn next(total: &Counts, groups: &Groups, trace: &str, screen: &mut Page) {
     let mut command = |command: &str, why: &str| screen.note(format!("{command}: {why}"));
     if total.leaked.bytes > total.peak.bytes / 4 {
-        command(&format!("hatf sites {trace} --by leaked"), "what was never freed");
+        command(&format!("hatf sites {trace} --by leaked"), "memory that was never freed");
     }
     if total.short.blocks > total.allocated.blocks / 4 {
-        command(&format!("hatf churn {trace}"), "blocks that live shortly, and what would do instead");
+        command(&format!("hatf churn {trace}"), "short-lived blocks, and how to avoid them");
     }
     if groups.groups.len() > ROWS {
-        command(&format!("hatf sites {trace}"), "all functions; --of NAME has who calls one, and what it calls");
+        command(&format!("hatf sites {trace}"), "all functions; --of NAME shows a function's callers and callees");
     }
-    command(&format!("hatf whatif {trace}"), "which allocator, and which settings, would save memory");
+    command(&format!("hatf whatif {trace}"), "allocators and settings that would save memory");
 }
 
-/// Shows a page in the browser of the desktop.
+/// Opens the HTML report in the desktop's browser.
 fn open(page: &Path) {
     let started =
         Process::new("xdg-open").arg(page).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
     if let Err(error) = started {
-        print_message(&format!("xdg-open: {error}: open {} in a browser", page.display()));
+        print_message(&format!("could not run xdg-open: {error}; open {} in a browser", page.display()));
     }
 }
 
-/// What is printed.
+/// The printed output.
 #[derive(Serialize)]
 struct Screen {
     #[serde(skip)]

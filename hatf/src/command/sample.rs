@@ -1,4 +1,4 @@
-//! `hatf sample`
+//! `hatf sample`: samples the blocks of a trace.
 
 use hatf::Result;
 use hatf::share::{SampleCounts, Sampler, SizesSeen, mean_for};
@@ -10,11 +10,12 @@ use super::values::sample as mean;
 use super::written::Written;
 use super::{about, print_message};
 
-/// Write a sample of a trace's blocks: large traces become small enough to look at.
+/// Write a sample of a trace's blocks, to make a large trace manageable.
 ///
-/// Of all bytes that are allocated each has the same small chance to choose its block, as hatf record --sample does it: large blocks are nearly
-/// always in the sample, small ones seldom. A block that is chosen is there from its allocation to its end. The trace says that it is a sample, so hatf
-/// report, sites, flame and the page count each block for as many as it stands for: sums are right on average.
+/// Every allocated byte has the same small chance of selecting its block, as with `hatf record --sample`, so large
+/// blocks are nearly always in the sample and small ones rarely are. A selected block is kept from its allocation to
+/// its free. The trace is marked as a sample, so `hatf report`, `sites`, `flame` and the HTML report scale each block
+/// up: totals are correct on average.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -23,22 +24,22 @@ Examples:
   hatf sample server.mtf --bytes 64KiB -o small.mtf
   hatf sites small.mtf
 
-The sum of a site that is in the sample with N blocks of one size is off by about 1/sqrt(N) of it:
-10 % for 100 blocks. `hatf simulate`, `hatf fragmentation` and `hatf replay` need every block: for
-them cut a part of the trace (hatf cut).")]
+The total of a site with N sampled blocks of the same size has a relative error of about 1/sqrt(N):
+10% for 100 blocks. `hatf simulate`, `hatf fragmentation` and `hatf replay` need every block; for
+these commands, cut out part of the trace instead (hatf cut).")]
 pub(crate) struct Sample {
     #[command(flatten)]
     source: Source,
 
-    /// One block for this many bytes, on average [default: the least power of two that gives at most --blocks].
+    /// Average number of bytes per sampled block [default: the smallest power of two that yields at most --blocks].
     #[arg(long, value_name = "BYTES", value_parser = mean, conflicts_with = "blocks")]
     bytes: Option<u64>,
 
-    /// At most about this many blocks; the trace is read twice.
+    /// Approximate maximum number of blocks; the trace is read twice.
     #[arg(long, value_name = "N", default_value_t = 250_000, value_parser = number(1..=u64::MAX))]
     blocks: u64,
 
-    /// Another number makes another sample; the same makes the same.
+    /// Seed of the random choice; the same seed gives the same sample.
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
 
@@ -66,7 +67,7 @@ pub(crate) fn run(options: &Sample) -> Result<u8> {
     })?;
     let SampleCounts { mean, blocks, bytes: sum, of_blocks, of_bytes } = counts;
     print_message(&format!(
-        "{} of {} blocks, {} of {}: one for each {} on average",
+        "{} of {} blocks, {} of {}: one block per {} on average",
         count(blocks),
         count(of_blocks),
         bytes(sum),

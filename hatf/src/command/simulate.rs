@@ -1,4 +1,4 @@
-//! `hatf simulate`
+//! `hatf simulate`: runs traces through simulated allocators.
 
 use std::path::PathBuf;
 
@@ -14,11 +14,12 @@ use serde::Serialize;
 use super::lab::{Source, draw};
 use crate::command::output::show;
 
-/// Run a trace through simulated allocators: the heap they would need, and what they would do for it.
+/// Run a trace through simulated allocators, and show the heap each would need and the work it would do.
 ///
-/// An allocator has settings behind its name, if not the defaults: first:grow=4096. bsd, first, best and cache are those of Zorn
-/// and Grunwald's paper (CU-CS-603-92, Table 6); glibc, jemalloc, mimalloc and tcmalloc follow the libraries of these names; tlsf,
-/// buddy and bump are from the literature. Sizes and acts are exact for these rules; no time is measured.
+/// Settings follow an allocator's name, as in first:grow=4096; settings not given have their defaults. bsd, first, best
+/// and cache are those of Zorn and Grunwald's paper (CU-CS-603-92, Table 6); glibc, jemalloc, mimalloc and tcmalloc
+/// model the libraries of these names; tlsf, buddy and bump are from the literature. Sizes and operation counts are
+/// exact for these models; time is not measured.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -28,11 +29,11 @@ Examples:
   hatf simulate perl.mtf --allocator jemalloc,mimalloc --touches
   hatf simulate perl.mtf --svg heap.svg --format json > heap.json
 
-Settings (bytes, except counts of entries, threads, calls and steps; a switch is 0 or 1):
+Settings (in bytes, except for counts of entries, threads, calls and steps; switches are 0 or 1):
   bsd       header=8 least=16 refill=2048
   first     word=8 least=32 grow=8192
   best      word=8 least=32 grow=8192
-  cache     entries=5 round=32, and those of first
+  cache     entries=5 round=32, and the settings of first
   glibc     tcache=7 tcache_max=1032 fast=128 arenas=64 mmap=131072 trim=131072 pad=131072 rise=1
   jemalloc  arenas=8 tcache=1 tcache_max=32768 decay=400000000 steps=4 slab=4096 oversize=8388608
   mimalloc  purge=1000000 page=65536 steps=4 extend=4096
@@ -44,27 +45,27 @@ pub(crate) struct Simulate {
     #[command(flatten)]
     source: Source,
 
-    /// Allocators, each with its settings behind colons.
+    /// Allocators to simulate, each followed by its settings after colons.
     #[arg(short, long = "allocator", value_name = "NAME[:SETTING=N]..", value_delimiter = ',', default_values = PAPER)]
     allocators: Vec<String>,
 
-    /// How much one act counts in ops, such as examined=3 [default: 1 each].
+    /// Weight of an operation in the ops total, such as examined=3 [default: 1 each].
     #[arg(long = "weight", value_name = "ACT=N", value_parser = weight)]
     weights: Vec<(Act, u64)>,
 
-    /// Check each allocator's invariants: after every event what it touched, every N events the whole heap.
+    /// Check each allocator's invariants: after every event, the parts it touched; every N events, the complete heap.
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "4096")]
     invariants: Option<u64>,
 
-    /// Also count the cache lines and pages that events touch, and what a TLB would miss: an allocation touches all bytes of its block, a free the
-    /// first one.
+    /// Also count the cache lines and pages that events touch, and the resulting TLB misses. An allocation touches all
+    /// bytes of its block, a free only the first byte.
     #[arg(long)]
     touches: bool,
 
     #[command(flatten)]
     output: OutputArgs,
 
-    /// Also draw live bytes and heaps over events into this file.
+    /// Also draw live bytes and heap sizes over events to this SVG file.
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 }
@@ -88,7 +89,7 @@ impl metatf_page::Report for Report {
 }
 
 impl Report {
-    /// All heaps in one picture, with the live bytes once.
+    /// Returns a chart of all heaps, with a single curve for live bytes.
     fn curves(&self) -> Chart {
         let heap = |outcome: &Outcome| {
             let heap = outcome.curves.lines.get(1)?;
@@ -98,7 +99,7 @@ impl Report {
         let live = first.and_then(|outcome| outcome.curves.lines.first().cloned());
         let lines = live.into_iter().chain(self.allocators.iter().filter_map(heap)).collect();
         let curves = Curves { step: first.map_or(1, |outcome| outcome.curves.step), lines };
-        curves.chart(format!("{}: live bytes, and the heaps they need", self.name), Unit::Bytes)
+        curves.chart(format!("{}: live bytes and the heaps they need", self.name), Unit::Bytes)
     }
 }
 
@@ -116,7 +117,7 @@ pub(crate) fn run(options: &Simulate) -> Result<u8> {
     let read = options.source.observe(&mut calls);
     let (heap, grid) = calls.into_parts();
     let totals = heap.totals();
-    // A simulation that failed has stopped the reading: its error is the one to show.
+    // A failed simulation stops the reader, so its error is reported first.
     let mut outcomes = grid.finish()?;
     read?;
     let mut weights = Acts::weights();
@@ -131,11 +132,11 @@ pub(crate) fn run(options: &Simulate) -> Result<u8> {
     Ok(0)
 }
 
-/// Parses an act and its weight.
+/// Parses an operation and its weight.
 fn weight(text: &str) -> std::result::Result<(Act, u64), String> {
     let names = || Act::ALL.iter().map(|act| act.name()).collect::<Vec<_>>().join(", ");
     let (name, number) = text.split_once('=').ok_or("expected ACT=N, such as examined=3")?;
-    let act = Act::ALL.iter().find(|act| act.name() == name).ok_or_else(|| format!("acts are {}", names()))?;
-    let number = number.parse::<u32>().map_err(|_| format!("`{number}` is no number below 2^32"))?;
+    let act = Act::ALL.iter().find(|act| act.name() == name).ok_or_else(|| format!("expected one of {}", names()))?;
+    let number = number.parse::<u32>().map_err(|_| format!("`{number}` is not an integer below 2^32"))?;
     Ok((*act, number.into()))
 }

@@ -1,4 +1,4 @@
-//! `hatf sites` and `hatf flame`: what each stack allocated.
+//! `hatf sites` and `hatf flame`: show allocations by call stack.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -22,10 +22,11 @@ use super::symbols::{ShownStacks, Symbols};
 use super::values::{point, range};
 use crate::command::output::show;
 
-/// Find out where in the program memory is allocated: tables by function, line, file, module or call stack.
+/// Show where a program allocates memory, in tables by function, line, file, module or call stack.
 ///
-/// The trace needs stacks (hatf record --stacks). Functions that it does not name are looked up in the programs and shared objects.
-/// `realloc` ends a block of the stack that allocated it, and begins one of its own stack.
+/// The trace must contain stacks (hatf record --stacks). Names of functions that are missing from the trace are looked
+/// up in the programs and shared objects. `realloc` ends a block of the stack that allocated it and starts a new block
+/// of its own stack.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -42,28 +43,28 @@ pub(crate) struct Sites {
     #[command(flatten)]
     source: Source,
 
-    /// Tables to print: blocks live at the peak, live at the end (leaked), allocated in all, freed by the event that follows
-    /// their allocation (temporary), or freed within 1 ms and 64 KiB of allocations (short) [default: these, or none beside --at
-    /// and --live-between]; bytes that realloc copied, or that blocks have beyond what was asked for (slack, of record --usable).
+    /// Tables to print: blocks live at the peak, live at the end (leaked), allocated in total, freed by the next event
+    /// (temporary), or freed within 1 ms and 64 KiB of allocations (short) [default: all of these, or none with --at or
+    /// --live-between]; also bytes copied by realloc, or bytes beyond the requested size (slack, from record --usable).
     #[arg(long, value_enum, value_name = "MEASURE", value_delimiter = ',')]
     by: Option<Vec<By>>,
 
     #[command(flatten)]
     chosen: Chosen,
 
-    /// Rank by blocks, not by bytes.
+    /// Rank by number of blocks instead of bytes.
     #[arg(long)]
     blocks: bool,
 
-    /// Rank by what a function allocated with those that it called.
+    /// Rank by the allocations of a function and everything it called.
     #[arg(long)]
     inclusive: bool,
 
-    /// What is a row: a function, a line, a file, a module, or a whole stack.
+    /// Unit of a table row: a function, a line, a file, a module, or a complete stack.
     #[arg(long, value_enum, value_name = "GROUP", default_value = "function")]
     group: Group,
 
-    /// Who calls the functions whose name, file or module has this text in it, and what they call.
+    /// Show the callers and callees of functions whose name, file or module contains this text.
     #[arg(long, value_name = "TEXT", conflicts_with = "inclusive")]
     of: Option<String>,
 
@@ -80,9 +81,9 @@ pub(crate) struct Sites {
     output: OutputArgs,
 }
 
-/// Draw a flame graph of what each stack allocated.
+/// Draw a flame graph of allocations by call stack.
 ///
-/// Boxes are functions, as wide as the bytes that they and those they called allocated; main is at the bottom.
+/// Each box is a function, as wide as the bytes allocated by it and the functions it called; main is at the bottom.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -94,22 +95,22 @@ pub(crate) struct Flame {
     #[command(flatten)]
     source: Source,
 
-    /// What is shared among the stacks, as for hatf sites.
+    /// Quantity to draw, as for `hatf sites`.
     #[arg(long, value_enum, value_name = "MEASURE", default_value = "peak", conflicts_with_all = ["at", "live_between"])]
     by: By,
 
     #[command(flatten)]
     chosen: Chosen,
 
-    /// Count blocks, not bytes.
+    /// Count blocks instead of bytes.
     #[arg(long)]
     blocks: bool,
 
-    /// Write the picture to this file [default: TRACE.svg].
+    /// Write the graph to this file [default: TRACE.svg].
     #[arg(short, long, value_name = "FILE", conflicts_with = "folded")]
     output: Option<PathBuf>,
 
-    /// Print a line for each stack instead, which other tools for flame graphs read.
+    /// Print one line per stack instead, in the folded format that other flame graph tools read.
     #[arg(long)]
     folded: bool,
 
@@ -120,7 +121,7 @@ pub(crate) struct Flame {
     symbols: Symbols,
 }
 
-/// What a row of a table is, as the command line names it.
+/// Unit of a table row on the command line.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Group {
     Function,
@@ -131,7 +132,7 @@ pub(crate) enum Group {
 }
 
 impl Group {
-    /// Returns what is grouped by, where stacks are not left whole.
+    /// Returns the grouping, or `None` for complete stacks.
     fn by(self) -> Option<GroupBy> {
         match self {
             Self::Function => Some(GroupBy::Function),
@@ -143,19 +144,20 @@ impl Group {
     }
 }
 
-/// Which frames are folded into their callers.
+/// Options for folding frames into their callers.
 #[derive(Clone, Default, clap::Args)]
 pub(crate) struct Folded {
-    /// Fold frames whose function, file or module has this text in its name into their callers, beside those that only pass on:
-    /// allocators, the C and C++ libraries, `std`, `alloc` and `core`, interpreters. May be given several times.
+    /// Fold frames whose function, file or module name contains this text into their callers, in addition to allocation
+    /// wrappers: allocators, the C and C++ libraries, `std`, `alloc` and `core`, interpreters. Can be repeated.
     #[arg(long, value_name = "TEXT")]
     skip: Vec<String>,
 
-    /// Fold all other frames: your code is what has this text in its function, file or module. May be given several times.
+    /// Fold all frames whose function, file or module name does not contain this text, leaving only your code. Can be
+    /// repeated.
     #[arg(long, value_name = "TEXT")]
     project: Vec<String>,
 
-    /// Fold nothing.
+    /// Show all frames without folding any.
     #[arg(long, conflicts_with_all = ["skip", "project"])]
     whole: bool,
 }
@@ -167,7 +169,7 @@ impl Folded {
     }
 }
 
-/// A measure, as the command line names it.
+/// A measure on the command line.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum By {
     Peak,
@@ -193,29 +195,30 @@ impl By {
     }
 }
 
-/// Returns which bytes or blocks a measure counts.
+/// Returns a description of the bytes or blocks that a measure counts.
 pub(crate) fn text(measure: Measure) -> &'static str {
     match measure {
         Measure::Peak => "live at the peak",
         Measure::Leaked => "live at the end",
         Measure::Allocated => "allocated",
-        Measure::Temporary => "freed at once",
+        Measure::Temporary => "freed by the next event",
         Measure::Short => "freed within 1 ms and 64 KiB of allocations",
         Measure::Copied => "copied by realloc",
-        Measure::Slack => "beyond what was asked for",
-        Measure::At => "live at the moment",
+        Measure::Slack => "beyond the requested size",
+        Measure::At => "live at the chosen time",
         Measure::Between => "allocated in the range and live at its end",
     }
 }
 
-/// A moment, or a range, of which blocks are counted.
+/// A point in time or a range whose blocks are counted.
 #[derive(clap::Args)]
 pub(crate) struct Chosen {
-    /// Count blocks live at a moment: a time, such as 30s, mark:NAME for the first mark or phase of that name, peak, or end.
+    /// Count blocks live at a point in time: a time such as 30s, mark:NAME for the first mark or phase with that name,
+    /// peak, or end.
     #[arg(long, value_name = "TIME", value_parser = point)]
     at: Option<Point>,
 
-    /// Count blocks that were allocated between two moments and are live at the second: 10s..60s, mark:ready..end.
+    /// Count blocks allocated between two points in time and live at the second: 10s..60s, mark:ready..end.
     #[arg(long, value_name = "A..B", value_parser = range)]
     live_between: Option<(Point, Point)>,
 }
@@ -226,7 +229,7 @@ impl Chosen {
         at.map(|_| Measure::At).into_iter().chain(between.map(|_| Measure::Between))
     }
 
-    /// Returns what counts their blocks, after a pass over the trace where they name the peak.
+    /// Returns the observers that count these blocks. If the options name the peak, reads the trace once to find it.
     fn observers(&self, source: &Source) -> Result<(Option<Kept>, Option<Kept>)> {
         let (at, between) = (self.at.clone(), self.live_between.clone());
         let ranges = [at.map(|at| (Point::Start, at)), between];
@@ -238,7 +241,7 @@ impl Chosen {
     }
 }
 
-/// Returns the event of the peak.
+/// Returns the event number of the peak.
 pub(super) fn peak(source: &Source) -> Result<u64> {
     source.reread()?;
     let mut tracker = HeapTracker::new(Highest::new());
@@ -246,7 +249,7 @@ pub(super) fn peak(source: &Source) -> Result<u64> {
     Ok(tracker.observer().tick())
 }
 
-/// What is counted of a trace.
+/// Counts of a trace.
 struct Counted {
     heap: Heap,
     counts: Vec<Counts>,
@@ -265,12 +268,12 @@ fn count(source: &Source, chosen: &Chosen, by: &[By]) -> Result<Counted> {
     if has(By::Slack) && growths.as_ref().is_some_and(|growths| !growths.has_usable()) {
         let trace = source.trace.display();
         return Err(Error::Usage(format!(
-            "{trace}: it does not say what blocks really have; hatf record --usable asks"
+            "{trace}: the trace does not contain the actual sizes of blocks; record it with hatf record --usable"
         )));
     }
     if heap.has_sizes_only() && (at.is_some() || between.is_some()) {
         let trace = source.trace.display();
-        return Err(Error::Usage(format!("{trace}: it was recorded with --sizes-only: {SIZES_ONLY}")));
+        return Err(Error::Usage(format!("{trace}: recorded with --sizes-only: {SIZES_ONLY}")));
     }
     let found = |kept: Option<Kept>| kept.map(|kept| kept.report()).transpose();
     let about = |error: hatf_lab::Error| Error::Usage(format!("{}: {error}", source.trace.display()));
@@ -294,9 +297,9 @@ pub(super) fn shown(counts: &[Counts], measures: &[Measure], by_blocks: bool, ta
     Some((measures.iter().flat_map(first).map(|(site, _)| site as u64).collect(), tables.depth))
 }
 
-/// Returns the report of what each stack allocated, ranked by bytes, with a table of each measure.
+/// Returns the report of allocations by stack, ranked by bytes, with a table for each measure.
 ///
-/// By `grouped`, or by stack.
+/// Tables are by `grouped`, or by stack if it is `None`.
 pub(super) fn report<'s>(
     title: String,
     heap: &'s Heap,
@@ -347,7 +350,8 @@ pub(crate) fn run(options: &Sites) -> Result<u8> {
     Ok(0)
 }
 
-/// Refuses a pattern that matches no function, file or module, and names up to three functions with similar names.
+/// Returns an error for a pattern that matches no function, file or module, suggesting up to three functions with
+/// similar names.
 fn check_pattern(pattern: &str, places: &[Place]) -> Result<()> {
     if places.iter().any(|place| place.is(pattern)) {
         return Ok(());
@@ -363,7 +367,8 @@ fn check_pattern(pattern: &str, places: &[Place]) -> Result<()> {
     similar.sort_by(|(one, _), (other, _)| other.total_cmp(one));
     let names: Vec<_> = similar.iter().take(3).map(|(_, place)| format!("`{}`", place.name)).collect();
     let help = if names.is_empty() { String::new() } else { format!("; similar: {}", names.join(", ")) };
-    let text = format!("--of `{pattern}`: no stack has a function, file or module with this text in its name{help}");
+    let text =
+        format!("--of `{pattern}`: no function, file or module in any stack has a name that contains this text{help}");
     Err(Error::Trace(text.into()))
 }
 
@@ -378,7 +383,7 @@ pub(crate) fn flame(options: &Flame) -> Result<u8> {
     let measure = options.chosen.measures().next().unwrap_or(options.by.measure());
     if !measure.is_known(&heap) && heap.has_sizes_only() {
         return Err(Error::Usage(format!(
-            "{}: it was recorded with --sizes-only: only --by allocated can be drawn",
+            "{}: recorded with --sizes-only, so only --by allocated can be drawn",
             options.source.trace.display()
         )));
     }
@@ -386,7 +391,7 @@ pub(crate) fn flame(options: &Flame) -> Result<u8> {
     let (trace, by_blocks) = (&options.source.trace, options.blocks);
     let mut graph = Graph::new("", if by_blocks { Unit::Count } else { Unit::Bytes });
     let places = Places::new(&heap.stacks, &options.folding.folding(), GroupBy::Function);
-    // Names are whole for other tools.
+    // Other tools need full names.
     let name = |place: &Place| {
         let name = if options.folded { (&*place.name).into() } else { short_name(&place.name) };
         metatf_cli::shown(&name).into_owned()

@@ -1,4 +1,4 @@
-//! `hatf sql`: asks DuckDB about the heaps of traces.
+//! `hatf sql`: queries heap traces with DuckDB.
 
 use std::io::Write as _;
 
@@ -6,10 +6,10 @@ use hatf::{Error, Result};
 use metatf_cli::sql::{Sql, text};
 use metatf_cli::{Style, stdout};
 
-/// The tables of heaps, which the extension has functions for.
+/// Heap tables for which the extension has functions.
 const TABLES: [&str; 8] = ["objects", "sites", "stacks", "lifetimes", "timeline", "marks", "processes", "traces"];
 
-/// Queries by their names. Each begins with its question.
+/// Named queries. Each begins with its question.
 const QUERIES: [(&str, &str); 10] = [
     ("top-sites", include_str!("../../queries/top-sites.sql")),
     ("leaks", include_str!("../../queries/leaks.sql")),
@@ -23,10 +23,11 @@ const QUERIES: [(&str, &str); 10] = [
     ("other-threads", include_str!("../../queries/other-threads.sql")),
 ];
 
-/// Ask DuckDB about the heap: objects, sites, stacks, lifetimes, timeline, marks, processes, traces.
+/// Query heap traces with DuckDB: objects, sites, stacks, lifetimes, timeline, marks, processes, traces.
 ///
-/// DuckDB runs the query: its program `duckdb`, or its module of python3. It reads traces by the extension metatf.duckdb_extension,
-/// which `scripts/duckdb-extension --release` builds: beside hatf, or where METATF_DUCKDB_EXTENSION says.
+/// DuckDB runs the query, either as the program `duckdb` or as a Python 3 module. It reads traces through
+/// metatf.duckdb_extension, which `scripts/duckdb-extension --release` builds; the extension is expected next to hatf
+/// or at the path in METATF_DUCKDB_EXTENSION.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -35,19 +36,19 @@ Examples:
   hatf sql 'hosts/*.mtf' 'select trace, max(live_bytes) from timeline group by trace' --csv
   hatf sql --list")]
 pub(crate) struct Ask {
-    /// The trace, or a pattern of traces.
+    /// Trace, or a glob pattern that matches traces.
     #[arg(required_unless_present = "list")]
     trace: Option<String>,
 
-    /// A statement of SQL.
+    /// SQL statement.
     #[arg(required_unless_present_any = ["list", "named"])]
     query: Option<String>,
 
-    /// A query by its name.
+    /// Named query to run.
     #[arg(long = "query", value_name = "NAME", conflicts_with = "query", value_parser = super::row(questions()))]
     named: Option<String>,
 
-    /// Print the queries that have names, and end.
+    /// Print the named queries and exit.
     #[arg(long, conflicts_with_all = ["trace", "query", "named", "csv"])]
     list: bool,
 
@@ -56,7 +57,7 @@ pub(crate) struct Ask {
     csv: bool,
 }
 
-/// The names of queries, and their questions.
+/// Returns the names of the queries and their questions.
 fn questions() -> impl Iterator<Item = (&'static str, &'static str)> {
     QUERIES.into_iter().map(|(name, query)| (name, query.lines().next().unwrap_or_default().trim_start_matches("-- ")))
 }

@@ -1,4 +1,4 @@
-//! `hatf symbolize`
+//! `hatf symbolize`: writes function names into traces.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,12 +16,12 @@ use super::lab::{Source, warn_of_losses};
 use super::symbols::{SymbolFiles, print_problems};
 use super::{about, print_message};
 
-/// Write into a trace which functions the frames of its stacks are in.
+/// Write function names for the frames of stacks into a trace.
 ///
-/// Functions, source files, lines and inlined functions are looked up in the programs and shared objects that the trace names, and in
-/// their separate debug information, by build id. Commands that print stacks do that by themselves, without writing it.
-/// This is for a trace that is sent to others, or kept: what reads it needs no binaries.
-/// It can be done on another machine that has the files.
+/// Functions, source files, lines and inlined functions are looked up, by build ID, in the programs and shared objects
+/// that the trace names and in their separate debug information. Commands that print stacks do this lookup themselves,
+/// without changing the trace. Use this command for traces that you send to others or archive: reading the output
+/// requires no binaries. It can also run on a different machine that has the files.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -29,10 +29,10 @@ Examples:
   hatf symbolize perl.mtf -o perl.sym.mtf --debug-dir ~/debug
   hatf symbolize arm.mtf --sysroot /mnt/board
 
-Files whose build id differs from the one in the trace are not used. Functions that a compiler made at
-run time are looked up in /tmp/perf-PID.map, which node --perf-basic-prof, java and others write, if it
-is a file of yours or of root. Where DEBUGINFOD_URLS is set, debug information that is nowhere on this
-machine is asked of its servers, by debuginfod-find.
+Files whose build ID differs from the one in the trace are ignored. JIT-compiled functions are
+looked up in /tmp/perf-PID.map, which node --perf-basic-prof, java and other programs write, if you
+or root own that file. If DEBUGINFOD_URLS is set, debuginfod-find downloads debug information that
+is missing on this machine.
 
 Exit status: 1 if a file could not be read or decoded, or if no frame has a function. The trace is
 written in both cases.")]
@@ -40,7 +40,7 @@ pub(crate) struct Symbolize {
     #[command(flatten)]
     source: Source,
 
-    /// The trace to write [default: TRACE with .sym.mtf for its ending].
+    /// Trace to write [default: TRACE with the extension .sym.mtf].
     #[arg(short, long, value_name = "TRACE")]
     output: Option<PathBuf>,
 
@@ -52,7 +52,7 @@ pub(crate) struct Symbolize {
     preset: Preset,
 }
 
-/// Look frames up in modules, with limits of time and memory, for the command that started this one.
+/// Look up frames in modules, with limits of time and memory, on behalf of another hatf command.
 #[derive(clap::Args)]
 pub(crate) struct SymbolizeHelper {}
 
@@ -68,7 +68,7 @@ pub(crate) fn run(options: &Symbolize) -> Result<u8> {
     let mut wanted = Wanted::new();
     options.source.read(&mut wanted)?;
     if wanted.count() == 0 {
-        let text = format!("{}: the trace has no stacks; hatf record --stacks records them", path.display());
+        let text = format!("{}: the trace has no stacks; record it with hatf record --stacks", path.display());
         return Err(Error::Trace(text.into()));
     }
     let found = find(&wanted, &options.files.files()?);
@@ -78,13 +78,18 @@ pub(crate) fn run(options: &Symbolize) -> Result<u8> {
     let resolution = options.source.open()?.resolution();
     let heap = HeapOptions { write, resolution, ..HeapOptions::default() };
     warn_of_losses("heap", &self::write(&options.source, &output, OutputFile::create(&output), &found, &heap)?);
-    print_message(&format!("{} of {} frames have a function in {}", found.named, wanted.count(), output.display()));
+    print_message(&format!(
+        "{} of {} frames have a function name in {}",
+        found.named,
+        wanted.count(),
+        output.display()
+    ));
     let is_failure =
         found.problems.iter().any(|problem| problem.is_failure) || (found.named == 0 && !wanted.has_symbols());
     Ok(u8::from(is_failure))
 }
 
-/// Writes into a trace which functions the frames of its stacks are in. What was there before stays until the new one is whole.
+/// Writes function names into a trace. The old file is kept until the new one is complete.
 pub(crate) fn write_symbols(
     trace: &Path,
     create: impl FnOnce() -> io::Result<(OutputFile, Box<dyn Sink + Send>)>,
@@ -100,7 +105,7 @@ pub(crate) fn write_symbols(
     write(&source, trace, create(), &found, heap).map(drop)
 }
 
-/// Writes the trace with what was found; returns what it cannot hold.
+/// Writes the trace with the names found, and returns the values it cannot represent.
 fn write(
     source: &Source,
     output: &Path,

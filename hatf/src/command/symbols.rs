@@ -1,4 +1,4 @@
-//! Names for the frames of stacks: the options that say where they come from, and what is printed of those that have none.
+//! Symbolization of stack frames: the options for finding names, and messages about frames without names.
 
 use std::path::{Path, PathBuf};
 
@@ -12,45 +12,45 @@ use metatf_cli::{ChildCommand, shown, stderr_is_terminal};
 use super::lab::hint;
 use super::print_message;
 
-/// Modules that are named where functions are not known. A trace of another machine has many.
+/// Maximum number of modules to name in messages about missing functions. Traces from other machines have many.
 const MODULES: usize = 3;
 
-/// Where functions are looked up.
+/// Options for the locations to search for functions.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct SymbolFiles {
-    /// A folder of separate debug information, searched before /usr/lib/debug. May be given several times.
-    #[arg(long, value_name = "FOLDER", help_heading = "Symbols")]
+    /// Directory with separate debug information, searched before /usr/lib/debug. Can be repeated.
+    #[arg(long, value_name = "DIR", help_heading = "Symbols")]
     debug_dir: Vec<PathBuf>,
 
-    /// Look for programs and shared objects below this folder, not below /.
-    #[arg(long, value_name = "FOLDER", help_heading = "Symbols")]
+    /// Look for programs and shared objects below this directory instead of /.
+    #[arg(long, value_name = "DIR", help_heading = "Symbols")]
     sysroot: Option<PathBuf>,
 
-    /// The functions that were made at run time [default: /tmp/perf-PID.map, if it is there].
+    /// Map of functions generated at run time [default: /tmp/perf-PID.map, if it exists].
     #[arg(long, value_name = "FILE", help_heading = "Symbols")]
     perf_map: Option<PathBuf>,
 }
 
-/// Where functions are looked up that a trace does not name.
+/// Options for looking up functions that a trace does not name.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct Symbols {
     #[command(flatten)]
     files: SymbolFiles,
 
-    /// Look no functions up: print those that the trace names.
+    /// Do not look up function names; print only those in the trace.
     #[arg(long, help_heading = "Symbols", conflicts_with_all = ["debug_dir", "sysroot", "perf_map"])]
     no_symbols: bool,
 }
 
 impl SymbolFiles {
-    /// Returns where files are looked for; a process of its own reads them.
+    /// Returns the locations to search. A separate process reads the files.
     pub(crate) fn files(&self) -> Result<Files> {
         let Self { debug_dir, sysroot, perf_map } = self;
         Ok(Files { perf_map: perf_map.clone(), ..files(debug_dir, sysroot.as_ref())? })
     }
 }
 
-/// Returns where files are looked for, without a map of functions.
+/// Returns the locations to search, without a map of functions.
 pub(crate) fn files(debug_dirs: &[PathBuf], sysroot: Option<&PathBuf>) -> Result<Files> {
     let helper = ChildCommand::of_this_program(vec!["__symbolize-helper".into()]);
     let helper = Some(helper.map_err(Error::system("this program's path"))?);
@@ -61,18 +61,18 @@ pub(crate) fn files(debug_dirs: &[PathBuf], sysroot: Option<&PathBuf>) -> Result
     Ok(files)
 }
 
-/// The stacks that are shown: their numbers, and how many frames of each; none: all.
+/// The stacks shown, as their numbers and the number of frames of each; `None` for all.
 pub(crate) type ShownStacks = Option<(Vec<u64>, usize)>;
 
 impl Symbols {
-    /// Names the frames of stacks that have no names in the trace, and says what those lack that are shown.
+    /// Symbolizes frames without names in the trace, and prints problems with the stacks shown.
     pub(crate) fn name(&self, trace: &Path, stacks: &mut Stacks, shown: ShownStacks) -> Result<()> {
         hint(trace, stacks);
         print_problems(&self.problems(stacks, 0, shown)?);
         Ok(())
     }
 
-    /// Names the locations from a number on, and prints nothing.
+    /// Symbolizes the locations starting at a number, without printing anything.
     #[cfg(feature = "watch")]
     pub(crate) fn name_quietly(&self, stacks: &mut Stacks, from: usize) {
         let quiet = |mut files: Files| {
@@ -84,7 +84,7 @@ impl Symbols {
         }
     }
 
-    /// Does the same for the locations from a number on, and returns what is to be said.
+    /// Symbolizes the locations starting at a number, and returns the problems to print.
     pub(crate) fn problems(&self, stacks: &mut Stacks, from: usize, shown: ShownStacks) -> Result<Vec<Problem>> {
         if self.no_symbols {
             return Ok(Vec::new());
@@ -103,7 +103,7 @@ impl Symbols {
         })
     }
 
-    /// Names the locations of a profile that have no names in it.
+    /// Symbolizes locations without names in a profile.
     pub(crate) fn name_locations(&self, locations: &mut [Location]) -> Result<()> {
         if self.no_symbols {
             return Ok(());
@@ -119,7 +119,7 @@ impl Symbols {
     }
 }
 
-/// Says which modules' frames have no names, and why.
+/// Prints the modules whose frames have no names, and the reasons.
 pub(crate) fn print_problems(problems: &[Problem]) {
     let (first, others) = problems.split_at(MODULES.min(problems.len()));
     first.iter().for_each(|problem| print_message(&shown(&problem.to_string())));
@@ -129,7 +129,7 @@ pub(crate) fn print_problems(problems: &[Problem]) {
     }
     if !problems.is_empty() && is_debuginfod_asked() && Debuginfod::find().is_none() {
         print_message(&format!(
-            "DEBUGINFOD_URLS is set, and {CLIENT} is not there: the package debuginfod has it (elfutils-debuginfod-client on Fedora)"
+            "DEBUGINFOD_URLS is set, but {CLIENT} is not installed: install the package debuginfod (elfutils-debuginfod-client on Fedora)"
         ));
     }
 }

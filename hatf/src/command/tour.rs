@@ -1,4 +1,4 @@
-//! `hatf tour`
+//! `hatf tour`: demonstrates hatf on a program on this machine.
 
 use std::env;
 use std::ffi::OsString;
@@ -17,7 +17,7 @@ use super::lab::Source;
 use super::report::analyse;
 use super::symbols::Symbols;
 
-/// Programs that many machines have, and something small for each to do.
+/// Common programs, each with a small task.
 const PROGRAMS: &[(&str, &[&str])] = &[
     ("perl", &["-e", "for (1..20000) { $h{$_ % 977} .= chr(65 + $_ % 26) } print scalar(%h), qq{ keys\\n}"]),
     ("gawk", &["BEGIN { for (i = 0; i < 20000; i++) h[i % 977] = h[i % 977] i; print length(h), \"keys\" }"]),
@@ -34,9 +34,9 @@ const PROGRAMS: &[(&str, &[&str])] = &[
     ("ls", &["-l", "/"]),
 ];
 
-/// Records of the trace that are shown.
+/// Number of records of the trace to show.
 const SHOWN: usize = 12;
-/// Nanoseconds in a tick, as `hatf record` has them.
+/// Clock resolution in nanoseconds, as in `hatf record`.
 const CLOCK: u64 = 1_000;
 
 pub(crate) fn run(options: &Options) -> Result<u8> {
@@ -58,11 +58,11 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
         let outcome = match recorded {
             Ok(outcome) if outcome.recorded.images > 0 && outcome.recorded.events > 0 => outcome,
             Ok(_) => {
-                writeln!(out, "   {name} cannot be recorded (statically linked?): trying another\n")?;
+                writeln!(out, "   {name} cannot be recorded (statically linked?); trying another program\n")?;
                 continue;
             }
             Err(error) => {
-                writeln!(out, "   {error}: trying another\n")?;
+                writeln!(out, "   {error}; trying another program\n")?;
                 continue;
             }
         };
@@ -70,7 +70,7 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
             return Err(cause(error));
         }
         file.keep(sink).map_err(problem())?;
-        // The trace has all that was in the spool, which goes now.
+        // The trace contains all events in the spool, which is removed now.
         drop(outcome.spool);
         let bytes = options.output.metadata().map_err(problem())?.len();
         writeln!(
@@ -85,12 +85,12 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
         out.flush()?;
         return Ok(0);
     }
-    Err(Error::Trace("none of the programs of the tour is on this machine: try `hatf record PROGRAM`".into()))
+    Err(Error::Trace("none of the tour's programs is installed on this machine: try `hatf record PROGRAM`".into()))
 }
 
 fn show(path: &Path, out: &mut dyn io::Write) -> Result<()> {
     let shown = path.display();
-    writeln!(out, "\n2. What its heap did:\n\n   $ hatf report {shown}\n")?;
+    writeln!(out, "\n2. Report on its heap:\n\n   $ hatf report {shown}\n")?;
     print_into(&analyse(&Source::new(path.to_owned(), None, None), &Symbols::default())?, out)?;
     writeln!(out, "\n3. The first records of the trace:\n")?;
     first_records(path, out)?;
@@ -125,7 +125,7 @@ fn first_records(path: &Path, out: &mut dyn io::Write) -> Result<()> {
     Ok(())
 }
 
-/// Formats an event much as a line of C.
+/// Formats an event similarly to a line of C.
 fn c_line(kind: &EventKind<'_>) -> String {
     match *kind {
         EventKind::Call(Call { function, size, old, address, .. }) => {
@@ -136,13 +136,13 @@ fn c_line(kind: &EventKind<'_>) -> String {
         EventKind::Image { process, path } => {
             format!("image {} (process {process})", shown(&String::from_utf8_lossy(path)))
         }
-        EventKind::ThreadStart { .. } => "thread begins".to_owned(),
+        EventKind::ThreadStart { .. } => "thread starts".to_owned(),
         EventKind::ThreadEnd => "thread ends".to_owned(),
         ref other => format!("{other:?}"),
     }
 }
 
-/// Returns the first program of that name on the path which is not a script: the shell wrappers of version
+/// Returns the first program with this name on the path that is not a script. Otherwise, the shell wrappers of version
 /// managers would be recorded first.
 fn find(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH")?;
@@ -154,7 +154,7 @@ fn find(name: &str) -> Option<PathBuf> {
     })
 }
 
-/// Arguments as a shell takes them.
+/// Quotes arguments for a shell.
 fn quoted(arguments: &[&str]) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
     let quote = |argument: &&str| match argument.chars().all(plain) && !argument.is_empty() {

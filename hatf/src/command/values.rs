@@ -1,16 +1,16 @@
-//! What options are given: bytes, times, signals.
+//! Parsers for values of options: bytes, times, signals.
 
 use hatf::record::Keep;
 use hatf_lab::kept::Point;
 use metatf_page::units::parse_nanoseconds as nanoseconds;
 
-/// Bytes of `64MiB`, `1 GiB`, `1048576`.
+/// Parses a number of bytes of 1 MiB or more: `64MiB`, `1 GiB`, `1048576`.
 pub(super) fn bytes(text: &str) -> Result<u64, String> {
     let bytes = metatf_page::units::parse_bytes(text).filter(|bytes| *bytes >= 1 << 20);
     bytes.ok_or_else(|| "expected at least 1MiB, such as 64MiB or 1GiB".to_owned())
 }
 
-/// The number of a signal that a program may have a handler for and that nothing else here uses.
+/// Parses a signal that a program may handle and that hatf does not use otherwise.
 pub(super) fn signal(text: &str) -> Result<i32, String> {
     let signals = [("USR1", libc::SIGUSR1), ("USR2", libc::SIGUSR2), ("URG", libc::SIGURG), ("WINCH", libc::SIGWINCH)];
     let upper = text.to_ascii_uppercase();
@@ -25,7 +25,7 @@ pub(super) fn signal(text: &str) -> Result<i32, String> {
     found.ok_or_else(|| "expected USR1, USR2, URG, WINCH, or RTMIN+N".to_owned())
 }
 
-/// A part of a recording: a time or bytes.
+/// Parses the size of a part of a recording: a time or a number of bytes.
 pub(super) fn keep(text: &str) -> Result<Keep, String> {
     let bytes = || metatf_page::units::parse_bytes(text).filter(|bytes| *bytes >= 1 << 16).map(Keep::Bytes);
     let kept = nanoseconds(text).map(Keep::Time).or_else(bytes);
@@ -34,7 +34,7 @@ pub(super) fn keep(text: &str) -> Result<Keep, String> {
         .ok_or_else(|| "expected a time, such as 60s, 500ms or 5min, or at least 64KiB, such as 64MiB".to_owned())
 }
 
-/// A name of a thread, or of a module's file.
+/// Parses the name of a thread or of a module's file.
 pub(super) fn name(text: &str) -> Result<String, String> {
     let is_name = !text.is_empty() && text.len() < 256 && !text.contains(['/', '\n']);
     is_name
@@ -42,32 +42,32 @@ pub(super) fn name(text: &str) -> Result<String, String> {
         .ok_or_else(|| "expected a name, such as worker* or libfoo.so*, without a path".to_owned())
 }
 
-/// A mean number of bytes.
+/// Parses a mean number of bytes.
 pub(super) fn sample(text: &str) -> Result<u64, String> {
     let bytes = metatf_page::units::parse_bytes(text).filter(|bytes| (1..=1 << 40).contains(bytes));
     bytes.ok_or_else(|| "expected a number of bytes, such as 512KiB".to_owned())
 }
 
-/// Nanoseconds of `1us`, `100 ns`, `1ms`; 0 for `off`.
+/// Parses a clock resolution in nanoseconds: `1us`, `100 ns`, `1ms`, or `off` for 0.
 pub(super) fn clock(text: &str) -> Result<u64, String> {
     if text == "off" {
         return Ok(0);
     }
-    let wrong = || "expected a length from 1ns to 1ms, such as 1us, or off".to_owned();
+    let wrong = || "expected a duration from 1ns to 1ms, such as 1us, or off".to_owned();
     nanoseconds(text).filter(|tick| (1..=1_000_000).contains(tick)).ok_or_else(wrong)
 }
 
-/// Nanoseconds of a length of time: `100us`, `1 ms`.
+/// Parses a duration in nanoseconds: `100us`, `1 ms`.
 pub(super) fn time(text: &str) -> Result<u64, String> {
-    nanoseconds(text).ok_or_else(|| "expected a length of time, such as 100us, 1ms or 2.5s".to_owned())
+    nanoseconds(text).ok_or_else(|| "expected a duration, such as 100us, 1ms or 2.5s".to_owned())
 }
 
-/// Bytes, of which there may be none: `64KiB`.
+/// Parses a number of bytes, which may be 0: `64KiB`.
 pub(super) fn size(text: &str) -> Result<u64, String> {
     metatf_page::units::parse_bytes(text).ok_or_else(|| "expected bytes, such as 4096 or 64KiB".to_owned())
 }
 
-/// A place in a trace: `30s`, `mark:ready`, `peak`, `end`.
+/// Parses a point in a trace: `30s`, `mark:ready`, `peak`, `end`.
 pub(super) fn point(text: &str) -> Result<Point, String> {
     let point = match text {
         "peak" => Some(Point::Peak),
@@ -80,7 +80,7 @@ pub(super) fn point(text: &str) -> Result<Point, String> {
     point.ok_or_else(|| "expected a time, such as 3.7s or 500ms, mark:NAME, peak or end".to_owned())
 }
 
-/// Two places in a trace: `10s..60s`; without the first from the start, without the second to the end.
+/// Parses a range of a trace: `10s..60s`. A missing first point is the start, and a missing second point is the end.
 pub(super) fn range(text: &str) -> Result<(Point, Point), String> {
     let (from, to) = text.split_once("..").ok_or("expected two times or marks, such as 10s..60s or mark:ready..end")?;
     let or = |text: &str, other| if text.is_empty() { Ok(other) } else { point(text) };

@@ -1,7 +1,7 @@
-//! `hatf watch`: the heap of a program on the screen, while it runs.
+//! `hatf watch`: shows the heap of a running program live.
 //!
-//! A program that is watched is recorded by a process of its own, `hatf record`, and what is shown is its trace as it grows. So leaving the
-//! screen changes nothing for the program, and one that is recorded already is watched in the same way.
+//! A separate process, `hatf record`, records the program, and this command displays the growing trace. Leaving the
+//! screen therefore does not affect the program, and a program already being recorded is watched in the same way.
 
 mod started;
 
@@ -27,30 +27,32 @@ use super::sites::Folded;
 use super::symbols::Symbols;
 use started::Started;
 
-/// See the heap of a program on the screen while it runs: live bytes over time, and which of its functions have them.
+/// Watch a program's heap live on the terminal: bytes over time, and which of its functions hold them.
 ///
-/// The program is recorded as by hatf record --stacks, in a process of its own, and its trace is read as it grows: what is shown is at most
-/// a second old. q leaves the screen, and the program and its recording go on; hatf watch TRACE comes back.
-/// What the program prints goes to a file beside the trace, of which the key o shows the end; it has no terminal.
+/// The program is recorded by a separate process, as with `hatf record --stacks`, and the trace is read as it grows;
+/// the display is at most one second behind. Pressing q leaves the screen while the program and its recording continue;
+/// `hatf watch TRACE` returns to it. The program has no terminal: its output goes to a file next to the trace, and the
+/// key o shows the end of that file.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   hatf watch ./server --port 8080
   hatf watch -o gcc.mtf -- gcc -O2 -c big.c
-  hatf watch --pid 1234                 a process that runs; recorded already or not
-  hatf watch server.mtf                 a trace that hatf record writes, or one that is whole
+  hatf watch --pid 1234                 a running process, recorded already or not
+  hatf watch server.mtf                 a trace that hatf record is writing, or a complete one
 
-Keys: s order, p pause, m set a mark, w write a page, o output, t sizes and threads, ? help,
+Keys: s sort, p pause, m set a mark, w write an HTML report, o output, t sizes and threads, ? help,
 q leave, Ctrl-C interrupt the program.
 
-The exit status is the program's if its end was seen, else 0.")]
+The exit status is the program's status if the program ended while being watched, otherwise 0.")]
 pub(crate) struct Watch {
-    /// The trace to write [default: PROGRAM.mtf, or PROGRAM.1.mtf and so on]. What the program prints is in TRACE.out.
+    /// Trace to write [default: PROGRAM.mtf, or PROGRAM.1.mtf and so on]. The program's output is in TRACE.out.
     #[arg(short, long, value_name = "TRACE")]
     output: Option<PathBuf>,
 
-    /// A process that runs. If it is not recorded yet, it is until it ends, or until Ctrl-C; then it goes on as before.
-    #[arg(long, value_name = "PROCESS", value_parser = number(1..=u32::MAX), conflicts_with = "command")]
+    /// PID of a running process. If it is not being recorded yet, it is recorded until it ends or until Ctrl-C; after
+    /// that, it continues unrecorded.
+    #[arg(long, value_name = "PID", value_parser = number(1..=u32::MAX), conflicts_with = "command")]
     pid: Option<u32>,
 
     #[command(flatten)]
@@ -59,7 +61,7 @@ pub(crate) struct Watch {
     #[command(flatten)]
     symbols: Symbols,
 
-    /// The program and its arguments; or a trace alone, by a name that ends with .mtf.
+    /// Program and its arguments, or a single trace whose name ends with .mtf.
     #[arg(
         required_unless_present = "pid",
         trailing_var_arg = true,
@@ -69,23 +71,23 @@ pub(crate) struct Watch {
     command: Vec<OsString>,
 }
 
-/// How often the screen is drawn, at least, and a snapshot made.
+/// Maximum interval between two frames, and between two snapshots.
 const DRAW: Duration = Duration::from_millis(200);
-/// How often the recording learns that somebody watches.
+/// Interval at which the recording is told that it is being watched.
 const WATCH: Duration = Duration::from_secs(1);
-/// Rows of the summary.
+/// Maximum number of rows in the summary.
 const ROWS: usize = 5;
 
-/// What is watched.
+/// The trace being watched.
 struct Watched {
     trace: PathBuf,
-    /// The recording that we have started.
+    /// The recording, if this command started it.
     started: Option<Started>,
 }
 
 pub(crate) fn run(options: &Watch) -> Result<u8> {
     if !stdout_is_terminal() {
-        let why = "hatf watch draws on a terminal, and standard output is not one: hatf run PROGRAM, or hatf record and hatf report, print";
+        let why = "hatf watch requires a terminal, but standard output is not one: use hatf run PROGRAM, or hatf record and hatf report";
         return Err(Error::Usage(why.to_owned()));
     }
     let mut watched = begin(options)?;
@@ -105,7 +107,7 @@ pub(crate) fn run(options: &Watch) -> Result<u8> {
     Ok(ended.unwrap_or(0))
 }
 
-/// Starts a recording, or finds what there is.
+/// Starts a recording, or finds an existing trace.
 fn begin(options: &Watch) -> Result<Watched> {
     if let Some(process) = options.pid {
         if let Some((_, trace)) = Ongoing::of_process(process) {
@@ -119,7 +121,10 @@ fn begin(options: &Watch) -> Result<Watched> {
     {
         let trace = PathBuf::from(trace);
         if options.output.is_some() {
-            return Err(Error::Usage(format!("{}: a trace is read, and -o writes none", trace.display())));
+            return Err(Error::Usage(format!(
+                "{}: -o cannot be used when watching an existing trace",
+                trace.display()
+            )));
         }
         started::check_trace(&trace)?;
         return Ok(Watched { trace, started: None });
@@ -131,7 +136,7 @@ fn started(started: Started) -> Result<Watched> {
     Ok(Watched { trace: started.trace.clone(), started: Some(started) })
 }
 
-/// What the threads make for the screen.
+/// Latest results of the threads, for the screen.
 #[derive(Default)]
 struct Latest {
     snapshot: Mutex<Arc<Snapshot>>,
@@ -143,10 +148,10 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Shows the screen until the user leaves it. Returns what was shown last, and the status of the program, if it has ended.
+/// Shows the screen until the user leaves it. Returns the last contents and, if the program has ended, its status.
 fn show(options: &Watch, watched: &mut Watched, followed: &Arc<Followed>) -> Result<(Shown, Option<u8>, Written)> {
     let latest = Arc::new(Latest::default());
-    // They end with this process: one may be looking names up for long.
+    // The threads end with this process, because symbolization may take a long time.
     let numbers = (Arc::clone(&latest), Snapshots::new(Arc::clone(followed)), watched.trace.clone());
     spawn("hatf-numbers", {
         let followed = Arc::clone(followed);
@@ -203,11 +208,11 @@ fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<()> {
     spawned.map(drop).map_err(Error::system("a thread"))
 }
 
-/// Waits for what the user does next, for as long as the screen stays as it is.
+/// Waits for the next user action, at most until the next redraw.
 fn next_action(view: &mut View) -> Result<Option<Action>> {
     let problem = || Error::system("the terminal");
     let come = match event::poll(DRAW) {
-        // A signal, as of a window that has another size.
+        // A signal arrived, such as for a resized window.
         Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(None),
         come => come.map_err(problem())?,
     };
@@ -220,7 +225,7 @@ fn next_action(view: &mut View) -> Result<Option<Action>> {
     })
 }
 
-/// Makes snapshots, one after the other, and keeps the recording flushing its trace.
+/// Takes snapshots repeatedly, and keeps the recording flushing its trace.
 fn make_snapshots((latest, mut snapshots, trace): (Arc<Latest>, Snapshots, PathBuf), followed: &Followed) {
     let mut told: Option<Instant> = None;
     loop {
@@ -229,7 +234,7 @@ fn make_snapshots((latest, mut snapshots, trace): (Arc<Latest>, Snapshots, PathB
             if ongoing.is_none() {
                 *ongoing = Ongoing::of_trace(&trace, &followed.about().user_metadata);
             }
-            // It may end at any moment.
+            // The recording may end at any time.
             let _ = ongoing.as_ref().map(Ongoing::watch);
             told = Some(Instant::now());
         }
@@ -244,7 +249,7 @@ fn make_snapshots((latest, mut snapshots, trace): (Arc<Latest>, Snapshots, PathB
     }
 }
 
-/// Finds the functions that have memory, again and again: for a quarter of the time at most.
+/// Updates the functions that hold memory repeatedly, using at most a quarter of the time.
 fn find_functions((latest, mut finder, symbols): (Arc<Latest>, Finder, Symbols), followed: &Followed) {
     let begun = Instant::now();
     let mut name_at = Duration::ZERO;
@@ -252,7 +257,7 @@ fn find_functions((latest, mut finder, symbols): (Arc<Latest>, Finder, Symbols),
         let now = begun.elapsed();
         finder.look(followed);
         if finder.unnamed() > 0 && now >= name_at {
-            // What is there is shown before.
+            // Show the functions known so far before symbolizing the others.
             *lock(&latest.functions) = Arc::new(finder.functions());
             finder.name(|stacks, from| symbols.name_quietly(stacks, from));
             let took = begun.elapsed().saturating_sub(now);
@@ -264,22 +269,22 @@ fn find_functions((latest, mut finder, symbols): (Arc<Latest>, Finder, Symbols),
     }
 }
 
-/// Sets a mark; returns what is to be said.
+/// Sets a mark and returns a message.
 fn mark(latest: &Latest, name: &str, number: u64) -> String {
     match lock(&latest.ongoing).as_ref().map(|ongoing| ongoing.mark(name, number)) {
         Some(Ok(())) => format!("mark {name}"),
-        Some(Err(error)) => format!("no mark: {error}"),
-        None => "no mark: the program is not being recorded".to_owned(),
+        Some(Err(error)) => format!("cannot set a mark: {error}"),
+        None => "cannot set a mark: the program is not being recorded".to_owned(),
     }
 }
 
-/// A page that is being written.
+/// An HTML report being written.
 type Written = Option<(Child, PathBuf)>;
 
-/// Has the page of now be written by a process of its own; returns what is to be said.
+/// Starts a separate process that writes an HTML report of the current state, and returns a message.
 fn begin_page(trace: &Path, page: &mut Written) -> String {
     if page.is_some() {
-        return "a page is being written".to_owned();
+        return "a page is already being written".to_owned();
     }
     let numbered = |number: u32| trace.with_extension(format!("now{number}.html"));
     let Some(path) = (1..=u32::MAX).map(numbered).find(|path| !path.exists()) else { return String::new() };
@@ -290,28 +295,31 @@ fn begin_page(trace: &Path, page: &mut Written) -> String {
     });
     match started {
         Ok(child) => {
-            let message = format!("writes {}", path.display());
+            let message = format!("writing {}", path.display());
             *page = Some((child, path));
             message
         }
-        Err(error) => format!("no page: {error}"),
+        Err(error) => format!("could not write the page: {error}"),
     }
 }
 
-/// Says when a page is there.
+/// Sets a message when the HTML report is complete.
 fn tend_page(page: &mut Written, view: &mut View) {
     let Some((child, path)) = page else { return };
     let Ok(Some(_)) = child.try_wait() else { return };
-    // Its status says that the trace has no end yet.
+    // The exit status is ignored, because it only shows that the trace is incomplete.
     view.message = Some(if path.is_file() {
-        format!("{} is written", path.display())
+        format!("wrote {}", path.display())
     } else {
-        format!("no page: hatf report {} --html says why", path.with_extension("").with_extension("mtf").display())
+        format!(
+            "could not write the page; for the reason, run hatf report {} --html",
+            path.with_extension("").with_extension("mtf").display()
+        )
     });
     *page = None;
 }
 
-/// What is printed at the end.
+/// The output printed at the end.
 #[derive(Serialize)]
 struct Summary {
     #[serde(skip)]
@@ -324,7 +332,7 @@ impl Report for Summary {
     }
 }
 
-/// Makes what is printed at the end: the last screen in short, and how to go on.
+/// Builds the output printed at the end: a short form of the last screen, and how to continue.
 fn summary(watched: &Watched, shown: &Shown) -> Page {
     let (snapshot, functions) = (&shown.snapshot, &shown.functions);
     let glance = &snapshot.glance;
@@ -352,11 +360,11 @@ fn summary(watched: &Watched, shown: &Shown) -> Page {
     let mut note = |text: &'static str| page.push(Note::new(text).with([Value::text(trace.clone())]));
     match snapshot.state {
         State::Ended(Some(End::Exit(_) | End::Killed(_)) | None) => note("hatf report {} has more"),
-        State::Abandoned => note("hatf recover {} makes the trace whole"),
-        _ => note("it goes on: hatf watch {} comes back"),
+        State::Abandoned => note("to complete the trace, run hatf recover {}"),
+        _ => note("still running; to return, run hatf watch {}"),
     }
     if let Some(output) = watched.started.as_ref().and_then(Started::output_file) {
-        page.push(Note::new("{} has what it printed").with([Value::text(output.display().to_string())]));
+        page.push(Note::new("the program's output is in {}").with([Value::text(output.display().to_string())]));
     }
     page
 }

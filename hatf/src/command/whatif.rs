@@ -1,4 +1,4 @@
-//! `hatf whatif`
+//! `hatf whatif`: ranks allocators and settings.
 
 use clap::builder::PossibleValuesParser;
 use hatf::Result;
@@ -10,19 +10,20 @@ use metatf_cli::OutputArgs;
 use super::lab::Source;
 use crate::command::output::show;
 
-/// Which allocator, and which settings, would save memory: a grid of simulations, ranked.
+/// Rank the allocators and settings that would save memory, using a grid of simulations.
 ///
-/// The trace's calls run through simulations of glibc's allocator, jemalloc, mimalloc and tcmalloc, each by itself and with some
-/// settings, and through four models without a library. They are ranked by the most bytes of pages that they would hold. Beside
-/// each stands what to set in practice, what it would save, and how far its simulator was off from measured replays.
+/// The trace's calls are run through simulations of glibc's allocator, jemalloc, mimalloc and tcmalloc, with default
+/// and other settings, and through four models that match no library. Results are ranked by the maximum number of bytes
+/// in held pages. Each row shows the setting to apply, the memory it would save, and how far its simulator was off from
+/// measured replays.
 ///
-/// A page is held if it has memory in it, or had some and was not given back to the system. Blocks are taken to be touched as a
-/// whole. ops counts what an allocator does for an object; it is not time. `hatf replay` measures both.
+/// A page is held if it contains memory, or contained some and was not returned to the system. Blocks are assumed to be
+/// touched completely. ops counts an allocator's operations per object, not time. `hatf replay` measures both.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  hatf whatif perl.mtf                     against the allocator that it ran on
-  hatf whatif server.mtf --now jemalloc    against jemalloc
+  hatf whatif perl.mtf                     compared with the allocator it ran on
+  hatf whatif server.mtf --now jemalloc    compared with jemalloc
   hatf whatif perl.mtf --format json | jq '.predictions[0]'
   hatf simulate perl.mtf --allocator glibc,glibc:tcache=16,jemalloc:tcache_max=4096   another grid
   hatf replay perl.mtf --with system,mimalloc                                         measured")]
@@ -30,8 +31,8 @@ pub(crate) struct Whatif {
     #[command(flatten)]
     source: Source,
 
-    /// The allocator that the program has now; what others save is compared with it [default: what the trace says of modules and of
-    /// what the program has linked in; glibc if it says nothing].
+    /// Allocator that the program uses now, as the baseline for savings [default: detected from the modules and
+    /// statically linked allocators in the trace, or glibc].
     #[arg(long, value_name = "ALLOCATOR", value_parser = PossibleValuesParser::new(NOW))]
     now: Option<String>,
 

@@ -1,4 +1,4 @@
-//! A trace that a command makes of others.
+//! Output trace of a command that derives traces.
 
 use std::path::{Path, PathBuf};
 
@@ -11,14 +11,15 @@ use metatf_tools::recode::Preset;
 
 use super::lab::warn_of_losses;
 
-/// Where a trace is written, and how.
+/// Options for the output trace.
 #[derive(clap::Args)]
 pub(crate) struct Written {
-    /// The trace to write, in this project's own form; `-` is standard output. A file that is there stays, unless --force is given.
+    /// Trace to write, in heap.dtd format; `-` is standard output. An existing file is not replaced unless --force is
+    /// given.
     #[arg(short, long, value_name = "TRACE")]
     output: PathBuf,
 
-    /// Replace the file that is there.
+    /// Replace an existing file.
     #[arg(long)]
     force: bool,
 
@@ -26,33 +27,33 @@ pub(crate) struct Written {
     #[arg(long, alias = "profile", value_name = "PRESET", default_value_t = Preset::Default)]
     preset: Preset,
 
-    /// Approximate number of records in a group, as for hatf convert [default: a million].
+    /// Approximate number of records per group, as for `hatf convert` [default: a million].
     #[arg(long, value_name = "RECORDS", allow_negative_numbers = true, value_parser = number(1..=u64::MAX))]
     group: Option<u64>,
 }
 
 impl Written {
-    /// Returns the path of the trace; `None`: it is standard output.
+    /// Returns the path of the trace, or `None` for standard output.
     pub(crate) fn file(&self) -> Option<&Path> {
         (self.output != Path::new("-")).then_some(&*self.output)
     }
 
-    /// Checks that no trace is lost: neither one that is read, nor any other that is there.
+    /// Checks that neither an input trace nor any other existing file is overwritten.
     pub(crate) fn check<'p>(&self, inputs: impl IntoIterator<Item = &'p Path>) -> Result<()> {
         let Some(output) = self.file() else { return Ok(()) };
         let name = output.display();
         let place = std::fs::canonicalize(output).ok();
         let is_input = |input: &Path| place.is_some() && std::fs::canonicalize(input).ok() == place;
         if inputs.into_iter().any(is_input) {
-            return Err(Error::Usage(format!("{name} is a trace that is read: give the new one another name")));
+            return Err(Error::Usage(format!("{name} is also an input: choose another name for the output")));
         }
         if !self.force && std::fs::metadata(output).is_ok_and(|metadata| metadata.is_file()) {
-            return Err(Error::Usage(format!("{name} is there already: --force replaces it")));
+            return Err(Error::Usage(format!("{name} already exists; to replace it, add --force")));
         }
         Ok(())
     }
 
-    /// Writes the trace that `give` gives; its clock has ticks of this many nanoseconds.
+    /// Writes the trace produced by `give`, with a clock resolution of this many nanoseconds.
     pub(crate) fn write<R>(&self, resolution: u64, give: impl FnOnce(&mut dyn EventSink) -> Result<R>) -> Result<R> {
         let name = self.file().map_or_else(|| "standard output".to_owned(), |path| path.display().to_string());
         let problem = || Error::system(name.clone());
@@ -75,7 +76,7 @@ impl Written {
                 Err(error)
             }
         });
-        // Where the output failed, that is the cause, whatever became of it on the way.
+        // If the output failed, its error is the cause of all others.
         if let Some(error) = output.error() {
             return Err(problem()(error));
         }

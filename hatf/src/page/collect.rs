@@ -1,4 +1,4 @@
-//! What a page needs of a trace, collected as it is read.
+//! The data of a trace that the HTML report needs, collected while the trace is read.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -14,12 +14,12 @@ use super::grid::Grid;
 use crate::analysis::Report;
 use crate::event::{Event, EventKind};
 
-/// Marks that are shown; there may be a million of them.
+/// Maximum number of marks shown; a trace may contain a million.
 const MOST_MARKS: usize = 200;
-/// Threads that are shown.
+/// Maximum number of threads shown.
 const MOST_THREADS: usize = 32;
 
-/// Collects what a page shows beside the report.
+/// Observer that collects the report's data that is not in the [`Report`].
 #[derive(Clone, Debug, Default)]
 pub struct Collected {
     moments: Moments,
@@ -27,27 +27,27 @@ pub struct Collected {
     /// Time, tick and name.
     marks: Vec<(u64, u64, String)>,
     lifetimes: Lifetimes,
-    /// Blocks by the thread that allocated them, and the one that freed them.
+    /// Freed blocks, by allocating thread and freeing thread.
     threads: BTreeMap<(u64, u64), Amount>,
     last: (u64, u64),
     of_last: Amount,
     weight: Weight,
 }
 
-/// What a page has of a trace.
+/// The data of a trace for the HTML report.
 #[derive(Clone, Debug)]
 pub struct Recorded {
     pub(super) words: Words,
     pub(super) timeline: Timeline,
-    /// What each stack allocated, by its number.
+    /// Allocations of each stack, indexed by stack number.
     pub(super) counts: Vec<Counts>,
-    /// Those that mean something.
+    /// Measures that apply to this trace.
     pub(super) measures: Vec<Measure>,
     pub(super) grids: Vec<Grid>,
 }
 
 impl Recorded {
-    /// Adds the pages that are held at a moment of this name.
+    /// Adds the pages held at a point in time with this name.
     #[must_use]
     pub fn with_pages(mut self, name: &str, moment: &Moment) -> Self {
         self.grids.push(Grid::pages(name, moment));
@@ -55,11 +55,11 @@ impl Recorded {
     }
 }
 
-/// What the page's script reads of a trace beside numbers.
+/// Non-numeric data of a trace for the report's script.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Words {
     name: String,
-    /// 0: the trace has no times, and moments are counted by events.
+    /// Duration, or 0 if the trace has no times and events serve as the time axis.
     duration: u64,
     peak: u64,
     peak_blocks: u64,
@@ -68,12 +68,12 @@ pub(super) struct Words {
     /// Time, event and name.
     marks: Vec<(u64, u64, String)>,
     series: Vec<Line>,
-    /// The thread that allocated, the thread that freed, blocks and bytes.
+    /// Allocating thread, freeing thread, blocks and bytes.
     threads: Vec<(u64, u64, u64, u64)>,
     thread_names: HashMap<u64, String>,
 }
 
-/// A quantity over time beside that of live bytes.
+/// A quantity over time in addition to live bytes.
 #[derive(Clone, Debug, Serialize)]
 struct Line {
     name: String,
@@ -81,7 +81,7 @@ struct Line {
 }
 
 impl Collected {
-    /// Starts with nothing.
+    /// Creates an empty collector.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -98,7 +98,7 @@ impl Collected {
         self.of_last.sum(self.weight.amount(object.size));
     }
 
-    /// Counts what the last pair of threads did, unless there are too many.
+    /// Adds the blocks of the last pair of threads, unless there are too many pairs.
     #[cold]
     fn note_threads(&mut self) {
         let noted = std::mem::take(&mut self.of_last);
@@ -110,10 +110,10 @@ impl Collected {
         self.threads.entry(of).or_default().sum(noted);
     }
 
-    /// Sums up what was collected; `objects` are those that are live at the end.
+    /// Sums up the collected data; `objects` are the objects live at the end.
     ///
     /// # Errors
-    /// A site has a number that is too great to be kept.
+    /// Returns an error if a site number is too large.
     pub fn sum_up(mut self, objects: &Objects) -> hatf_lab::Result<Summed> {
         self.note_threads();
         Ok(Summed {
@@ -127,7 +127,7 @@ impl Collected {
     }
 }
 
-/// What was collected, summed up.
+/// The collected data, summed up.
 #[derive(Clone, Debug)]
 pub struct Summed {
     timeline: Timeline,
@@ -139,7 +139,8 @@ pub struct Summed {
 }
 
 impl Summed {
-    /// Returns what a page has of the trace of this name: `counts` are what each stack allocated, by its number.
+    /// Returns the report data of the trace with this name. `counts` are the allocations of each stack, indexed by
+    /// stack number.
     #[must_use]
     pub fn recorded(self, name: String, heap: &Heap, report: &Report, mut counts: Vec<Counts>) -> Recorded {
         let has_usable = self.growths.has_usable();
@@ -149,11 +150,11 @@ impl Summed {
         for (counts, growth) in counts.iter_mut().zip(self.growths.sites()) {
             (counts.copied, counts.slack) = (Some(growth.copied), Some(growth.slack));
         }
-        // Of a sample, the page has what it stands for.
+        // For a sampled trace, the report shows the estimates.
         let most = Amount { bytes: report.peak.bytes, blocks: report.peak.blocks_then };
         let most = report.estimate.as_ref().map_or(most, |all| all.peak);
         let thread_names = report.threads.iter().filter_map(|thread| Some((thread.thread, thread.name.clone()?)));
-        // Without times nobody lived for any.
+        // A trace without times has no lifetimes.
         let has_lifetimes = report.duration > 0 && !report.sizes_only;
         let grids = has_lifetimes.then(|| Grid::lifetimes(&self.lifetimes)).into_iter().collect();
         let weight = self.weight;
@@ -173,7 +174,7 @@ impl Summed {
     }
 }
 
-/// Returns what else is known over time.
+/// Returns the other quantities known over time.
 fn series(report: &Report) -> Vec<Line> {
     let Some(pages) = report.pages.as_ref().filter(|pages| pages.samples > 0) else { return Vec::new() };
     let step = pages.timeline.step;
@@ -199,7 +200,7 @@ impl Observer for Collected {
         self.weight = Weight::sampled(mean);
     }
 
-    /// Marks are moments of their own.
+    /// Marks are points in time of their own.
     #[inline]
     fn record(&mut self, event: &Event<'_>, heap: &Heap) -> hatf_lab::Result<()> {
         self.growths.record(event, heap)?;

@@ -1,4 +1,4 @@
-//! The functions of a page, numbered once for all of its traces.
+//! The functions in a report, numbered across all of its traces.
 
 use std::collections::HashMap;
 
@@ -6,25 +6,25 @@ use super::Side;
 use crate::calls::{Groups, function_keys, title};
 use crate::short_name::short_name;
 
-/// Lines of a function that its name has.
+/// Maximum number of source lines in the name of a function.
 const LINES: usize = 3;
 
-/// The functions of traces, each with one number.
+/// The functions of all traces, each with a unique number.
 #[derive(Debug, Default)]
 pub(super) struct Functions {
-    /// The number of each group of a trace.
+    /// Function number of each group, by trace.
     of: Vec<Vec<u32>>,
-    /// A trace that has the function, the last, and its group there.
+    /// For each function, the last trace that contains it and its group in that trace.
     at: Vec<(usize, u32)>,
 }
 
 impl Functions {
-    /// Numbers the functions. Those of two traces are matched as `hatf diff` does.
+    /// Numbers the functions. Functions of two traces are matched as in `hatf diff`.
     pub(super) fn new(sides: &[Side<'_>]) -> Self {
         let mut this = Self::default();
         let mut known = HashMap::new();
         for (trace, side) in sides.iter().enumerate() {
-            // Of one trace each group is a function: one name may be in two files.
+            // For a single trace, each group is a function, because two files may define functions with the same name.
             let keys = (sides.len() > 1).then(|| function_keys(side.places));
             let groups = 0..u32::try_from(side.places.keys().len()).unwrap_or(u32::MAX);
             let numbers = groups.map(|group| {
@@ -43,12 +43,12 @@ impl Functions {
         this
     }
 
-    /// Returns the number of the function that a group of a trace is.
+    /// Returns the function number of a group in a trace.
     pub(super) fn of(&self, trace: usize, group: u32) -> Option<u32> {
         self.of.get(trace)?.get(group as usize).copied()
     }
 
-    /// Names a function: what it is called, where it is, and its module.
+    /// Returns a function's name, location and module.
     pub(super) fn name(&self, sides: &[Side<'_>], number: u32) -> [String; 3] {
         let at = self.at.get(number as usize).copied();
         let named = at.and_then(|(trace, group)| sides.get(trace).map(|side| name(side, group)));
@@ -65,7 +65,7 @@ fn name(side: &Side<'_>, group: u32) -> [String; 3] {
     [name, place.to_owned(), key.module_name().to_owned()]
 }
 
-/// Returns the lines of a function that allocated most.
+/// Returns the lines of a function that allocated the most.
 fn lines(groups: &Groups, group: u32) -> Vec<u64> {
     let mut lines: Vec<(u64, u64)> = groups.groups.get(group as usize).map_or_else(Vec::new, |group| {
         group.lines.iter().map(|(line, counts)| (counts.allocated.bytes, *line)).collect()

@@ -1,35 +1,36 @@
-//! Tables of two quantities whose cells choose what the page shows.
+//! Tables of two quantities, whose cells select data to show.
 
 use hatf_lab::fragmentation::Moment;
 use hatf_lab::lifetimes::Cell;
 use hatf_lab::sites::Amount;
 use serde::Serialize;
 
-/// A table, and what each site has in its cells.
+/// A table with the amount of each site in each cell.
 #[derive(Clone, Debug)]
 pub(super) struct Grid {
     pub(super) about: About,
     pub(super) cells: Vec<GridCell>,
 }
 
-/// What the page's script reads of a table beside numbers.
+/// Non-numeric data of a table for the report's script.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct About {
     kind: Kind,
-    /// Which of several.
+    /// Name that distinguishes several tables of one kind.
     name: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Kind {
-    /// Rows are sizes and columns lifetimes: see [`Cell`].
+    /// Rows are sizes and columns are lifetimes: see [`Cell`].
     Lifetimes,
-    /// Rows are how full pages are and columns their ages: see [`OnPage`](hatf_lab::fragmentation::OnPage). Bytes are wasted ones.
+    /// Rows are the fill of pages and columns their ages: see [`OnPage`](hatf_lab::fragmentation::OnPage). Bytes are
+    /// wasted bytes.
     Pages,
 }
 
-/// What a site has in one cell.
+/// The amount of a site in one cell.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct GridCell {
     pub(super) site: u32,
@@ -39,14 +40,14 @@ pub(super) struct GridCell {
 }
 
 impl GridCell {
-    /// Returns site, row and column as one number, by which these are in the same order.
+    /// Returns site, row and column as a single number that sorts in this order.
     pub(super) fn key(&self) -> u64 {
         u64::from(self.site) << 16 | u64::from(self.row) << 8 | u64::from(self.column)
     }
 }
 
 impl Grid {
-    /// Makes the table of sizes and lifetimes.
+    /// Creates the table of sizes and lifetimes.
     pub(super) fn lifetimes(sites: &[Vec<(Cell, Amount)>]) -> Self {
         let of_site = |(site, cells): (u32, &Vec<(Cell, Amount)>)| {
             let cell =
@@ -57,7 +58,7 @@ impl Grid {
         Self { about, cells: (0..).zip(sites).flat_map(of_site).collect() }
     }
 
-    /// Makes the table of pages at a moment of this name.
+    /// Creates the table of pages at a point in time with this name.
     pub(super) fn pages(name: &str, moment: &Moment) -> Self {
         let cells = moment.on_pages.iter().map(|on| GridCell {
             site: u32::try_from(on.site).unwrap_or(0),

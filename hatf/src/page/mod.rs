@@ -1,7 +1,8 @@
-//! A page about a heap that answers by itself: one HTML file, which needs no network and no program but a browser.
+//! Interactive HTML report on a heap: one file that needs only a browser, no network.
 //!
-//! It shows live bytes over time. Whatever range is chosen there sets all that is below: a picture of calls, and a table of functions.
-//! Below these stands the report, as tables. The page of two traces is the same, of what one has more than the other.
+//! The report shows live bytes over time. The range selected there determines the contents of the call chart and the
+//! function table. The text report follows as tables. The report on two traces is the same, but shows their
+//! differences.
 
 mod collect;
 mod functions;
@@ -24,11 +25,11 @@ use functions::Functions;
 use payload::Payload;
 use tree::Tree;
 
-/// The document, with a word in braces where something is put in.
+/// The document template, with a word in braces for each part to insert.
 const DOCUMENT: &str = include_str!("assets/page.html");
 const STYLE: &str = include_str!("assets/page.css");
 const DATA: &str = include_str!("assets/data.js");
-/// What draws: one script, in files by what they draw.
+/// The drawing script, split into files by what they draw.
 const VIEW: [&str; 4] = [
     include_str!("assets/chart.js"),
     include_str!("assets/icicle.js"),
@@ -36,50 +37,50 @@ const VIEW: [&str; 4] = [
     include_str!("assets/view.js"),
 ];
 
-/// A trace of a page.
+/// A trace in a report.
 #[derive(Clone, Copy, Debug)]
 pub struct Side<'p> {
-    /// What was collected.
+    /// The collected data.
     pub recorded: &'p Recorded,
-    /// The functions that stacks lead through.
+    /// The functions in the stacks.
     pub places: &'p Places<'p>,
-    /// What each function allocated.
+    /// Allocations of each function.
     pub groups: &'p Groups,
 }
 
-/// A page about a heap, or about what two have more or less than each other.
+/// A report on a heap, or on the differences between two heaps.
 #[derive(Clone, Debug)]
 pub struct HeapPage<'p> {
-    /// The name of the trace, or of both.
+    /// Name of the trace or of both traces.
     pub title: &'p str,
-    /// The trace, or that before a change and that after it.
+    /// The trace, or the traces before and after a change.
     pub sides: &'p [Side<'p>],
-    /// What stands out.
+    /// Sentences about the most notable facts.
     pub sentences: Vec<Sentence>,
-    /// Whether functions are known, and those of two traces are matched.
+    /// Whether functions are known and, for two traces, matched.
     pub has_functions: bool,
-    /// What stands below: the report's page, and those of other analyses.
+    /// The content at the bottom: the text report and other analyses.
     pub below: &'p Page,
-    /// Threads that make it at once.
+    /// Number of threads used to build the report.
     pub threads: usize,
 }
 
-/// What the script reads beside numbers.
+/// Non-numeric data for the script.
 #[derive(Serialize)]
 struct Words<'p> {
     sides: Vec<SideWords<'p>>,
     measures: &'p [Measure],
-    /// Name, place in the source, and module of each function.
+    /// Name, source location and module of each function.
     functions: Vec<[String; 3]>,
     sentences: &'p [Sentence],
-    /// Nodes are left that have one of this many shares of something.
+    /// Nodes are kept if they have at least one part in `shares` of some quantity.
     shares: u64,
     nodes: usize,
     all_nodes: usize,
     stacks: u64,
 }
 
-/// What it reads of a trace.
+/// Non-numeric data of a trace for the script.
 #[derive(Serialize)]
 struct SideWords<'p> {
     #[serde(flatten)]
@@ -88,10 +89,10 @@ struct SideWords<'p> {
 }
 
 impl HeapPage<'_> {
-    /// Writes the page.
+    /// Writes the report.
     ///
     /// # Errors
-    /// The output's.
+    /// Returns an error if writing fails.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let sides = self.sides;
         let functions = if self.has_functions { Functions::new(sides) } else { Functions::default() };
@@ -118,7 +119,7 @@ impl HeapPage<'_> {
         };
         let words = serde_json::to_string(&words)?;
         let mut below = Vec::new();
-        // The page draws what is over time itself.
+        // Charts over time are drawn by the script.
         let blocks = self.below.blocks.iter().filter(|block| !matches!(block, Block::Chart(_)));
         html_blocks(blocks.chain(&self.below.figures), &mut below)?;
         let below = String::from_utf8_lossy(&below);

@@ -1,4 +1,4 @@
-//! What a heap is like, in sentences that lead to their places on the page.
+//! Overview of a heap in sentences that link to parts of the report.
 
 use hatf_lab::sites::{Counts, Measure};
 use metatf_page::{Note, Value};
@@ -7,18 +7,18 @@ use serde::Serialize;
 use crate::analysis::Report;
 use crate::calls::{Groups, Places, title};
 
-/// A sentence, and what the page shows if it is followed.
+/// A sentence and the view that it links to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Sentence {
-    /// What it says.
+    /// Text of the sentence.
     pub text: String,
-    /// The measure.
+    /// Measure to show.
     pub(super) measure: &'static str,
-    /// The moment: `peak` or `end`; empty: the whole trace.
+    /// Point in time to show, `peak` or `end`, or empty for the whole trace.
     pub(super) at: &'static str,
 }
 
-/// Returns what stands out.
+/// Returns sentences about the most notable facts.
 #[must_use]
 pub fn sentences(report: &Report, places: &Places<'_>, groups: &Groups, counts: &[Counts]) -> Vec<Sentence> {
     let mut total = Counts::default();
@@ -57,7 +57,7 @@ pub fn sentences(report: &Report, places: &Places<'_>, groups: &Groups, counts: 
     all.push(Sentence { text, measure: "allocated", at: "" });
     if !report.sizes_only && total.short.blocks > 0 {
         let text = format!(
-            "{} of the blocks lived shortly{}.",
+            "{} of the blocks were short-lived{}.",
             Value::Part(total.short.blocks, total.allocated.blocks),
             most(places, groups, Measure::Short, &total)
         );
@@ -82,7 +82,7 @@ pub fn of_changes(changes: &[(Measure, Note)]) -> Vec<Sentence> {
     changes.iter().map(sentence).collect()
 }
 
-/// Says which function has the most of a measure, where stacks are known.
+/// Names the function with the largest share of a measure, if stacks are known.
 fn most(places: &Places<'_>, groups: &Groups, measure: Measure, total: &Counts) -> String {
     let (all, by_blocks) = (total.get(measure), measure == Measure::Short);
     let ranked = groups.ranked(measure, false, by_blocks);

@@ -1,6 +1,6 @@
-//! What the page's script reads: numbers as varints, compressed.
+//! Numeric data for the report's script: compressed varints.
 //!
-//! `assets/data.js` reads the same in the same order.
+//! `assets/data.js` reads the data in the same order.
 
 use std::io::{self, Write as _};
 
@@ -16,38 +16,38 @@ use super::grid::GridCell;
 use super::tree::{Cut, Lists, Tree, new_number};
 use crate::threads::both;
 
-/// Where the script learns that a block was never freed.
+/// Value that tells the script that a block was never freed.
 const NEVER: u64 = 0;
 
-/// Bytes of numbers and names, compressed, that a page has.
+/// Maximum size of the compressed data in a report, in bytes.
 const MOST: usize = 650_000;
 
-/// Nodes that a page has are one of this many shares of all in something.
+/// Nodes in a report have at least one part in this many of some total.
 const SHARES: u64 = 5_000;
-/// Even a page that is too large has nodes of this share.
+/// Nodes with one part in this many are kept even if the report is too large.
 const FEWEST_SHARES: u64 = 100;
-/// It also has this many moments.
+/// Minimum number of points in time kept.
 const FEWEST_MOMENTS: usize = 100;
 
-/// Numbers of a page.
+/// Numeric data of a report.
 pub(super) struct Payload {
-    /// The tree as it was cut.
+    /// The pruned call tree.
     pub(super) tree: Cut,
-    /// Nodes are left that have one of this many shares.
+    /// Nodes are kept if they have at least one part in `shares`.
     pub(super) shares: u64,
-    /// The numbers, compressed.
+    /// The compressed data.
     numbers: Vec<u8>,
 }
 
 impl Payload {
-    /// Cuts a tree, and joins moments, until there are few enough numbers.
+    /// Prunes the tree and merges points in time until the data is small enough.
     ///
     /// # Errors
-    /// The system has no thread.
+    /// Returns an error if no thread can be created.
     pub(super) fn new(tree: &Tree, sides: &[Side<'_>], measures: &[Measure], threads: usize) -> io::Result<Self> {
         let mut size = Size::new(tree, sides, measures, threads)?;
         loop {
-            // More often than not the next one is needed, so it is made meanwhile.
+            // The next smaller size is needed more often than not, so it is computed in parallel.
             let next = || (threads > 1 && !size.is_least()).then(|| size.smaller(measures));
             let (packed, smaller) = both(threads, || size.packed(), next)?;
             if let Some(numbers) = packed {
@@ -57,14 +57,14 @@ impl Payload {
         }
     }
 
-    /// Returns a text and the numbers, each compressed, in letters that HTML leaves alone.
+    /// Compresses a string and the numbers, and encodes them in characters that need no escaping in HTML.
     pub(super) fn encode(&self, text: &str) -> [String; 2] {
         let text = compressed(text.as_bytes(), Compression::default(), usize::MAX).unwrap_or_default();
         [&text, &self.numbers].map(|bytes| STANDARD.encode(bytes))
     }
 }
 
-/// What a page may have, more or less of it.
+/// A size reduction of the report's data.
 struct Size {
     shares: u64,
     cut: Cut,
@@ -73,7 +73,7 @@ struct Size {
 }
 
 impl Size {
-    /// Returns the most that a page has.
+    /// Returns the largest allowed size.
     fn new(tree: &Tree, sides: &[Side<'_>], measures: &[Measure], threads: usize) -> io::Result<Self> {
         let cut = tree.cut(sides, measures, SHARES, threads)?;
         let by_node = |(side, of_site): (&Side<'_>, &Vec<u32>)| ByNode::new(side, of_site, cut.nodes.len(), threads);
@@ -81,7 +81,7 @@ impl Size {
         Ok(Self { shares: SHARES, numbers: numbers(&cut, &parts, measures), cut, parts })
     }
 
-    /// Whether there are no moments to be joined: there are few, or most end where that is kept.
+    /// Returns whether no more points in time can be merged: there are few, or most of them must be kept.
     fn has_few_moments(&self) -> bool {
         let has_few = |part: &ByNode| {
             let moments = &part.timeline.moments;
@@ -91,28 +91,29 @@ impl Size {
         self.parts.iter().all(has_few)
     }
 
-    /// Whether there is no smaller one.
+    /// Returns whether this is the smallest size.
     fn is_least(&self) -> bool {
         self.shares / 2 < FEWEST_SHARES && self.has_few_moments()
     }
 
-    /// Whether the next one has fewer nodes, and not fewer moments.
+    /// Returns whether the next smaller size has fewer nodes rather than fewer points in time.
     fn has_smaller_tree(&self) -> bool {
         self.shares / 2 >= FEWEST_SHARES && (self.shares >= SHARES / 4 || self.has_few_moments())
     }
 
-    /// Returns the numbers, compressed; `None`: they are too many, and there is a smaller one.
+    /// Returns the compressed numbers, or `None` if they are too large and a smaller size is available.
     fn packed(&self) -> Option<Vec<u8>> {
         let best = Compression::default();
         if self.is_least() {
             return compressed(&self.numbers, best, usize::MAX);
         }
-        // What has a quarter too much in a fourth of the time has too much.
+        // Fast compression takes a quarter of the time. If even its result exceeds the limit by a quarter, the data is
+        // too large.
         compressed(&self.numbers, Compression::fast(), MOST + MOST / 4)?;
         compressed(&self.numbers, best, MOST)
     }
 
-    /// Returns the next smaller one.
+    /// Returns the next smaller size.
     fn smaller(&self, measures: &[Measure]) -> Self {
         let with = |shares, cut: Cut, parts: Vec<ByNode>| {
             let numbers = numbers(&cut, &parts, measures);
@@ -128,27 +129,27 @@ impl Size {
     }
 }
 
-/// Bytes that are compressed before it is looked whether they are too many.
+/// Number of bytes to compress between checks of the size limit.
 const PIECE: usize = 1 << 16;
 
-/// Compresses bytes; `None`: that is more than `most`.
+/// Compresses bytes, or returns `None` if the result is larger than `most`.
 fn compressed(bytes: &[u8], how: Compression, most: usize) -> Option<Vec<u8>> {
     let mut encoder = GzEncoder::new(Vec::new(), how);
     for piece in bytes.chunks(PIECE) {
-        // A vector takes all.
+        // Writing to a vector never fails.
         encoder.write_all(piece).ok().filter(|()| encoder.get_ref().len() <= most)?;
     }
     encoder.finish().ok().filter(|compressed| compressed.len() <= most)
 }
 
-/// What nodes of a tree have of a trace, each in order; where sites are named, nodes are meant.
+/// The amounts of a trace by tree node, in order. Site numbers stand for nodes here.
 struct ByNode {
     timeline: Timeline,
     grids: Vec<Vec<GridCell>>,
 }
 
 impl ByNode {
-    /// Sums what sites of one node have.
+    /// Sums the amounts of the sites of each node.
     fn new(side: &Side<'_>, of_site: &[u32], nodes: usize, threads: usize) -> io::Result<Self> {
         let (timeline, grids) = (&side.recorded.timeline, &side.recorded.grids);
         let moments = timeline.moments.clone();
@@ -161,7 +162,7 @@ impl ByNode {
         Ok(Self { timeline: Timeline { moments, lived, allocated }, grids })
     }
 
-    /// Returns the same for other numbers of nodes: sums of what has the same one now.
+    /// Renumbers the nodes and sums the amounts of nodes that get the same number.
     fn number_again(&self, now: &[u32], nodes: usize) -> Self {
         let Timeline { moments, lived, allocated } = &self.timeline;
         let allocated = allocated_by(allocated, now, nodes, moments.len());
@@ -177,7 +178,7 @@ fn lived_by(list: &[Lived], now: &[u32], nodes: usize) -> Vec<Lived> {
     list
 }
 
-/// There are many of these, so they are not sorted: each node's are summed by moment.
+/// Sums allocations by node and point in time. There are too many of them to sort.
 fn allocated_by(list: &[Allocated], now: &[u32], nodes: usize, moments: usize) -> Vec<Allocated> {
     let of_nodes = list.iter().map(|one| (new_number(now, one.site), (one.moment, one.amount)));
     let of_nodes = Lists::new(nodes, of_nodes);
@@ -203,12 +204,12 @@ fn cells_by(list: &[GridCell], now: &[u32], nodes: usize) -> Vec<GridCell> {
     list
 }
 
-/// A column behind the other: what is alike lies together.
+/// Writes the numbers column by column, so that similar numbers are adjacent.
 fn numbers(tree: &Cut, parts: &[ByNode], measures: &[Measure]) -> Vec<u8> {
     let mut out = Vec::new();
     parts.iter().for_each(|part| moments(&mut out, &part.timeline.moments));
     number(&mut out, tree.nodes.len() as u64);
-    // The root is its own caller; so is what no stack is known of.
+    // The root is its own caller, and also the caller of allocations without a known stack.
     (0..).zip(&tree.nodes).for_each(|(place, node)| number(&mut out, place - u64::from(node.parent)));
     let functions = tree.functions();
     let function = |group: u32| functions.binary_search(&group).map_or(0, |place| place as u64 + 1);
@@ -223,7 +224,7 @@ fn numbers(tree: &Cut, parts: &[ByNode], measures: &[Measure]) -> Vec<u8> {
     out
 }
 
-/// What nodes have in the cells of a table.
+/// Writes the amounts of nodes in the cells of a table.
 fn grid(out: &mut Vec<u8>, cells: &[GridCell]) {
     number(out, cells.len() as u64);
     let mut before = 0;
@@ -248,7 +249,7 @@ fn moments(out: &mut Vec<u8>, moments: &[Moment]) {
     }
 }
 
-/// What nodes allocated in each moment, and what of it lived beyond.
+/// Writes the allocations of nodes at each point in time, and the blocks that outlived it.
 fn changes(out: &mut Vec<u8>, timeline: &Timeline) {
     let mut place = Place::default();
     number(out, timeline.lived.len() as u64);
@@ -265,7 +266,7 @@ fn changes(out: &mut Vec<u8>, timeline: &Timeline) {
     }
 }
 
-/// A node and a moment: each is written as its distance from the one before.
+/// A node and a point in time, each written as the difference from the previous one.
 #[derive(Default)]
 struct Place {
     node: u32,
@@ -290,7 +291,7 @@ fn amount(out: &mut Vec<u8>, amount: Amount) {
     }
 }
 
-/// Writes a number in groups of seven bits, the lowest first.
+/// Writes a varint: groups of seven bits, lowest first.
 fn number(out: &mut Vec<u8>, mut number: u64) {
     loop {
         let [low, ..] = number.to_le_bytes();

@@ -1,4 +1,4 @@
-//! The tree of calls: own functions, outermost first, with what each allocated.
+//! The call tree: application functions, outermost first, with their allocations.
 
 use std::io;
 
@@ -10,35 +10,35 @@ use super::Side;
 use super::functions::Functions;
 use crate::threads::both;
 
-/// The root, which calls what no one calls.
+/// The root, which calls functions without a caller.
 pub(super) const ROOT: u32 = 0;
 
-/// Moments at which it is looked what share of all live bytes a node has.
+/// Number of points in time at which a node's share of all live bytes is checked.
 const LOOKS: usize = 128;
 
-/// A function, called by another.
+/// A function called by another function.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Node {
-    /// Who calls it; the root's is itself. A caller stands before those that it calls.
+    /// Calling node; the root calls itself. Callers precede the nodes that they call.
     pub(super) parent: u32,
-    /// Its number among [`Functions`]; `None` is the root, and what is of no known stack.
+    /// Function number in [`Functions`], or `None` for the root and for unknown stacks.
     pub(super) function: Option<u32>,
 }
 
-/// The calls of all traces of a page.
+/// The call tree of all traces in a report.
 #[derive(Clone, Debug)]
 pub(super) struct Tree {
     pub(super) nodes: Vec<Node>,
-    /// By trace: the node of each site.
+    /// Node of each site, by trace.
     of_site: Vec<Vec<u32>>,
 }
 
 impl Tree {
-    /// Makes the tree of what stacks allocated. Calls of a function by itself are one node.
+    /// Builds the tree from the allocations of stacks. Direct recursion is merged into one node.
     pub(super) fn new(sides: &[Side<'_>], functions: &Functions) -> Self {
         let (mut nodes, mut known) = (vec![Node { parent: ROOT, function: None }], HashMap::new());
         let mut of_site = Vec::new();
-        // Stacks with near numbers begin alike, so the last path is mostly that of the next one, too.
+        // Stacks with adjacent numbers begin alike, so most of the previous path can be reused.
         let (mut path, mut last): (Vec<u32>, Vec<(u32, u32)>) = (Vec::new(), Vec::new());
         for (trace, side) in sides.iter().enumerate() {
             let sites = &side.recorded.counts;
@@ -66,11 +66,11 @@ impl Tree {
         Self { nodes, of_site }
     }
 
-    /// Gives what nodes with too little have to those that call them. A node is left if it has one in `parts` of all that a trace has,
-    /// with what it calls: by a measure, or of the bytes live at some moment.
+    /// Merges small nodes into their callers. A node is kept if it and its callees have at least one part in `parts` of
+    /// a trace's total, either by a measure or of the bytes live at some point in time.
     ///
     /// # Errors
-    /// The system has no thread.
+    /// Returns an error if no thread can be created.
     pub(super) fn cut(&self, sides: &[Side<'_>], measures: &[Measure], parts: u64, threads: usize) -> io::Result<Cut> {
         let of_sides = || sides.iter().zip(&self.of_site);
         let by_measure = || {
@@ -102,7 +102,7 @@ impl Tree {
         Ok(Cut { own: own.collect(), shares: kept(&shares, &now, nodes.len()), nodes, of_site: sites })
     }
 
-    /// Raises the share of each node to that which it has of a measure, in bytes or blocks.
+    /// Raises the share of each node to at least its share of a measure, in bytes or blocks.
     #[expect(clippy::cast_precision_loss, reason = "shares need not be exact")]
     fn shares_of(&self, counts: &[Counts], of_site: &[u32], measure: Measure, shares: &mut [f64]) {
         let mut sums = vec![Amount::default(); self.nodes.len()];
@@ -120,12 +120,13 @@ impl Tree {
         }
     }
 
-    /// Raises the share of each node to the most that it has of the bytes that are live at some moment, if that is one in `parts`.
+    /// Raises the share of each node to at least its maximum share of live bytes over time, if that is one part in
+    /// `parts` or more.
     #[expect(clippy::cast_precision_loss, reason = "shares need not be exact")]
     fn shares_of_moments(&self, timeline: &Timeline, of_site: &[u32], parts: u64, shares: &mut [f64]) {
         let count = timeline.moments.len();
         let looks = count.min(LOOKS);
-        // The first look at or behind a moment.
+        // Returns the first check at or after a point in time.
         let look = |moment: u16| (usize::from(moment) * looks).div_ceil(count.max(1)).min(looks);
         let mut total = vec![0.0; looks + 1];
         let lived = timeline.lived.iter().filter_map(|lived| {
@@ -137,7 +138,8 @@ impl Tree {
         lived.iter().for_each(|(_, span)| add(&mut total, *span));
         running(&mut total);
         let inverse: Vec<f64> = total.iter().map(|all| if *all > 0.0 { 1.0 / all } else { 0.0 }).collect();
-        // Most nodes are too small at any look, as the sum of the largest shares of their spans is: what they have is their callers' here.
+        // Most nodes are too small at every check, as an upper bound shows: the sum of the largest shares of their
+        // spans. Such nodes are merged into their callers here.
         let mut bounds = vec![0.0; self.nodes.len()];
         for (node, (from, to, bytes)) in &lived {
             let most = inverse.iter().take(*to).skip(*from).copied().fold(0.0, f64::max);
@@ -152,7 +154,7 @@ impl Tree {
         let children = (0..).zip(&nodes).skip(1).map(|(number, node)| (node.parent, number));
         let children = Lists::<u32>::new(nodes.len(), children);
 
-        // Each level of the tree has a row of sums, so memory is bounded by its depth.
+        // Only one row of sums per tree level is kept, so memory is bounded by the depth of the tree.
         let mut open: Vec<(u32, usize)> = vec![(ROOT, 0)];
         let mut rows: Vec<Vec<f64>> = vec![Vec::new()];
         let mut spare: Vec<Vec<f64>> = Vec::new();
@@ -185,7 +187,7 @@ impl Tree {
             row.clear();
             spare.push(row);
         }
-        // Nodes that are left have the numbers from 0 on, in order; others have one that was before.
+        // Remaining nodes have consecutive numbers from 0; merged nodes have a number that occurred before.
         let mut most_of = (0..).zip(most_of).peekable();
         for (share, now) in shares.iter_mut().zip(&now) {
             most_of.next_if(|(number, _)| number == now).into_iter().for_each(|(_, most)| *share = share.max(most));
@@ -193,20 +195,20 @@ impl Tree {
     }
 }
 
-/// A tree of which small nodes are cut off.
+/// A pruned tree.
 #[derive(Clone, Debug)]
 pub(super) struct Cut {
     pub(super) nodes: Vec<Node>,
-    /// By trace: what each node allocated itself.
+    /// Allocations of each node itself, by trace.
     pub(super) own: Vec<Vec<Counts>>,
-    /// By trace: the node of each site.
+    /// Node of each site, by trace.
     pub(super) of_site: Vec<Vec<u32>>,
-    /// The largest share of all that each node has of something.
+    /// The largest share of each node in any total.
     shares: Vec<f64>,
 }
 
 impl Cut {
-    /// Cuts off more; returns also the new number of each node.
+    /// Prunes the tree further, and also returns the new number of each node.
     pub(super) fn again(&self, parts: u64) -> (Self, Vec<u32>) {
         let (nodes, now) = left(&self.nodes, &self.shares, parts);
         let own = self.own.iter().map(|before| {
@@ -222,7 +224,7 @@ impl Cut {
         (Self { own, of_site, shares: kept(&self.shares, &now, nodes.len()), nodes }, now)
     }
 
-    /// Returns the functions that have nodes, in order.
+    /// Returns the functions of all nodes, in order.
     pub(super) fn functions(&self) -> Vec<u32> {
         let mut functions: Vec<u32> = self.nodes.iter().filter_map(|node| node.function).collect();
         functions.sort_unstable();
@@ -231,8 +233,8 @@ impl Cut {
     }
 }
 
-/// Returns the nodes that have one in `parts` of something, and the new number of each: those that are cut off are their callers. What a
-/// node has is at most what its caller has, so a node that is left is called by one that is left.
+/// Returns the nodes with at least one part in `parts` of some total, and the new number of each old node. Pruned nodes
+/// get the number of their caller. A node never has more than its caller, so the caller of a kept node is kept too.
 #[expect(clippy::cast_precision_loss, reason = "parts are few")]
 fn left(nodes: &[Node], shares: &[f64], parts: u64) -> (Vec<Node>, Vec<u32>) {
     let least = (1.0 - 1e-9) / parts as f64;
@@ -255,7 +257,7 @@ pub(super) fn new_number(now: &[u32], node: u32) -> u32 {
     now.get(node as usize).copied().unwrap_or(ROOT)
 }
 
-/// Returns the shares of nodes that are left: a caller's is the largest of those that became it.
+/// Returns the shares of the remaining nodes. A merged node's share counts for its caller, which keeps the largest.
 fn kept(shares: &[f64], now: &[u32], count: usize) -> Vec<f64> {
     let mut kept = vec![0.0_f64; count];
     for (share, node) in shares.iter().zip(now) {
@@ -264,13 +266,13 @@ fn kept(shares: &[f64], now: &[u32], count: usize) -> Vec<f64> {
     kept
 }
 
-/// Adds bytes that are live from one look until another.
+/// Adds bytes that are live from one check until another.
 fn add(row: &mut [f64], (from, to, bytes): (usize, usize, f64)) {
     row.get_mut(from).into_iter().for_each(|sum| *sum += bytes);
     row.get_mut(to).into_iter().for_each(|sum| *sum -= bytes);
 }
 
-/// Makes sums from the start of changes.
+/// Turns changes into running sums.
 fn running(changes: &mut [f64]) {
     let mut sum = 0.0;
     for change in changes {
@@ -279,14 +281,14 @@ fn running(changes: &mut [f64]) {
     }
 }
 
-/// A list for each number, in one piece of memory.
+/// A list for each number, stored in a single allocation.
 pub(super) struct Lists<T> {
     starts: Vec<usize>,
     items: Vec<T>,
 }
 
 impl<T: Copy + Default> Lists<T> {
-    /// Makes the lists of `count` numbers, in the order of the items.
+    /// Builds lists for `count` numbers, in the order of the items.
     pub(super) fn new(count: usize, items: impl Iterator<Item = (u32, T)> + Clone) -> Self {
         let mut starts = vec![0; count + 1];
         items.clone().for_each(|(of, _)| starts.get_mut(of as usize + 1).into_iter().for_each(|start| *start += 1));
@@ -304,7 +306,7 @@ impl<T: Copy + Default> Lists<T> {
         Self { starts, items: all }
     }
 
-    /// Returns the items of all lists, one behind the other, each list sorted.
+    /// Returns the items of all lists concatenated, each list sorted.
     pub(super) fn sorted_by_key(mut self, key: impl Fn(&T) -> u64) -> Vec<T> {
         for (start, end) in self.starts.iter().zip(self.starts.iter().skip(1)) {
             self.items.get_mut(*start..*end).into_iter().for_each(|list| list.sort_unstable_by_key(&key));
@@ -324,7 +326,7 @@ mod tests {
 
     use super::*;
 
-    /// A root that calls a function for each other site.
+    /// Returns the shares in a tree whose root calls one function per site.
     fn shares(tree: &Tree, own: &[u64], timeline: &Timeline) -> Vec<f64> {
         let amount = |bytes: &u64| Amount { blocks: *bytes, bytes: *bytes };
         let counts: Vec<_> = own.iter().map(|own| Counts { allocated: amount(own), ..Counts::default() }).collect();
@@ -349,7 +351,7 @@ mod tests {
         Timeline { moments: vec![Moment::default(); 2], lived: lived.collect(), allocated: Vec::new() }
     }
 
-    /// What is small by all measures stays if it was a part at some moment; its caller has the rest.
+    /// A node that is small by every measure is kept if it was large at some point in time; its caller gets the rest.
     #[test]
     fn parts_of_a_moment_stay() {
         let tree = tree(3);
@@ -358,7 +360,8 @@ mod tests {
         assert_eq!((nodes.len(), now), (3, vec![ROOT, 1, 2, ROOT]));
     }
 
-    /// Nodes that are too small at every moment are joined early, and no others: the largest shares of those that stay are exact.
+    /// Only nodes that are too small at every point in time are merged early; the largest shares of the remaining nodes
+    /// are exact.
     #[test]
     fn shares_of_those_that_stay_are_exact() {
         let mut random = 9_u64;
@@ -410,7 +413,7 @@ mod tests {
         assert!((20..250).contains(&stay), "{stay}");
     }
 
-    /// One in a hundred is enough, and one in a hundred and one is not.
+    /// A share of 1/100 is kept for `parts` = 100, but not for 99.
     #[test]
     fn parts_are_exact() {
         let tree = tree(2);
@@ -419,7 +422,7 @@ mod tests {
         assert_eq!(left(&tree.nodes, &shares, 99).0.len(), 1);
     }
 
-    /// Sizes come from the trace, and may be any.
+    /// Sizes come from the trace and can have any value.
     #[test]
     fn sums_do_not_overflow() {
         let tree = tree(2);

@@ -1,4 +1,4 @@
-//! What differs between two traces.
+//! Report on the differences between two traces.
 
 use hatf_lab::Totals;
 use hatf_lab::classes::{bounds, range};
@@ -12,18 +12,18 @@ use super::site_tables::title;
 use super::sites::{FrameReport, frames, stack};
 use crate::compare::{Comparison, Matching, SiteStacks};
 
-/// What differs between two traces.
+/// The differences between two traces.
 #[derive(Debug)]
 pub struct Difference<'c> {
-    /// The names of the traces.
+    /// Names of the traces.
     pub title: String,
-    /// What is compared.
+    /// The comparison.
     pub comparison: &'c Comparison<'c>,
-    /// The programs' own functions; none: stacks are not compared by functions.
+    /// Application functions; empty if stacks are not compared by function.
     pub functions: Vec<Pair<String>>,
-    /// What tables are made of; JSON has rows that changed most by the first of them first.
+    /// Measures to show as tables. JSON rows are sorted by the change in the first measure.
     pub measures: Vec<Measure>,
-    /// How they are made.
+    /// Options of the tables.
     pub tables: SiteTables,
 }
 
@@ -47,13 +47,13 @@ impl Report for Difference<'_> {
 }
 
 impl Difference<'_> {
-    /// Returns by how much each measure changed that did, and which function has most of that.
+    /// Returns the change in each measure that changed, with the function that contributes the most to it.
     #[must_use]
     pub fn verdicts(&self) -> Vec<(Measure, Note)> {
         self.measures.iter().filter_map(|measure| Some((*measure, self.verdict(*measure)?))).collect()
     }
 
-    /// Says by how much a measure changed, and which function has most of that.
+    /// Describes the change in a measure and the function that contributes the most to it.
     fn verdict(&self, measure: Measure) -> Option<Note> {
         let all = &self.comparison.all;
         let (before, after) = (all.before.get(measure), all.after.get(measure));
@@ -65,7 +65,7 @@ impl Difference<'_> {
         let what = Value::text(verdict(measure));
         let amount = if by_blocks { Value::CountChange(total) } else { Value::BytesChange(total) };
         let part = Value::PartChange { before: self.tables.rank(before), after: self.tables.rank(after) };
-        // Others may have changed the other way, so one may have more than all.
+        // Other functions may have changed in the opposite direction, so one function's change may exceed the total.
         let most = ranked(&self.functions, measure, by_blocks)
             .into_iter()
             .find(|(_, change)| (self.growth(*change) > 0) == (total > 0));
@@ -91,12 +91,12 @@ impl Difference<'_> {
         })
     }
 
-    /// Returns what a change is ranked by.
+    /// Returns the number by which a change is ranked.
     fn growth(&self, change: AmountChange) -> i128 {
         if self.tables.by_blocks { change.blocks } else { change.bytes }
     }
 
-    /// Adds what changed most by a measure.
+    /// Adds the largest changes in a measure.
     fn measure(&self, measure: Measure, page: &mut Page) {
         let comparison = self.comparison;
         let [before, after] = [&comparison.all.before, &comparison.all.after].map(|counts| counts.get(measure));
@@ -111,7 +111,7 @@ impl Difference<'_> {
             self.table(measure, "by function", "functions", &self.functions, |name| Value::text(name.clone())),
             self.table(measure, "by stack", "stacks", &comparison.sites, |key| self.site(*key)),
             self.table(measure, "by size", "sizes", &comparison.classes, |class| Value::text(range(*class))),
-            // One thread has what all have.
+            // With a single thread, the table would repeat the totals.
             (comparison.threads.len() > 1)
                 .then(|| {
                     self.table(measure, "by thread", "threads", &comparison.threads, |key| {
@@ -127,7 +127,7 @@ impl Difference<'_> {
         tables.for_each(|table| page.push(table));
     }
 
-    /// Makes the rows that changed most; those that are not shown are the last row.
+    /// Builds the rows with the largest changes; the last row sums up the rows not shown.
     fn table<K>(
         &self,
         measure: Measure,
@@ -158,7 +158,7 @@ impl Difference<'_> {
         Some(table)
     }
 
-    /// The stack of a site as the second trace has it, if it does.
+    /// Returns the stack of a site in the second trace, or in the first if the second does not contain it.
     fn site(&self, key: SiteStacks) -> Value {
         match (key.after, key.before) {
             (Some(number), _) => stack(self.comparison.after.stacks.get(number), self.tables.depth),
@@ -167,7 +167,7 @@ impl Difference<'_> {
     }
 }
 
-/// What changed, as a sentence begins.
+/// Returns the start of a sentence about a change.
 fn verdict(measure: Measure) -> &'static str {
     match measure {
         Measure::Peak => "live at the peak:",
@@ -175,7 +175,7 @@ fn verdict(measure: Measure) -> &'static str {
         Measure::Allocated => "allocated:",
         Measure::Temporary => "freed by the next event:",
         Measure::Short => "freed within 1 ms and 64 KiB of allocations:",
-        // Traces are not compared by these.
+        // Traces are not compared by these measures.
         Measure::At | Measure::Between | Measure::Copied | Measure::Slack => "",
     }
 }
@@ -195,7 +195,7 @@ fn totals(comparison: &Comparison<'_>, page: &mut Page) {
         ("live at the peak", Measure::Peak),
         ("leaked", Measure::Leaked),
         ("temporary", Measure::Temporary),
-        ("lived shortly", Measure::Short),
+        ("short-lived", Measure::Short),
     ];
     for (name, measure) in named {
         let (before, after) = (comparison.all.before.get(measure), comparison.all.after.get(measure));
@@ -208,7 +208,7 @@ fn totals(comparison: &Comparison<'_>, page: &mut Page) {
     }
 }
 
-/// Names a thread by its place, and by its numbers where they are others.
+/// Names a thread by its position, and by its numbers if they differ from the position.
 fn thread(comparison: &Comparison<'_>, place: usize) -> String {
     let [before, after] =
         [comparison.before, comparison.after].map(|side| side.threads.get(place).map(|(number, _)| *number));
@@ -229,7 +229,7 @@ struct DiffReport<'c> {
     total: RowReport,
     /// Empty if stacks are not matched by functions.
     functions: Vec<FunctionDiff>,
-    /// None if a trace has no stacks.
+    /// `None` if a trace has no stacks.
     sites: Option<Vec<SiteDiff>>,
     sizes: Vec<SizeDiff>,
     threads: Vec<ThreadDiff>,
@@ -277,9 +277,9 @@ struct SizeDiff {
 struct ThreadDiff {
     #[serde(flatten)]
     counts: RowReport,
-    /// Its place among the threads, from 1.
+    /// Position among the threads, from 1.
     thread: u64,
-    /// Its number in the first trace.
+    /// Thread number in the first trace.
     number_before: Option<u64>,
     number_after: Option<u64>,
 }
@@ -297,7 +297,7 @@ impl RowReport {
     }
 }
 
-/// Makes what is printed as JSON: all rows that differ, those that changed most by the measure first.
+/// Builds the JSON report: all rows that differ, sorted by the change in the measure.
 fn report<'c>(comparison: &Comparison<'c>, measure: Measure, by_blocks: bool) -> DiffReport<'c> {
     let site = |pair: &Pair<SiteStacks>| SiteDiff {
         counts: RowReport::new(pair),
@@ -331,7 +331,7 @@ fn report<'c>(comparison: &Comparison<'c>, measure: Measure, by_blocks: bool) ->
     }
 }
 
-/// Returns the pairs that differ in any measure: those that differ in this one first.
+/// Returns the pairs that differ in any measure, starting with those that differ in this one.
 fn differing<K>(pairs: &[Pair<K>], measure: Measure, by_blocks: bool) -> impl Iterator<Item = &Pair<K>> {
     let first = ranked(pairs, measure, by_blocks).into_iter().map(|(pair, _)| pair);
     let same = move |pair: &&Pair<K>| pair.change(measure) == AmountChange::default() && pair.before != pair.after;

@@ -1,4 +1,4 @@
-//! The events of a trace, for people: each in a line, and its stack below it.
+//! Text output of events: one line per event, with its stack below.
 
 use std::io::{self, Write};
 
@@ -10,30 +10,31 @@ use super::sites::stack_lines;
 use crate::event::{Accesses, Call, Event, EventKind, Function, Pages, Resident, UNKNOWN_SIZE};
 use crate::stacks::Stacks;
 
-/// Prints events.
+/// Printer of events.
 #[derive(Debug, Default)]
 pub struct EventPrinter {
     stacks: Stacks,
-    /// Lines of a stack.
+    /// Maximum number of lines per stack.
     depth: usize,
-    /// Lines of events that are not printed yet, and the numbers of their stacks.
+    /// Lines of events not yet printed, and the numbers of their stacks.
     pending: Vec<(String, u64)>,
 }
 
 impl EventPrinter {
-    /// Prints this many lines of each stack.
+    /// Creates a printer that prints up to `depth` lines of each stack.
     #[must_use]
     pub fn new(depth: usize) -> Self {
         Self { depth, ..Self::default() }
     }
 
-    /// Learns from an event which modules are loaded, and which functions are where: from all events of a trace, printed or not.
+    /// Updates the loaded modules and function locations from an event. Must be called for every event of a trace,
+    /// printed or not.
     pub fn note(&mut self, event: &Event<'_>) {
         self.stacks.note(&event.kind);
     }
 
-    /// Takes an event to print, the record of this number; returns whether it is printed. Those of modules and symbols are in the
-    /// stacks, and not printed.
+    /// Adds an event to print, with its record number. Returns whether it will be printed: events about modules and
+    /// symbols are not, because stacks show their contents.
     pub fn add(&mut self, number: u64, event: &Event<'_>) -> bool {
         let Some(text) = text(&event.kind) else { return false };
         let (seconds, rest) = (event.time / 1_000_000_000, event.time % 1_000_000_000 / 1000);
@@ -43,22 +44,22 @@ impl EventPrinter {
         true
     }
 
-    /// Returns how many events are not printed yet.
+    /// Returns the number of events not yet printed.
     #[must_use]
     pub fn pending(&self) -> usize {
         self.pending.len()
     }
 
-    /// Returns the stacks so far, to name them, and the numbers of those that are printed next.
+    /// Returns the stacks so far, so that they can be symbolized, and the numbers of the stacks to print next.
     pub fn stacks(&mut self) -> (&mut Stacks, Vec<u64>) {
         let sites = self.pending.iter().map(|(_, site)| *site).filter(|site| *site > 0).collect();
         (&mut self.stacks, sites)
     }
 
-    /// Prints the events that are not printed yet.
+    /// Prints the events not yet printed.
     ///
     /// # Errors
-    /// The output's.
+    /// Returns an error if writing fails.
     pub fn print(&mut self, out: &mut dyn Write) -> io::Result<()> {
         for (line, site) in self.pending.drain(..) {
             writeln!(out, "{line}")?;
@@ -88,7 +89,7 @@ pub fn concerns(kind: &EventKind<'_>, block: u64) -> bool {
     }
 }
 
-/// Formats what happened; none for an event that says what frames are.
+/// Formats an event, or returns `None` for an event that describes frames.
 fn text(kind: &EventKind<'_>) -> Option<String> {
     let name = |name: &[u8]| shown(&String::from_utf8_lossy(name)).into_owned();
     Some(match *kind {
@@ -100,14 +101,14 @@ fn text(kind: &EventKind<'_>) -> Option<String> {
         EventKind::CreateHeap => "heap begins".to_owned(),
         EventKind::DestroyHeap => "heap ends".to_owned(),
         EventKind::ThreadStart { creator, task } => {
-            let by = if creator == 0 { String::new() } else { format!(", made by thread {creator}") };
-            let task = if task == 0 { String::new() } else { format!(", the system's number {task}") };
-            format!("thread begins{by}{task}")
+            let by = if creator == 0 { String::new() } else { format!(", created by thread {creator}") };
+            let task = if task == 0 { String::new() } else { format!(", TID {task}") };
+            format!("thread starts{by}{task}")
         }
         EventKind::ThreadName { name: text } => format!("thread is named {}", name(text)),
         EventKind::Pages(ref pages) => self::pages(pages),
         EventKind::Resident(Resident { resident, shared, data, .. }) => format!(
-            "resident {} bytes, {} of them shared; {} bytes of pages to be written",
+            "resident {} bytes, {} of them shared; {} bytes of writable private pages and stacks",
             count(resident),
             count(shared),
             count(data)
@@ -116,21 +117,21 @@ fn text(kind: &EventKind<'_>) -> Option<String> {
         EventKind::Mark { name: text } => format!("mark {}", name(text)),
         EventKind::PhaseBegin { name: text } => format!("phase {} begins", name(text)),
         EventKind::PhaseEnd { name: text } => format!("phase {} ends", name(text)),
-        EventKind::Image { process, path } => format!("program {} begins, process {process}", name(path)),
+        EventKind::Image { process, path } => format!("program {} starts, PID {process}", name(path)),
         EventKind::Exit { status } => format!("exit with status {status}"),
-        EventKind::Killed { signal } => format!("ended by signal {signal}"),
+        EventKind::Killed { signal } => format!("killed by signal {signal}"),
         EventKind::Accesses(accesses) => {
             let Accesses { address, loads, stores, touched, granules, reached } = accesses;
-            let at_least = if reached { ", and others that are not known" } else { "" };
+            let at_least = if reached { ", plus unknown accesses" } else { "" };
             let (loads, stores) = (count(loads), count(stores));
             format!("{address:#x}: {loads} loads, {stores} stores, {touched} of {granules} granules{at_least}")
         }
         EventKind::LastAccess { address, last: 0 } => format!("{address:#x}: not accessed"),
         EventKind::LastAccess { address, last } => format!("{address:#x}: last accessed at {} ns", count(last)),
-        EventKind::Enter { function } => format!("function at {function:#x} begins"),
-        EventKind::Leave => "function ends".to_owned(),
-        EventKind::Processor { cpu } => format!("on processor {cpu}"),
-        EventKind::Recording { on: true } => "recording goes on".to_owned(),
+        EventKind::Enter { function } => format!("function at {function:#x} is entered"),
+        EventKind::Leave => "function returns".to_owned(),
+        EventKind::Processor { cpu } => format!("on CPU {cpu}"),
+        EventKind::Recording { on: true } => "recording resumes".to_owned(),
         EventKind::Recording { on: false } => "recording stops".to_owned(),
         EventKind::Lost { events } => format!("{} events are missing here", count(events)),
         EventKind::ModuleLoad { .. }
@@ -193,9 +194,9 @@ mod tests {
             (EventKind::Call(call(Function::Realloc, 0, 0, 16, 0)), "realloc of 0x10 to 0 bytes"),
             (EventKind::Failed(call(Function::Malloc, 0, 7, 0, 0)), "malloc 7 bytes failed"),
             (EventKind::ReallocEnd(call(Function::Realloc, 0, 7, 0, 16)), "realloc 7 bytes ends at 0x10"),
-            (EventKind::Image { process: 7, path: b"/bin/\x1b" }, "program /bin/\\u{1b} begins, process 7"),
-            (EventKind::ThreadStart { creator: 0, task: 0 }, "thread begins"),
-            (EventKind::ThreadStart { creator: 1, task: 7 }, "thread begins, made by thread 1, the system's number 7"),
+            (EventKind::Image { process: 7, path: b"/bin/\x1b" }, "program /bin/\\u{1b} starts, PID 7"),
+            (EventKind::ThreadStart { creator: 0, task: 0 }, "thread starts"),
+            (EventKind::ThreadStart { creator: 1, task: 7 }, "thread starts, created by thread 1, TID 7"),
             (EventKind::ThreadName { name: b"pool" }, "thread is named pool"),
             (EventKind::Pages(Pages::Unmap { start: 4096, length: 8192 }), "munmap of 8,192 bytes at 0x1000"),
             (EventKind::Recording { on: false }, "recording stops"),
@@ -208,11 +209,11 @@ mod tests {
                     granules: 3,
                     reached: true,
                 }),
-                "0x20: 1,000 loads, 2 stores, 1 of 3 granules, and others that are not known",
+                "0x20: 1,000 loads, 2 stores, 1 of 3 granules, plus unknown accesses",
             ),
             (EventKind::LastAccess { address: 32, last: 5000 }, "0x20: last accessed at 5,000 ns"),
             (EventKind::LastAccess { address: 32, last: 0 }, "0x20: not accessed"),
-            (EventKind::Enter { function: 16 }, "function at 0x10 begins"),
+            (EventKind::Enter { function: 16 }, "function at 0x10 is entered"),
             (EventKind::Lost { events: u64::MAX }, "18,446,744,073,709,551,615 events are missing here"),
         ];
         for (kind, words) in words {

@@ -1,4 +1,4 @@
-//! `hatf fragmentation`: what keeps pages from being free, at some moments of a trace.
+//! `hatf fragmentation`: reports on the blocks that keep pages from being freed, at some points in a trace.
 
 use std::str::FromStr;
 
@@ -14,24 +14,24 @@ use crate::event::EventSink;
 use crate::stacks::Stacks;
 use crate::{Error, Result};
 
-/// Functions of a stack that are shown.
+/// Maximum number of functions shown per stack.
 const FRAMES: usize = 4;
 
-/// The title of the last moment.
+/// Title of the end of the trace.
 const END: &str = "END";
 
-/// A moment to look at.
+/// A point in time to inspect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// Most pages held.
+    /// The time with the most held pages.
     Peak,
-    /// Most bytes of them wasted.
+    /// The time with the most wasted bytes on held pages.
     Worst,
-    /// Most pages for each live byte.
+    /// The time with the most held pages per live byte.
     Sparsest,
-    /// The end.
+    /// The end of the trace.
     End,
-    /// The event of this number.
+    /// The event with this number.
     Event(u64),
 }
 
@@ -52,16 +52,16 @@ impl FromStr for When {
     }
 }
 
-/// What is asked of a trace.
+/// Options of the fragmentation report.
 #[derive(Clone, Debug)]
 pub struct FragmentationOptions {
-    /// The moments; what comes to the same event is one.
+    /// Points in time to inspect; those at the same event are reported once.
     pub at: Vec<When>,
-    /// Bytes of the pages whose waste is attributed, one of [`PAGES`].
+    /// Page size in bytes for attributing waste, one of [`PAGES`].
     pub page: u64,
-    /// A page with at most this many live bytes counts as pinned; `None`: a sixteenth of a page.
+    /// Maximum number of live bytes on a pinned page, or `None` for a sixteenth of a page.
     pub pin: Option<u64>,
-    /// What is left out of stacks.
+    /// Frames to fold in stacks.
     pub folding: Folding,
 }
 
@@ -72,10 +72,10 @@ impl Default for FragmentationOptions {
     }
 }
 
-/// Gives a sink all events of a trace; it is called once for each pass over it.
+/// A function that passes all events of a trace to a sink. It is called once for each pass over the trace.
 pub type ReadTrace<'r> = dyn FnMut(&mut dyn EventSink) -> Result<()> + 'r;
 
-/// What keeps pages of a trace from being free.
+/// The blocks that keep pages from being freed in a trace.
 #[derive(Serialize)]
 pub struct Fragmentation {
     #[serde(skip)]
@@ -95,11 +95,11 @@ impl Report for Fragmentation {
 }
 
 impl Fragmentation {
-    /// Reads a trace once for the curve, and once more for each moment but the end. `name` puts names to its stacks. Returns the heap at
-    /// its end, too.
+    /// Reads a trace once for the curve, and once more for each point in time except the end. `name` symbolizes the
+    /// stacks. Also returns the heap at the end.
     ///
     /// # Errors
-    /// Those of `read` and `name`; a moment that the trace does not have.
+    /// Returns an error of `read` or `name`, or if an event in `options` does not exist.
     pub fn read(
         trace: String,
         options: &FragmentationOptions,
@@ -109,7 +109,7 @@ impl Fragmentation {
         let mut calls = HeapTracker::new(Held::new());
         read(&mut calls)?;
         let (mut end, held) = calls.into_parts();
-        // All stacks of the trace are known here: those of a moment are among them, with the same numbers.
+        // All stacks are known at the end; the stacks at an earlier point are among them, with the same numbers.
         name(&mut end.stacks)?;
         let (totals, held) = (end.totals(), held.report());
         let places = Places::new(&end.stacks, &options.folding, GroupBy::Function);
@@ -133,7 +133,7 @@ impl Fragmentation {
         Ok((Self { name: trace, trace: totals, held, moments }, end))
     }
 
-    /// Reports on the end of a trace alone: what was live before is known no more.
+    /// Reports only on the end of a trace, because earlier live blocks are no longer known.
     #[must_use]
     pub fn at_end(name: String, heap: &Heap, held: &Held) -> Self {
         let held = held.report();
@@ -145,7 +145,7 @@ impl Fragmentation {
         Self { name, trace: heap.totals(), held, moments }
     }
 
-    /// Adds what is found, without the totals.
+    /// Adds the findings, without the totals.
     pub fn describe(&self, page: &mut Page) {
         self.moments.iter().for_each(|Titled { title, moment }| moment.describe(title, page));
         page.figure(self.curves());
@@ -155,10 +155,10 @@ impl Fragmentation {
     /// Draws live bytes and bytes of held pages over events.
     #[must_use]
     pub fn curves(&self) -> Chart {
-        self.held.curves.chart(format!("{}: live bytes, and the pages they hold", self.name), Unit::Bytes)
+        self.held.curves.chart(format!("{}: live bytes and the pages they hold", self.name), Unit::Bytes)
     }
 
-    /// Draws the pages of the first moment.
+    /// Draws the pages at the first point in time.
     #[must_use]
     pub fn map(&self) -> Option<AddressMap> {
         let Titled { title, moment } = self.moments.first()?;
@@ -174,41 +174,40 @@ struct Titled {
 }
 
 impl When {
-    /// Returns the title of a moment, and the number of its event.
+    /// Returns the title of a point in time and its event number.
     fn moment(self, page: u64, held: &HeldReport) -> Result<(String, u64)> {
         let of = |peaks: &[Peak]| peaks.iter().find(|peak| peak.page == page).map_or(0, |peak| peak.tick);
         let (title, tick) = match self {
             Self::End => (END.to_owned(), held.tick),
             Self::Event(tick) => (format!("EVENT {}", count(tick)), tick),
-            Self::Peak => (format!("PEAK of {} pages held", bytes(page)), of(&held.peaks)),
-            Self::Sparsest => {
-                (format!("SPARSEST: most {} pages held for each live byte", bytes(page)), of(&held.sparsest))
-            }
-            Self::Worst => (format!("WORST: most bytes of {} pages wasted", bytes(page)), of(&held.worst)),
+            Self::Peak => (format!("PEAK: most {} pages held", bytes(page)), of(&held.peaks)),
+            Self::Sparsest => (format!("SPARSEST: most {} pages held per live byte", bytes(page)), of(&held.sparsest)),
+            Self::Worst => (format!("WORST: most bytes wasted on {} pages", bytes(page)), of(&held.worst)),
         };
         if tick > held.tick {
-            let message = format!("the trace has {} events, and {tick} is none of them", count(held.tick));
+            let message = format!("there is no event {tick}: the trace has only {} events", count(held.tick));
             return Err(Error::Usage(message));
         }
         Ok((title, tick))
     }
 }
 
-/// Looks at what is live at a moment.
+/// Analyzes the live blocks at a point in time.
 fn look(heap: &Heap, places: &Places<'_>, when: (u64, u64), settings: Settings) -> Moment {
     let site = &|site| places.stacks().name(site, FRAMES).with_lines().to_string();
     let function = &|site| {
         let group = places.own(site).next().map(|place| places.group(place));
         let key = group.and_then(|group| places.keys().get(group as usize));
-        key.map_or_else(|| "stack not known".to_owned(), |key| title(key, &[]))
+        key.map_or_else(|| "unknown stack".to_owned(), |key| title(key, &[]))
     };
     Moment::new(heap.objects.live().collect(), when, settings, Names { site, function })
 }
 
-/// Looks at the moments that a page of a heap shows, and names them; what is not the end needs the trace again.
+/// Analyzes the points in time shown in an HTML report, and names them. Every point except the end requires another
+/// pass over the trace.
 ///
 /// # Errors
-/// Those of `read`.
+/// Returns an error of `read`.
 pub fn default_moments(
     read: &mut ReadTrace<'_>,
     end: &Heap,
@@ -233,12 +232,12 @@ pub fn default_moments(
     Ok(moments)
 }
 
-/// Reads the trace up to an event; returns its time, too.
+/// Reads the trace up to an event, and also returns the event's time.
 fn until(read: &mut ReadTrace<'_>, tick: u64) -> Result<(Heap, u64)> {
     let mut calls = HeapTracker::new(Until::new(tick));
     let read = read(&mut calls);
     let (heap, until) = calls.into_parts();
-    // Stopping is an error to those who read.
+    // The reader reports an early stop as an error.
     if !until.reached() {
         read?;
     }

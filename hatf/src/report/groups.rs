@@ -1,4 +1,4 @@
-//! What functions, lines, files or modules allocated.
+//! Tables of allocations by function, line, file or module.
 
 use hatf_lab::sites::{Amount, Counts, Measure};
 use metatf_page::{Column, Note, Page, Table, Value};
@@ -7,23 +7,23 @@ use serde::{Serialize, Serializer};
 use super::site_tables::{NOT_KNOWN, SiteTables, title as name};
 use crate::calls::{Around, Group, Groups, Place, Places, title};
 
-/// Lines of a function, and its callers, that a row names.
+/// Maximum number of lines and of callers in a row.
 const LINES: usize = 3;
 const CALLERS: usize = 3;
 
-/// What groups have; JSON has all of them.
+/// Allocations by group; JSON contains all groups.
 #[derive(Clone, Copy, Debug)]
 pub struct Grouped<'s> {
-    /// What they are made of.
+    /// The places that form the groups.
     pub places: &'s Places<'s>,
-    /// What each has.
+    /// Allocations of each group.
     pub groups: &'s Groups,
-    /// Whether they are ranked by what they allocated with those that they called.
+    /// Whether groups are ranked by the allocations of a function and everything it called.
     pub inclusive: bool,
 }
 
 impl Grouped<'_> {
-    /// Adds the table of a measure, of which there is this much in all.
+    /// Adds the table of a measure with this total.
     pub fn describe(&self, measure: Measure, total: Amount, tables: SiteTables, page: &mut Page) {
         let values = [Value::text(name(measure)), Value::Bytes(total.bytes), Value::Count(total.blocks)];
         page.heading(Note::new("{}: {} in {} blocks").with(values));
@@ -79,7 +79,7 @@ impl Grouped<'_> {
         table
     }
 
-    /// Names a group, and below it who called it.
+    /// Returns a cell with the name of a group and its callers below.
     pub(super) fn cell(&self, number: Option<u32>, group: &Group, measure: Measure, tables: SiteTables) -> Value {
         let Some(key) = number.and_then(|number| self.places.keys().get(number as usize)) else {
             return Value::text(NOT_KNOWN);
@@ -102,7 +102,7 @@ impl Grouped<'_> {
     }
 }
 
-/// Returns the keys with the most, at most this many.
+/// Returns up to `count` keys with the largest amounts.
 fn most<'c, K: Copy + 'c>(
     all: impl Iterator<Item = (&'c K, &'c Counts)>,
     count: usize,
@@ -113,7 +113,7 @@ fn most<'c, K: Copy + 'c>(
     ranked.into_iter().take(count).map(|(key, _)| key).collect()
 }
 
-/// Adds who calls a function, and what it calls.
+/// Adds the callers and callees of a function.
 pub(super) fn around(
     around: &Around,
     places: &Places<'_>,
@@ -170,7 +170,7 @@ struct GroupReport<'g> {
     callers: Vec<CallerReport<'g>>,
 }
 
-/// What names a group.
+/// The identification of a group.
 #[derive(Debug, Serialize)]
 pub(super) struct Key<'g> {
     name: &'g str,

@@ -1,4 +1,5 @@
-//! What is live at the end of a trace, or at a moment of it: whose it is, how old, and whether it grows.
+//! Report on the blocks live at the end of a trace or at another point in time: their functions, their age, and whether
+//! they grow.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -15,55 +16,55 @@ use super::site_tables::{NOT_KNOWN, SiteTables};
 use crate::calls::{Groups, Places, title};
 use crate::suppress::{Entry, Frame, Suppression, Suppressions};
 
-/// Functions that the first lines name.
+/// Maximum number of functions named in the introduction.
 const NAMED: usize = 3;
 
-/// Functions that are drawn over time.
+/// Maximum number of functions drawn over time.
 const DRAWN: usize = 6;
 
-/// The number of what has no stack.
+/// Group number of blocks without a stack.
 const NOWHERE: u32 = u32::MAX;
 
-/// What a report is made of.
+/// Input of a report.
 #[derive(Clone, Copy, Debug)]
 pub struct LeaksOf<'s> {
-    /// The name of the trace.
+    /// Name of the trace.
     pub name: &'s str,
-    /// The heap at the moment.
+    /// The heap at the chosen time.
     pub heap: &'s Heap,
-    /// What is live at it.
+    /// The blocks live at the chosen time.
     pub leaked: &'s Leaked,
-    /// Whether it is the end of the trace.
+    /// Whether the chosen time is the end of the trace.
     pub is_end: bool,
-    /// The functions that have it.
+    /// The functions that hold the blocks.
     pub places: &'s Places<'s>,
-    /// What is part of the startup.
+    /// Extent of the startup.
     pub startup: Startup,
-    /// The suppressions that were given.
+    /// The user's suppressions.
     pub suppressions: &'s Suppressions,
-    /// What this project knows.
+    /// The built-in suppressions.
     pub known: &'s Suppressions,
 }
 
-/// What is part of the startup.
+/// Extent of the startup.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Startup {
-    /// Its last event.
+    /// Last event of the startup.
     #[serde(flatten)]
     pub end: Place,
-    /// It is the first 5 % of the events, as nobody said what it is.
+    /// Whether the startup was not specified and is assumed to be the first 5% of events.
     pub is_guess: bool,
 }
 
 impl Startup {
-    /// Takes the first 5 % of the events.
+    /// Assumes that the startup is the first 5% of events.
     #[must_use]
     pub fn guess(leaked: &Leaked) -> Self {
         Self { end: Place { tick: leaked.at.tick / 20, ..Place::default() }, is_guess: true }
     }
 }
 
-/// What is live; JSON has all groups.
+/// The live blocks; JSON contains all groups.
 #[derive(Debug, Serialize)]
 pub struct Leaks<'s> {
     #[serde(skip)]
@@ -73,14 +74,14 @@ pub struct Leaks<'s> {
     sampling: Option<u64>,
     at: Place,
     startup: Startup,
-    /// What ages count.
+    /// Unit of ages.
     ages: &'static str,
-    /// What rates are of.
+    /// Unit of rates.
     rates: &'static str,
     live: Amount,
     suppressed: Amount,
     known: Amount,
-    /// All that is neither suppressed nor known.
+    /// All blocks that are neither suppressed nor known.
     left: GroupLeak,
     groups: Vec<GroupReport<'s>>,
     known_to_stay: Vec<Suppressed<'s>>,
@@ -91,7 +92,7 @@ pub struct Leaks<'s> {
     has_times: bool,
     #[serde(skip)]
     drawn: Vec<Series>,
-    /// The sites that are left, with the numbers of their groups.
+    /// Remaining sites, with their group numbers.
     #[serde(skip)]
     sites: Vec<(u64, Amount, u32)>,
     #[serde(skip)]
@@ -112,18 +113,18 @@ struct GroupReport<'s> {
     cell: Value,
 }
 
-/// What a suppression took.
+/// The blocks matched by a suppression.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Suppressed<'s> {
-    /// Its name.
+    /// Name of the suppression.
     pub name: &'s str,
-    /// Its file.
+    /// File of the suppression.
     pub file: &'s str,
-    /// The line at which it begins.
+    /// First line of the suppression.
     pub line: u64,
-    /// The stacks that it took.
+    /// Number of matched stacks.
     pub stacks: u64,
-    /// Their blocks.
+    /// Blocks of the matched stacks.
     #[serde(flatten)]
     pub live: Amount,
     #[serde(skip)]
@@ -144,7 +145,7 @@ impl<'s> Suppressed<'s> {
 }
 
 impl<'s> Leaks<'s> {
-    /// Says what is live, in tables of this form.
+    /// Builds the report, with tables formatted as specified.
     #[must_use]
     pub fn new(of: LeaksOf<'s>, tables: SiteTables) -> Self {
         let LeaksOf { name, heap, leaked, is_end, places, startup, suppressions, known } = of;
@@ -222,25 +223,25 @@ impl<'s> Leaks<'s> {
         }
     }
 
-    /// Returns what is neither suppressed nor known.
+    /// Returns the blocks that are neither suppressed nor known.
     #[must_use]
     pub fn left(&self) -> Amount {
         self.left.live
     }
 
-    /// Leaves out the table of what is known.
+    /// Removes the table of known blocks.
     #[must_use]
     pub fn without_known(mut self) -> Self {
         self.known_to_stay.clear();
         self
     }
 
-    /// Returns suppressions that took nothing, each with why that is certain of its text, if it is.
+    /// Returns the suppressions that matched nothing, each with the reason if its text cannot match anything.
     pub fn unused(&self) -> impl Iterator<Item = (&Suppressed<'s>, Option<&'static str>)> {
         self.suppressions.iter().filter(|used| used.stacks == 0).map(|used| (used, used.cannot_match))
     }
 
-    /// Returns suppressions of what is left: one for each stack, those with the most bytes first.
+    /// Returns suppressions for the remaining leaks: one per stack, sorted by bytes in descending order.
     #[must_use]
     pub fn entries(&self) -> Vec<Entry<'s>> {
         let mut sites = self.sites.clone();
@@ -258,7 +259,7 @@ impl<'s> Leaks<'s> {
         sites.into_iter().map(entry).collect()
     }
 
-    /// Says in words what there is.
+    /// Adds a summary in sentences.
     fn verdict(&self, page: &mut Page) {
         let amount = |amount: Amount| [Value::Bytes(amount.bytes), Value::Count(amount.blocks)];
         let Place { tick, time, .. } = self.at;
@@ -272,8 +273,7 @@ impl<'s> Leaks<'s> {
             page.push(Note::new("{} in {} blocks are suppressed").with(amount(self.suppressed)));
         }
         if self.known.blocks > 0 {
-            let note =
-                "{} in {} blocks are known to stay until the end: they are the libraries' and the interpreter's own";
+            let note = "{} in {} blocks belong to libraries and interpreters that are known to keep them until the end";
             page.push(Note::new(note).with(amount(self.known)));
         }
         if self.left.live.blocks == 0 {
@@ -285,20 +285,20 @@ impl<'s> Leaks<'s> {
         let end = [Value::Count(self.startup.end.tick), Value::Time(self.startup.end.time)];
         let text = match (self.startup.is_guess, self.has_times) {
             (true, _) => {
-                "{} in {} blocks are left; {} ({}) of that is from the startup: the first 5 % of events, up to event {}"
+                "{} in {} blocks remain; {} ({}) of that is from the startup (the first 5% of events, up to event {})"
             }
-            (false, true) => "{} in {} blocks are left; {} ({}) of that is from the startup, up to event {} at {}",
-            (false, false) => "{} in {} blocks are left; {} ({}) of that is from the startup, up to event {}",
+            (false, true) => "{} in {} blocks remain; {} ({}) of that is from the startup (up to event {}, at {})",
+            (false, false) => "{} in {} blocks remain; {} ({}) of that is from the startup (up to event {})",
         };
         page.push(Note::new(text).with(amount(self.left.live).into_iter().chain(part).chain(end)));
         self.growing(page);
-        page.note("whether the program still has pointers to blocks is not in a trace: valgrind and LeakSanitizer look for them");
+        page.note("a trace does not show whether the program still has pointers to these blocks; Valgrind and LeakSanitizer look for them");
     }
 
-    /// Says what grows.
+    /// Adds a sentence about growth.
     fn growing(&self, page: &mut Page) {
         let Some(all) = self.left.growth else {
-            page.note("whether it grows is not known: there are too few events behind the startup");
+            page.note("growth unknown: too few events after the startup");
             return;
         };
         let grows = |group: &&GroupReport<'_>| is_growing(&group.leak);
@@ -314,8 +314,8 @@ impl<'s> Leaks<'s> {
         };
         let count = Value::Count(growing.len() as u64);
         match (named.is_empty(), all.direction == Direction::Growing) {
-            (true, false) => page.note("none of it grows for certain: what there is comes and goes, or came once"),
-            (true, true) => page.note("all of it together grows, but no function by itself does for certain"),
+            (true, false) => page.note("none of it is certain to grow: it comes and goes, or was allocated once"),
+            (true, true) => page.note("the total grows, but no single function is certain to grow"),
             (false, _) => {
                 let text = if growing.len() == 1 { "{} function grows: {}{}" } else { "{} functions grow: {}{}" };
                 page.push(Note::new(text).with([count, Value::text(named.join(", ")), Value::text(more)]));
@@ -335,7 +335,7 @@ impl<'s> Leaks<'s> {
             if self.has_times { ["youngest", "median", "oldest"] } else { ["youngest (bytes)", "median", "oldest"] };
         let [youngest, median, oldest] = ages;
         let names = [if by_blocks { "blocks" } else { "bytes" }, "", if by_blocks { "bytes" } else { "blocks" }];
-        let names = names.into_iter().chain(["startup", youngest, median, oldest, "growth", "95 % sure", "function"]);
+        let names = names.into_iter().chain(["startup", youngest, median, oldest, "growth", "95% range", "function"]);
         let mut table = Table::new(names.map(Column::new));
         let age = |age| if self.has_times { Value::Time(age) } else { Value::Bytes(age) };
         for GroupReport { leak, cell, .. } in self.groups.iter().take(self.tables.rows) {
@@ -364,7 +364,7 @@ impl<'s> Leaks<'s> {
             let text = Note::new("and {} others: {} in {} blocks");
             table.rest(text.with([Value::Count(others), Value::Bytes(rest.bytes), Value::Count(rest.blocks)]));
         }
-        page.heading("BY FUNCTION: those that grow first");
+        page.heading("BY FUNCTION, growing functions first");
         page.push(table);
     }
 
@@ -394,11 +394,11 @@ impl Report for Leaks<'_> {
 }
 
 impl Leaks<'_> {
-    /// Adds what there is to say to a page.
+    /// Adds the report to a page.
     pub fn describe(&self, page: &mut Page) {
         self.verdict(page);
         if let Some(mean) = self.sampling {
-            let text = "a sample: one block for each {} on average. Numbers are estimates for all blocks.";
+            let text = "sampled trace: one block per {} on average. Figures are estimates for all blocks.";
             page.push(Note::new(text).with([Value::Bytes(mean)]));
         }
         if !self.groups.is_empty() {
@@ -407,14 +407,14 @@ impl Leaks<'_> {
         taken("KNOWN TO STAY", &self.known_to_stay, page);
         taken("SUPPRESSED", &self.suppressions, page);
         let (unit, name) = if self.has_times { (Unit::Time, "") } else { (Unit::Count, "events") };
-        let mut chart = Chart::new(format!("{}: live bytes of what is left", self.title), unit, Unit::Bytes);
+        let mut chart = Chart::new(format!("{}: remaining live bytes", self.title), unit, Unit::Bytes);
         chart.x_name = name.into();
         chart.series.clone_from(&self.drawn);
         page.figure(chart);
     }
 }
 
-/// Adds what suppressions took, the most first; those of one name are one.
+/// Adds a table of the blocks matched by suppressions, largest first; suppressions with the same name share a row.
 fn taken(title: &'static str, list: &[Suppressed<'_>], page: &mut Page) {
     let mut by_name: BTreeMap<&str, (u64, Amount)> = BTreeMap::new();
     for taken in list {
@@ -436,7 +436,7 @@ fn taken(title: &'static str, list: &[Suppressed<'_>], page: &mut Page) {
     page.push(table);
 }
 
-/// Ranks groups: those that grow first, then those with the most.
+/// Ranks groups: growing groups first, then by size.
 fn ranked(groups: BTreeMap<u32, GroupLeak>, tables: SiteTables) -> Vec<(u32, GroupLeak)> {
     let mut ranked: Vec<_> = groups.into_iter().collect();
     ranked.sort_by_key(|(number, leak)| (!is_growing(leak), std::cmp::Reverse(tables.rank(leak.live)), *number));

@@ -1,4 +1,4 @@
-//! Printing a report.
+//! Printing of reports.
 
 mod diff;
 mod events;

@@ -1,4 +1,4 @@
-//! The page of what an analysis found.
+//! Sections of the heap report.
 
 use hatf_lab::sites::Measure;
 use metatf_page::{Chart, Column, Facts, Mark, Note, Page, Report as Paged, Shape, Table, Unit, Value};
@@ -7,7 +7,7 @@ use super::site_tables::title;
 use super::sites::SIZES_ONLY;
 use crate::analysis::{Estimate, Grown, GrownBy, Level, Off, PageCalls, PagesReport, Quantiles, Report, SitesReport};
 
-/// Rows of a table that may be long.
+/// Maximum number of rows in a long table.
 const SHOWN: usize = 20;
 
 impl Paged for Report {
@@ -43,22 +43,22 @@ impl Paged for Report {
 }
 
 impl Report {
-    /// A time, or a length of time, where the trace has times.
+    /// Returns a point in time or a duration, or `Unknown` if the trace has no times.
     fn time(&self, nanoseconds: u64) -> Value {
         if self.duration == 0 { Value::Unknown } else { Value::Time(nanoseconds) }
     }
 
-    /// What a program's blocks were that were live: not known where nothing says when blocks ended.
+    /// Returns a value about live blocks, or `Unknown` if the trace does not record when blocks end.
     fn live(&self, value: Value) -> Value {
         if self.sizes_only { Value::Unknown } else { value }
     }
 }
 
-/// What the program did by a sample of its blocks.
+/// Adds estimates for all blocks of a sampled trace.
 fn sample(estimate: &Estimate, sizes_only: bool, page: &mut Page) {
     page.heading("SAMPLE");
     page.push(
-        Note::new("One block for each {} on average was recorded. For all blocks that gives:")
+        Note::new("One block per {} was recorded on average. Estimates for all blocks:")
             .with([Value::Bytes(estimate.mean)]),
     );
     let amounts =
@@ -67,10 +67,10 @@ fn sample(estimate: &Estimate, sizes_only: bool, page: &mut Page) {
     page.push(amounts.fold(Facts::new(), |facts, (what, amount)| {
         facts.and_said(what, Value::Bytes(amount.bytes), Note::new("in {} blocks").with([Value::Count(amount.blocks)]))
     }));
-    page.note("Numbers below are of the sample, except for those by stack.");
+    page.note("Figures below describe the sample, except for those by stack.");
 }
 
-/// Says how often each of these was, those that were.
+/// Formats the counts of the items, omitting zeros.
 fn list(named: &[(&'static str, u64)], mut before: Note) -> Note {
     let met: Vec<_> = named.iter().filter(|(_, times)| *times > 0).collect();
     let mut text = String::new();
@@ -101,7 +101,7 @@ fn events(report: &Report, page: &mut Page) {
         &named,
         Note::new("{} records, {} events: {}").with([totals.records, totals.events].map(Value::Count)),
     ));
-    // Word for word valgrind's line, to be compared with it.
+    // This line is identical to Valgrind's, so that the two can be compared.
     let sums = [totals.allocs, totals.frees, totals.bytes].map(Value::Count);
     page.push(Note::new("total heap usage: {} allocs, {} frees, {} bytes allocated").with(sums));
     totals.contradictions.lines().for_each(|line| page.note(line));
@@ -112,9 +112,9 @@ fn events(report: &Report, page: &mut Page) {
         let more = usable.usable.saturating_sub(usable.asked);
         let values = [Value::Bytes(more), Value::Part(more, usable.asked), Value::Bytes(usable.spare_at_peak)];
         let note = if report.sizes_only {
-            "blocks have {} more than was asked for ({})"
+            "blocks are {} larger than requested ({})"
         } else {
-            "blocks have {} more than was asked for ({}), those live at the peak {} more"
+            "blocks are {} larger than requested ({}); those live at the peak, {} larger"
         };
         page.push(Note::new(note).with(values));
     }
@@ -122,7 +122,7 @@ fn events(report: &Report, page: &mut Page) {
         page.push(Note::new("{} events were lost while recording").with([Value::Count(totals.lost)]));
     }
     if totals.heaps > 1 {
-        let note = Note::new("{} heaps: a program that execs another begins a new one");
+        let note = Note::new("{} heaps: each program started by exec has a new one");
         page.push(note.with([Value::Count(totals.heaps)]));
     }
     if report.sizes_only {
@@ -144,27 +144,27 @@ fn peak(report: &Report, page: &mut Page) {
     });
 }
 
-/// What is not known because recording was off for a while.
+/// Adds the limitations caused by pauses in the recording.
 fn paused(report: &Report, off: &Off, page: &mut Page) {
     let duration = report.time(off.duration);
     page.push(match off.times {
-        1 => Note::new("recording was off once, for {} in all").with([duration]),
-        times => Note::new("recording was off {} times, for {} in all").with([Value::Count(times), duration]),
+        1 => Note::new("recording was off once, for {} in total").with([duration]),
+        times => Note::new("recording was off {} times, for {} in total").with([Value::Count(times), duration]),
     });
     if off.frees > 0 {
-        let note = Note::new("{} frees of blocks that were allocated while it was off, or before");
+        let note = Note::new("{} frees of blocks allocated while recording was off, or earlier");
         page.push(note.with([Value::Count(off.frees)]));
     }
     if off.forgotten_blocks > 0 {
-        let text = "{} blocks ({}) were live when it stopped, and do not count after that: whether they were freed is not known";
+        let text = "{} blocks ({}) were live when recording stopped and are not counted after that, because they may have been freed";
         page.push(Note::new(text).with([Value::Count(off.forgotten_blocks), Value::Bytes(off.forgotten_bytes)]));
     }
     if off.at_end {
-        page.note("it was off at the end: blocks that are still live may have been freed since it stopped");
+        page.note("recording was off at the end: blocks reported as live may have been freed since it stopped");
     }
 }
 
-/// What the kernel said of pages, and how they were asked for.
+/// Adds the kernel's statistics about pages and the calls that requested pages.
 fn pages(pages: &PagesReport, report: &Report, page: &mut Page) {
     page.heading("PAGES");
     let mut table =
@@ -180,46 +180,46 @@ fn pages(pages: &PagesReport, report: &Report, page: &mut Page) {
     let named = [("mmap", mmap), ("munmap", munmap), ("mremap", mremap), ("brk", brk), ("madvise", madvise)];
     let has_calls = named.iter().any(|(_, count)| *count > 0) || pages.held.peak > 0;
     if has_calls {
-        row("asked for by calls, of no file", &pages.held);
+        row("anonymous, requested by calls", &pages.held);
     }
     if pages.samples > 0 {
         row("resident and private", &pages.private);
         row("resident", &pages.resident);
-        row("private, to be written", &pages.data);
+        row("private and writable", &pages.data);
     }
     page.push(table);
     pages.grown.iter().for_each(|grown| page.push(self::grown(*grown)));
     if !has_calls {
-        let text = "the kernel was asked {} times; hatf record --pages also records what asked it for pages";
+        let text = "{} kernel samples; to record the calls that request pages too, use hatf record --pages";
         page.push(Note::new(text).with([Value::Count(pages.samples)]));
         return;
     }
-    page.push(list(&named, Note::new("calls: {}; the kernel was asked {} times")).with([Value::Count(pages.samples)]));
+    page.push(list(&named, Note::new("calls: {}; {} kernel samples")).with([Value::Count(pages.samples)]));
 }
 
-/// Says whether memory grows, and with what.
+/// Describes whether memory grows, and for what reason.
 fn grown(Grown { private, live, by }: Grown) -> Note {
     let grown = |[before, after]: [u64; 2]| Value::Bytes(after.saturating_sub(before));
     let (pages, blocks) = (grown(private), grown(live));
     match by {
-        GrownBy::Nothing => Note::new("private pages do not grow: {} in the second quarter of the time, {} in the last")
+        GrownBy::Nothing => Note::new("private pages do not grow: {} in the second quarter of the run, {} in the last")
             .with(private.map(Value::Bytes)),
         GrownBy::Program => Note::new(
-            "private pages grow by {} from the second quarter of the time to the last, and it is the program: its live blocks grow by {} (hatf leaks)",
+            "private pages grow by {} from the second quarter of the run to the last. The program causes the growth: its live blocks grow by {} (see hatf leaks)",
         )
         .with([pages, blocks]),
         GrownBy::Other => Note::new(
-            "private pages grow by {} from the second quarter of the time to the last, and it is not the program: its live blocks grow by {}. The allocator keeps pages (hatf fragmentation), or it is memory of others (record --pages)",
+            "private pages grow by {} from the second quarter of the run to the last. The program does not cause the growth: its live blocks grow by {}. Either the allocator keeps pages (see hatf fragmentation), or other code maps memory (see hatf record --pages)",
         )
         .with([pages, blocks]),
         GrownBy::Both => Note::new(
-            "private pages grow by {} from the second quarter of the time to the last: live blocks by {} (hatf leaks), and pages that the allocator keeps or others have by the rest (hatf fragmentation)",
+            "private pages grow by {} from the second quarter of the run to the last. Live blocks account for {} (see hatf leaks); pages that the allocator keeps or other code maps account for the rest (see hatf fragmentation)",
         )
         .with([pages, blocks]),
     }
 }
 
-/// Live bytes over time, and resident pages where the kernel was asked.
+/// Adds a chart of live bytes over time, with resident pages if they were recorded.
 fn over_time(report: &Report, page: &mut Page) {
     if report.timeline.points.len() < 2 || report.timeline.points.iter().all(|point| point.most == 0) {
         return;
@@ -236,7 +236,7 @@ fn over_time(report: &Report, page: &mut Page) {
         let most = pages.timeline.points.iter().map(|point| point.most);
         chart.stretches("resident and private pages", Shape::Steps, pages.timeline.step, most);
     }
-    // The last stretch goes on behind the end of the trace.
+    // The last interval extends past the end of the trace.
     for point in chart.series.iter_mut().filter_map(|series| series.points.last_mut()) {
         point.0 = point.0.min(report.duration.max(1));
     }
@@ -265,7 +265,7 @@ fn lifetimes(report: &Report, page: &mut Page) {
     if report.lifetimes.count() == 0 {
         return;
     }
-    page.heading("LIFETIMES of freed blocks: quantiles, at most 0.8 % too high");
+    page.heading("LIFETIMES of freed blocks (quantiles, at most 0.8% too high)");
     let columns = ["", "50 %", "90 %", "99 %"].map(Column::new);
     let mut table = Table::new(columns);
     let mut row = |name: &'static str, Quantiles { p50, p90, p99 }: Quantiles, unit: fn(u64) -> Value| {
@@ -291,7 +291,7 @@ fn reallocs(report: &Report, page: &mut Page) {
         Value::Part(calls.reallocs_in_place, calls.realloc),
         Value::Bytes(calls.realloc_bytes_copied),
     ];
-    let text = "{} of a block: {} grew, {} shrank, {} stayed in place; {} copied by those that moved";
+    let text = "{} reallocations of blocks: {} grew, {} shrank, {} stayed in place; moves copied {}";
     page.push(Note::new(text).with(values));
 }
 
@@ -304,7 +304,7 @@ fn threads(report: &Report, page: &mut Page) {
     let mut table = Table::new([Column::key("thread")].into_iter().chain(columns));
     for thread in report.threads.iter().take(SHOWN) {
         let time = |at: Option<u64>| at.map_or(Value::Unknown, |at| report.time(at));
-        // Numbers of threads are names.
+        // Thread IDs are shown as names, without digit grouping.
         let task = thread.task.map_or(Value::Unknown, |task| Value::text(task.to_string()));
         table.row([
             Value::text(thread.thread.to_string()),
@@ -323,7 +323,7 @@ fn threads(report: &Report, page: &mut Page) {
 
 fn and_more(rows: usize, table: &mut Table) {
     if let Some(more @ 1..) = rows.checked_sub(SHOWN) {
-        table.rest(Note::new("and {} more (--format json has all)").with([Value::Count(more as u64)]));
+        table.rest(Note::new("and {} more (--format json lists all)").with([Value::Count(more as u64)]));
     }
 }
 
@@ -372,7 +372,7 @@ fn marks(report: &Report, page: &mut Page) {
         page.push(table);
     }
     if report.marks_and_phases_left_out > 0 {
-        let note = Note::new("{} marks and phases were left out: there were too many names");
+        let note = Note::new("{} marks and phases were omitted because there were too many names");
         page.push(note.with([Value::Count(report.marks_and_phases_left_out)]));
     }
 }
@@ -382,14 +382,14 @@ fn still_live(report: &Report, page: &mut Page) {
     page.heading("STILL LIVE at the end");
     page.push(Note::new("{} bytes in {} blocks").with([Value::Count(live.bytes), Value::Count(live.blocks)]));
     if live.replaced_blocks > 0 {
-        let note = Note::new("and {} bytes in {} blocks when another program took the place of theirs (exec)");
+        let note = Note::new("and {} bytes in {} blocks when exec replaced their program");
         page.push(note.with([Value::Count(live.replaced_bytes), Value::Count(live.replaced_blocks)]));
     }
     if live.blocks == 0 {
         return;
     }
     page.note("the largest:");
-    // Without times, there is no third column.
+    // Without times, omit the third column.
     let columns = if report.duration == 0 { 2 } else { 3 };
     let mut table = Table::new(["bytes", "address", "allocated at"].map(Column::new).into_iter().take(columns));
     for block in &live.largest {
@@ -398,9 +398,11 @@ fn still_live(report: &Report, page: &mut Page) {
     page.push(table);
 }
 
-/// The stacks that allocated most, each in a line.
+/// Adds the stacks that allocated the most, one per line.
 fn sites(report: &SitesReport, sizes_only: bool, page: &mut Page) {
-    page.heading(Note::new("SITES: {} stacks; hatf sites prints all, and whole").with([Value::Count(report.stacks)]));
+    page.heading(
+        Note::new("SITES: {} stacks; for all of them in full, run hatf sites").with([Value::Count(report.stacks)]),
+    );
     for measure in Measure::ALL {
         if sizes_only && measure != Measure::Allocated {
             continue;
@@ -410,7 +412,7 @@ fn sites(report: &SitesReport, sizes_only: bool, page: &mut Page) {
         page.heading(Note::new("{}: {} in {} blocks").with(values));
         let mut table = Table::new(["bytes", "", "blocks", ""].map(Column::new));
         for site in report.get(measure) {
-            let name = if site.functions.is_empty() { "stack not known".to_owned() } else { site.name.clone() };
+            let name = if site.functions.is_empty() { "unknown stack".to_owned() } else { site.name.clone() };
             let (bytes, share) = (Value::Count(site.bytes), Value::Part(site.bytes, total.bytes));
             table.row([bytes, share, Value::Count(site.blocks), Value::text(name)]);
         }

@@ -1,4 +1,4 @@
-//! Heap profiles.
+//! Reports on heap profiles.
 
 use std::cmp::Reverse;
 
@@ -10,22 +10,22 @@ use serde_json::{Map, json};
 use super::sites::{frame_reports, stack};
 use crate::profile::{HeapProfile, ProfileContext};
 
-/// How a table of contexts is printed.
+/// Options of a table of contexts.
 #[derive(Clone, Debug)]
 pub struct ProfileTable {
-    /// What it is sorted by.
+    /// Column to sort by.
     pub by: Column,
-    /// Puts the least first.
+    /// Sorts in ascending order.
     pub reverse: bool,
-    /// Its columns; none: some that the profile knows.
+    /// Columns to show; if empty, a selection of those in the profile.
     pub columns: Vec<Column>,
-    /// Rows.
+    /// Maximum number of rows.
     pub rows: usize,
-    /// Lines of a stack.
+    /// Maximum number of lines per stack.
     pub depth: usize,
 }
 
-/// The columns of a table, where the profile knows them.
+/// Default columns, as far as the profile contains them.
 const COLUMNS: [&str; 9] = [
     "alloc_count",
     "total_size",
@@ -51,7 +51,7 @@ impl ProfileTable {
         columns
     }
 
-    /// Sorts heap info blocks: what is not known comes last.
+    /// Sorts heap info blocks; unknown values come last.
     fn sorted<'i>(&self, infos: &'i [HeapInfo]) -> Vec<&'i HeapInfo> {
         let mut sorted: Vec<&HeapInfo> = infos.iter().collect();
         match self.reverse {
@@ -62,31 +62,31 @@ impl ProfileTable {
     }
 }
 
-/// Which contexts of a profile are shown.
+/// Selection of contexts to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shows {
-    /// All, as one table.
+    /// All contexts, in one table.
     All,
-    /// Those that are hot or cold.
+    /// Hot and cold contexts.
     Advice,
-    /// Those whose blocks are not read.
+    /// Contexts whose blocks are not read.
     Unread,
 }
 
 /// A merged profile.
 #[derive(Debug)]
 pub struct ProfileReport<'p> {
-    /// Its name.
+    /// Name of the profile.
     pub title: String,
-    /// Heap info blocks that it had before it was merged.
+    /// Number of heap info blocks before merging.
     pub entries: usize,
     /// The profile.
     pub profile: &'p HeapProfile,
-    /// What is hot, and what is cold.
+    /// Thresholds for hot and cold contexts.
     pub thresholds: Thresholds,
-    /// Which contexts are shown; JSON has all.
+    /// Selection of contexts to show; JSON contains all contexts.
     pub shows: Shows,
-    /// How they are shown.
+    /// Options of the table.
     pub table: ProfileTable,
 }
 
@@ -105,7 +105,7 @@ impl Report for ProfileReport<'_> {
 }
 
 impl ProfileReport<'_> {
-    /// Adds what is shown.
+    /// Adds the selected contexts.
     pub fn describe(&self, page: &mut Page) {
         if self.entries > self.profile.infos.len() {
             page.push(Note::new("merged from {} heap info blocks").with([Value::Count(self.entries as u64)]));
@@ -117,7 +117,7 @@ impl ProfileReport<'_> {
         }
     }
 
-    /// Adds the totals, and the contexts as a table.
+    /// Adds the totals and a table of the contexts.
     fn all(&self, page: &mut Page) {
         let (profile, infos) = (self.profile, &self.profile.infos);
         let sum = |get: fn(&HeapInfo) -> u64| infos.iter().map(get).fold(0, u64::saturating_add);
@@ -131,14 +131,14 @@ impl ProfileReport<'_> {
             ("times", infos.iter().any(|info| info.lifetimes.is_some())),
             ("accesses", infos.iter().any(|info| info.access_count.is_some())),
             ("utilization", infos.iter().any(|info| info.percent_utilized.is_some())),
-            ("processors", infos.iter().any(|info| info.cpus.is_some())),
+            ("CPUs", infos.iter().any(|info| info.cpus.is_some())),
         ];
         let absent: Vec<_> = present.iter().filter(|(_, is)| !is).map(|(name, _)| *name).collect();
         if !absent.is_empty() {
-            page.note(format!("not known: {}", absent.join(", ")));
+            page.note(format!("unknown: {}", absent.join(", ")));
         }
         if profile.about.contains_key("sampling") {
-            page.note("a sample: numbers are of the sample's blocks alone");
+            page.note("sampled profile; all figures cover the sampled blocks only");
         }
         page.heading(format!("CONTEXTS by {}", self.table.by.name()));
         let columns = self.table.columns(infos);
@@ -151,7 +151,7 @@ impl ProfileReport<'_> {
         page.push(table);
     }
 
-    /// Adds the first of these contexts to a table: these cells, and the context.
+    /// Adds rows for the first contexts to a table: the given cells, followed by the context.
     fn rows(&self, infos: &[&HeapInfo], table: &mut Table, cells: impl Fn(&HeapInfo) -> Vec<Value>) {
         let (first, rest) = infos.split_at(self.table.rows.min(infos.len()));
         for info in first {
@@ -171,7 +171,7 @@ impl ProfileReport<'_> {
         }
     }
 
-    /// Adds contexts of one kind, those with most bytes first.
+    /// Adds contexts of one kind, sorted by bytes in descending order.
     fn kind(
         &self,
         title: String,
@@ -192,17 +192,17 @@ impl ProfileReport<'_> {
         page.push(table);
     }
 
-    /// Adds hot and cold contexts, and how many are neither.
+    /// Adds hot and cold contexts, and the number of contexts that are neither.
     fn advice(&self, page: &mut Page) {
         let Thresholds { cold_density, cold_lifetime, hot_density } = &self.thresholds;
         let of = |info: &HeapInfo| self.thresholds.advise(info, self.profile.tick);
         let cold = format!(
-            "COLD (fewer than {cold_density} accesses to a byte in a second, {cold_lifetime} s of lifetime or more)"
+            "COLD (fewer than {cold_density} accesses per byte per second, lifetime of {cold_lifetime} s or more)"
         );
         let titles = [
-            (Advice::Hot, format!("HOT (more than {hot_density} accesses to a byte in a second of lifetime)")),
+            (Advice::Hot, format!("HOT (more than {hot_density} accesses per byte per second of lifetime)")),
             (Advice::Cold, cold),
-            (Advice::LongLived, format!("LONG-LIVED ({cold_lifetime} s of lifetime or more; accesses are not known)")),
+            (Advice::LongLived, format!("LONG-LIVED (lifetime of {cold_lifetime} s or more; accesses unknown)")),
         ];
         for (advice, title) in titles {
             let infos = self.profile.infos.iter().filter(|info| of(info) == advice).collect();
@@ -212,10 +212,10 @@ impl ProfileReport<'_> {
         }
         let number = |advice| Value::Count(self.profile.infos.iter().filter(|info| of(info) == advice).count() as u64);
         let numbers = [number(Advice::NotCold), number(Advice::Unknown)];
-        page.heading(Note::new("NEITHER: {}. Accesses or lifetimes are not known: {}").with(numbers));
+        page.heading(Note::new("NEITHER: {}. Unknown accesses or lifetimes: {}").with(numbers));
     }
 
-    /// Adds contexts whose blocks are not read, and how many are not known.
+    /// Adds contexts whose blocks are not read, and the number of unknown ones.
     fn unread(&self, page: &mut Page) {
         let titles = [
             (Reads::NeverAccessed, "NEVER ACCESSED"),
@@ -231,11 +231,11 @@ impl ProfileReport<'_> {
         }
         let number =
             |reads| Value::Count(self.profile.infos.iter().filter(|info| Reads::of(info) == reads).count() as u64);
-        page.heading(Note::new("READ: {}. Not known: {}").with([number(Reads::Read), number(Reads::Unknown)]));
+        page.heading(Note::new("READ: {}. Unknown: {}").with([number(Reads::Read), number(Reads::Unknown)]));
     }
 }
 
-/// Makes what is printed as JSON. What a profile does not know is not there.
+/// Builds the JSON report, omitting values missing from the profile.
 fn profile_json(profile: &HeapProfile, thresholds: &Thresholds) -> serde_json::Value {
     let contexts: Vec<serde_json::Value> =
         profile.infos.iter().map(|info| info_json(profile, info, thresholds)).collect();

@@ -1,30 +1,30 @@
-//! How tables of what sites have are made, and what stands above them.
+//! Options and headings of site tables.
 
 use hatf_lab::sites::{Amount, Measure};
 
-/// How tables of sites are printed.
+/// Options of site tables.
 #[derive(Clone, Copy, Debug)]
 pub struct SiteTables {
-    /// Rows of a table.
+    /// Maximum number of rows per table.
     pub rows: usize,
-    /// Lines of a stack.
+    /// Maximum number of lines per stack.
     pub depth: usize,
-    /// Ranks by blocks, and not by bytes.
+    /// Whether to rank by number of blocks instead of bytes.
     pub by_blocks: bool,
 }
 
 impl SiteTables {
-    /// Returns what amounts are ranked by.
+    /// Returns the number by which an amount is ranked.
     #[must_use]
     pub(super) fn rank(self, amount: Amount) -> u64 {
         if self.by_blocks { amount.blocks } else { amount.bytes }
     }
 }
 
-/// What stands where a stack is not known.
-pub(super) const NOT_KNOWN: &str = "stack not known";
+/// Label for an unknown stack.
+pub(super) const NOT_KNOWN: &str = "unknown stack";
 
-/// Returns what a measure is called.
+/// Returns the heading of a measure.
 pub(super) fn title(measure: Measure) -> &'static str {
     match measure {
         Measure::Peak => "LIVE AT THE PEAK",
@@ -32,9 +32,9 @@ pub(super) fn title(measure: Measure) -> &'static str {
         Measure::Allocated => "ALLOCATED",
         Measure::Temporary => "TEMPORARY (freed by the next event)",
         Measure::Short => "SHORT (freed within 1 ms and 64 KiB of allocations)",
-        Measure::At => "LIVE AT THE MOMENT",
+        Measure::At => "LIVE AT THE CHOSEN TIME",
         Measure::Copied => "COPIED BY REALLOC",
-        Measure::Slack => "SLACK (beyond what was asked for)",
+        Measure::Slack => "SLACK (beyond the requested size)",
         Measure::Between => "ALLOCATED IN THE RANGE, LIVE AT ITS END",
     }
 }

@@ -1,4 +1,4 @@
-//! What each stack allocated.
+//! Tables of allocations by stack.
 
 use hatf_lab::Totals;
 use hatf_lab::kept::Place;
@@ -11,41 +11,41 @@ use super::site_tables::{NOT_KNOWN, SiteTables, title};
 use crate::calls::Around;
 use crate::stacks::{Location, Stacks};
 
-/// What is known of a trace that was recorded with `--sizes-only`.
-pub const SIZES_ONLY: &str = "it is known what was allocated, and not how long it was live";
+/// Explanation for traces recorded with `--sizes-only`.
+pub const SIZES_ONLY: &str = "the trace shows what was allocated, but not how long it was live";
 
-/// What each stack of a trace allocated.
+/// Allocations by stack in a trace.
 #[derive(Debug, Serialize)]
 pub struct Sites<'s> {
-    /// The name of the trace.
+    /// Name of the trace.
     #[serde(skip)]
     pub title: String,
-    /// Its totals.
+    /// Totals of the trace.
     pub trace: Totals,
-    /// The mean bytes from one block that was recorded to the next: numbers of sites are estimates.
+    /// Mean number of bytes per sampled block; if set, figures by site are estimates.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sampling: Option<u64>,
-    /// Each block is counted as if it had ended where it began.
+    /// Whether each block is counted as if it had been freed immediately.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub sizes_only: bool,
-    /// The moment of [`Measure::At`].
+    /// Point in time for [`Measure::At`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<Place>,
-    /// The range of [`Measure::Between`].
+    /// Range for [`Measure::Between`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub between: Option<Between>,
-    /// The sites; JSON has all of them.
+    /// The sites; JSON contains all of them.
     pub sites: AllSites<'s>,
-    /// The same by function, line, file or module; without them tables are by stack.
+    /// The same data by function, line, file or module; if `None`, tables are by stack.
     #[serde(rename = "groups", skip_serializing_if = "Option::is_none")]
     pub grouped: Option<Grouped<'s>>,
-    /// Who calls a function, and what it calls: in place of the tables.
+    /// Pattern of the functions whose callers and callees are shown in place of the tables.
     #[serde(skip)]
     pub around: Option<&'s str>,
-    /// What tables are made of.
+    /// Measures to show as tables.
     #[serde(skip)]
     pub measures: Vec<Measure>,
-    /// How they are made.
+    /// Options of the tables.
     #[serde(skip)]
     pub tables: SiteTables,
 }
@@ -53,16 +53,16 @@ pub struct Sites<'s> {
 /// A range of a trace.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Between {
-    /// Where it begins.
+    /// Start of the range.
     pub from: Place,
-    /// Where it ends.
+    /// End of the range.
     pub to: Place,
 }
 
-/// Sites, which are serialized with their stacks: those with most allocated bytes first.
+/// Sites, serialized with their stacks and sorted by allocated bytes in descending order.
 #[derive(Clone, Copy, Debug)]
 pub struct AllSites<'s> {
-    /// What each stack allocated, by its number.
+    /// Allocations of each stack, indexed by stack number.
     pub counts: &'s [Counts],
     /// The stacks.
     pub stacks: &'s Stacks,
@@ -86,14 +86,14 @@ impl Report for Sites<'_> {
             self.trace.note(&mut page);
         }
         if let Some(mean) = self.sampling {
-            let text = "a sample: one block for each {} on average. Numbers by site are estimates for all blocks.";
+            let text = "sampled trace: one block per {} on average. Figures by site are estimates for all blocks.";
             page.push(Note::new(text).with([Value::Bytes(mean)]));
         }
         if let Some(at) = self.at {
-            page.push(Note::new("the moment: after event {}, at {}").with(place(at)));
+            page.push(Note::new("chosen time: after event {}, at {}").with(place(at)));
         }
         if let Some(Between { from, to }) = self.between {
-            let note = Note::new("the range: from after event {}, at {}, to event {}, at {}");
+            let note = Note::new("range: from after event {}, at {}, to event {}, at {}");
             page.push(note.with(place(from).into_iter().chain(place(to))));
         }
         self.describe(&mut page);
@@ -118,7 +118,7 @@ impl Sites<'_> {
         self.measures.iter().for_each(|measure| self.table(*measure, total.get(*measure), page));
     }
 
-    /// Adds the sites with the most, each with its stack.
+    /// Adds the top sites, each with its stack.
     fn table(&self, measure: Measure, total: Amount, page: &mut Page) {
         let values = [Value::text(title(measure)), Value::Bytes(total.bytes), Value::Count(total.blocks)];
         page.heading(Note::new("{}: {} in {} blocks").with(values));
@@ -129,12 +129,12 @@ impl Sites<'_> {
         if !table.is_empty() {
             page.push(table);
             if measure == Measure::Short {
-                page.push(Note::new("hatf churn says which of them could be a buffer, an arena or a pool"));
+                page.push(Note::new("hatf churn shows which of these a buffer, an arena or a pool could replace"));
             }
         }
     }
 
-    /// Returns the table of the stacks with the most.
+    /// Returns a table of the top stacks.
     fn by_stack(&self, measure: Measure, total: Amount) -> Table {
         let SiteTables { rows, depth, by_blocks } = self.tables;
         let ranked = ranked(self.sites.counts, measure, by_blocks);
@@ -158,7 +158,7 @@ impl Sites<'_> {
     }
 }
 
-/// Returns a stack as a cell of a table, with at most this many lines.
+/// Formats a stack as a table cell with at most `depth` lines.
 pub fn stack<'l>(locations: impl Iterator<Item = &'l Location>, depth: usize) -> Value {
     match stack_lines(locations, depth) {
         lines if lines.is_empty() => Value::text(NOT_KNOWN),
@@ -166,7 +166,7 @@ pub fn stack<'l>(locations: impl Iterator<Item = &'l Location>, depth: usize) ->
     }
 }
 
-/// Returns the lines of a stack, innermost function first, at most this many.
+/// Returns up to `depth` lines of a stack, innermost function first.
 pub(super) fn stack_lines<'l>(locations: impl Iterator<Item = &'l Location>, depth: usize) -> Vec<String> {
     let mut lines: Vec<String> = locations.flat_map(Location::lines).collect();
     let more = lines.len().saturating_sub(depth.max(1));
@@ -199,13 +199,13 @@ struct FunctionReport {
     line: u64,
 }
 
-/// Makes the frames of a stack, as they are printed as JSON.
+/// Returns the frames of a stack for JSON output.
 #[must_use]
 pub fn frames(stacks: &Stacks, site: u64) -> Vec<FrameReport> {
     frame_reports(stacks.get(site))
 }
 
-/// Makes frames of locations.
+/// Converts locations to frames.
 pub(super) fn frame_reports<'l>(locations: impl Iterator<Item = &'l Location>) -> Vec<FrameReport> {
     let frame = |location: &Location| FrameReport {
         address: location.address,

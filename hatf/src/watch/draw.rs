@@ -1,4 +1,4 @@
-//! What the screen looks like.
+//! Drawing of the screen.
 
 use std::sync::Arc;
 
@@ -16,25 +16,25 @@ use super::snapshot::{Snapshot, State};
 use super::view::{Panel, View};
 use crate::analysis::Timeline;
 
-/// From this width on sizes and threads stand beside the functions.
+/// Minimum width to show sizes and threads next to the functions.
 const WIDE: u16 = 110;
-/// From this height on the program's output stands below.
+/// Minimum height to show the program's output at the bottom.
 const HIGH: u16 = 40;
-/// The width of sizes and threads beside the functions.
+/// Width of the panel with sizes and threads next to the functions.
 const SIDE: u16 = 46;
-/// A smaller window shows nothing.
+/// Minimum size of a usable window.
 const SMALLEST: (u16, u16) = (40, 10);
-/// Marks that the curve shows.
+/// Maximum number of marks in the curve.
 const MARKS: usize = 9;
 
-/// What there is to be seen.
+/// The data to draw.
 #[derive(Clone, Debug, Default)]
 pub struct Shown {
     /// The numbers.
     pub snapshot: Arc<Snapshot>,
     /// The functions.
     pub functions: Arc<Functions>,
-    /// The last lines that the program has printed; `None`: they are not known.
+    /// The last lines of the program's output, or `None` if they are unknown.
     pub output: Option<Vec<String>>,
 }
 
@@ -62,7 +62,7 @@ pub fn draw(frame: &mut Frame<'_>, all: &Shown, view: &View) {
     frame.render_widget(Paragraph::new(footer(view, area.width)), keys);
 }
 
-/// Draws what is below the curve.
+/// Draws the area below the curve.
 fn lower(frame: &mut Frame<'_>, all: &Shown, view: &View, area: Rect) {
     let (wide, high) = (area.width >= WIDE, frame.area().height >= HIGH && all.output.is_some());
     let output_height = if high && view.panel == Panel::Functions { area.height / 3 } else { 0 };
@@ -96,25 +96,25 @@ fn warning() -> Style {
     Style::new().fg(Color::Red).add_modifier(Modifier::BOLD)
 }
 
-/// Returns the lines at the top.
+/// Returns the header lines.
 fn head(snapshot: &Snapshot, view: &View, width: u16) -> Vec<Line<'static>> {
     let glance = &snapshot.glance;
     let program = shown(&snapshot.program).into_owned();
     let program = if program.is_empty() { "hatf watch".to_owned() } else { program };
     let state = match &snapshot.state {
-        State::Waiting => "waits for the first events".to_owned(),
-        State::Reading => "reads the trace".to_owned(),
+        State::Waiting => "waiting for the first events".to_owned(),
+        State::Reading => "reading the trace".to_owned(),
         State::Recorded if snapshot.spool.is_some_and(|spool| spool.is_off) => "recording is off".to_owned(),
-        State::Recorded => format!("runs, {}", units::nanoseconds(glance.now)),
-        State::Ended(None) => format!("the recording has ended after {}", units::nanoseconds(glance.now)),
+        State::Recorded => format!("running, {}", units::nanoseconds(glance.now)),
+        State::Ended(None) => format!("recording ended after {}", units::nanoseconds(glance.now)),
         State::Ended(Some(End::Exit(status))) => {
             format!("ended with status {status} after {}", units::nanoseconds(glance.now))
         }
         State::Ended(Some(End::Killed(signal))) => {
-            format!("ended by signal {signal} after {}", units::nanoseconds(glance.now))
+            format!("killed by signal {signal} after {}", units::nanoseconds(glance.now))
         }
-        State::Abandoned => "the trace has no end, and nobody writes it: hatf recover".to_owned(),
-        State::Damaged(why) => format!("the trace cannot be read on: {}", shown(why)),
+        State::Abandoned => "the trace is incomplete and not being written: run hatf recover".to_owned(),
+        State::Damaged(why) => format!("cannot read further: {}", shown(why)),
     };
     let is_wrong = matches!(snapshot.state, State::Abandoned | State::Damaged(_));
     let paused = if view.paused { "PAUSED  " } else { "" };
@@ -130,7 +130,7 @@ fn head(snapshot: &Snapshot, view: &View, width: u16) -> Vec<Line<'static>> {
     lines
 }
 
-/// Returns the numbers at the top; those that are wrong if they are not 0 are marked.
+/// Returns the figures in the header. Figures that indicate a problem are highlighted if they are not 0.
 fn numbers(snapshot: &Snapshot) -> Vec<(String, Style)> {
     let (glance, plain) = (&snapshot.glance, Style::new());
     let has_ended = matches!(snapshot.state, State::Ended(_));
@@ -166,12 +166,12 @@ fn numbers(snapshot: &Snapshot) -> Vec<(String, Style)> {
         }
     }
     if let Some(mean) = glance.sampling {
-        add(format!("a sample, a block for {}: functions are estimated", units::bytes(mean)), warning());
+        add(format!("sampled, one block per {}: functions are estimates", units::bytes(mean)), warning());
     }
     numbers
 }
 
-/// Puts texts into lines, as many as a line holds.
+/// Arranges strings into lines, as many as fit in each.
 fn flow(texts: Vec<(String, Style)>, width: u16) -> Vec<Line<'static>> {
     let (mut lines, mut used) = (Vec::<Line<'static>>::new(), usize::MAX);
     for (text, style) in texts {
@@ -198,12 +198,12 @@ fn points(timeline: &Timeline) -> Vec<(f64, f64)> {
     timeline.points.iter().enumerate().map(|(place, point)| (at(place), point.most as f64)).collect()
 }
 
-/// Draws live bytes over time, with pages that have memory, and marks.
+/// Draws live bytes and resident pages over time, with marks.
 #[expect(clippy::cast_precision_loss, reason = "a picture")]
 fn curve(frame: &mut Frame<'_>, snapshot: &Snapshot, area: Rect) {
     let glance = &snapshot.glance;
     let (live, resident) = (points(&glance.timeline), points(&snapshot.resident));
-    // What the kernel said before it was watched is not known.
+    // Resident pages before watching began are unknown.
     let resident: Vec<_> = resident.into_iter().skip_while(|(_, bytes)| *bytes == 0.0).collect();
     let end = (glance.now as f64 / 1e9).max(1e-6);
     let most = live.iter().chain(&resident).map(|(_, bytes)| *bytes).fold(0.0, f64::max);
@@ -260,7 +260,7 @@ fn functions(frame: &mut Frame<'_>, functions: &Functions, view: &View, area: Re
     }
     let block = Block::new().borders(Borders::TOP).title(title);
     if !functions.has_stacks && functions.total.allocated.blocks > 0 {
-        let text = "The trace has no stacks: hatf record --stacks records them.";
+        let text = "The trace has no stacks. To record them, use hatf record --stacks.";
         frame.render_widget(Paragraph::new(text).block(block), area);
         return;
     }
@@ -303,7 +303,7 @@ fn sizes_and_threads(frame: &mut Frame<'_>, snapshot: &Snapshot, area: Rect) {
     let [above, below] = Layout::vertical([Constraint::Fill(3), Constraint::Fill(2)]).areas(area);
     let sizes = &snapshot.glance.sizes;
     let total: u64 = sizes.iter().map(|bucket| bucket.count).sum();
-    // The most frequent, in their order.
+    // Keep the most frequent sizes, in ascending order.
     let room = usize::from(above.height.saturating_sub(2));
     let mut frequent: Vec<_> = sizes.iter().collect();
     frequent.sort_by_key(|bucket| (std::cmp::Reverse(bucket.count), bucket.from));
@@ -323,7 +323,7 @@ fn sizes_and_threads(frame: &mut Frame<'_>, snapshot: &Snapshot, area: Rect) {
     let head = Row::new([right("from".into()), right("blocks".into()), Line::default(), Line::default()]).style(bold());
     let block = |title| Block::new().borders(Borders::TOP).title(title);
     let table = Table::new(frequent.iter().map(size), widths).header(head);
-    frame.render_widget(table.block(block(" sizes of blocks allocated ")), above);
+    frame.render_widget(table.block(block(" sizes of allocated blocks ")), above);
     let mut threads: Vec<_> = snapshot.glance.threads.iter().filter(|thread| thread.thread > 0).collect();
     threads.sort_by_key(|thread| (std::cmp::Reverse(thread.bytes), thread.thread));
     let thread = |thread: &&crate::analysis::ThreadReport| {
@@ -344,11 +344,11 @@ fn sizes_and_threads(frame: &mut Frame<'_>, snapshot: &Snapshot, area: Rect) {
     frame.render_widget(table.block(block(title.as_str())), below);
 }
 
-/// Draws the last lines that the program has printed.
+/// Draws the last lines of the program's output.
 fn output(frame: &mut Frame<'_>, all: &Shown, scroll: usize, area: Rect) {
-    let block = Block::new().borders(Borders::TOP).title(" what the program prints ");
+    let block = Block::new().borders(Borders::TOP).title(" program output ");
     let Some(lines) = &all.output else {
-        let text = "It is printed elsewhere: hatf watch did not start the program.";
+        let text = "The output is not shown because hatf watch did not start the program.";
         frame.render_widget(Paragraph::new(text).block(block), area);
         return;
     };
@@ -360,19 +360,19 @@ fn output(frame: &mut Frame<'_>, all: &Shown, scroll: usize, area: Rect) {
     frame.render_widget(Paragraph::new(text).block(block), area);
 }
 
-/// Draws what the keys do.
+/// Draws the help for the keys.
 fn help(frame: &mut Frame<'_>, area: Rect) {
     let keys = [
-        ("s", "order: live bytes, growth, live blocks, bytes allocated"),
-        ("p", "pause: the screen stays, reading goes on"),
-        ("m", "set a mark, in the trace and in the curve: its name, and Enter"),
-        ("w", "write the page of now, beside the trace"),
-        ("o", "what the program prints"),
-        ("t", "sizes of blocks, and threads"),
+        ("s", "sort by live bytes, growth, live blocks or bytes allocated"),
+        ("p", "pause the display; reading continues"),
+        ("m", "set a mark in the trace and in the curve: type a name, press Enter"),
+        ("w", "write an HTML report of this moment next to the trace"),
+        ("o", "program output"),
+        ("t", "block sizes and threads"),
         ("up down", "scroll; Page Up, Page Down, Home"),
-        ("q", "leave: the program and its recording go on"),
-        ("Ctrl-C", "interrupt the program; of a process that ran already, end the recording"),
-        ("Ctrl-Z", "stop this screen; fg comes back to it"),
+        ("q", "leave; the program and its recording continue"),
+        ("Ctrl-C", "interrupt the program, or stop recording an attached process"),
+        ("Ctrl-Z", "suspend this screen; fg resumes it"),
     ];
     let rows = keys.map(|(key, does)| Row::new([Line::styled(key, bold()), Line::from(does)]));
     let block = Block::new().borders(Borders::TOP).title(" keys ");
@@ -380,10 +380,10 @@ fn help(frame: &mut Frame<'_>, area: Rect) {
     frame.render_widget(Table::new(rows, [Constraint::Length(8), Constraint::Min(20)]).block(block), area);
 }
 
-/// Returns the line at the bottom.
+/// Returns the footer line.
 fn footer(view: &View, width: u16) -> Line<'static> {
     if let Some(name) = &view.name {
-        return Line::from(vec![Span::styled("name of the mark: ", bold()), Span::raw(format!("{name}_"))]);
+        return Line::from(vec![Span::styled("mark name: ", bold()), Span::raw(format!("{name}_"))]);
     }
     if let Some(message) = &view.message {
         return Line::styled(cut(&shown(message), width.into()), bold());
@@ -393,7 +393,7 @@ fn footer(view: &View, width: u16) -> Line<'static> {
     Line::styled(if usize::from(width) > keys.len() { keys } else { short }, dim())
 }
 
-/// Returns a text, cut where it is longer than this many letters.
+/// Truncates a string to this many characters.
 fn cut(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();

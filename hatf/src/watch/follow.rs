@@ -1,4 +1,4 @@
-//! Reads a trace as it grows, in a thread of its own, which has the sums.
+//! A thread that reads a trace as it grows and keeps the totals.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -14,38 +14,38 @@ use crate::forms::{HEAP, Head};
 use crate::heap::HeapReader;
 use crate::{Error, Result};
 
-/// How long the reader gives way to those who want to look.
+/// Time for which the reader yields to threads that want to access the heap.
 const GIVE_WAY: Duration = Duration::from_micros(20);
-/// Warnings that are kept.
+/// Maximum number of warnings to keep.
 const WARNINGS: usize = 8;
 
-/// How a program ended.
+/// The end of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// By itself, with this status.
+    /// It exited with this status.
     Exit(u64),
-    /// By this signal.
+    /// It was killed by this signal.
     Killed(u64),
 }
 
-/// How far a trace was read.
+/// Progress of reading a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Reading {
-    /// More may come.
+    /// More records may follow.
     #[default]
     Going,
-    /// All was read.
+    /// All records have been read.
     Ended,
-    /// It could not be read on.
+    /// Reading failed with this message.
     Failed(String),
 }
 
-/// What a trace says beside what a report has.
+/// Information from a trace that is not in a report.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Beside {
-    /// How the program ended.
+    /// The end of the program.
     pub end: Option<End>,
-    /// The program's own pages that had memory, over time, if the trace has them.
+    /// The program's private resident pages over time, if the trace contains them.
     pub resident: Option<Timeline>,
 }
 
@@ -64,34 +64,35 @@ impl Observer for Beside {
     }
 }
 
-/// What reads a trace has the heap in it.
+/// The tracker of the heap, which the reading thread owns.
 pub(super) type Tracker = HeapTracker<(ReportBuilder, Beside)>;
 
 /// A trace that is being read.
 pub struct Followed {
     tracker: Mutex<Tracker>,
-    /// How many want to look at the heap: the reader gives way.
+    /// Number of threads waiting to access the heap; the reader yields to them.
     wanted: AtomicU32,
     about: Mutex<About>,
-    /// All was read that the file had.
+    /// Whether everything in the file so far has been read.
     at_end: Arc<AtomicBool>,
 }
 
-/// What is known of the trace itself.
+/// Information about the trace itself.
 #[derive(Clone, Debug, Default)]
 pub struct About {
-    /// How far it was read.
+    /// Progress of reading.
     pub reading: Reading,
-    /// What it says of itself.
+    /// User metadata of the trace.
     pub user_metadata: UserMetadata,
-    /// What is odd about it.
+    /// Warnings about the trace.
     pub warnings: Vec<String>,
 }
 
-/// Starts a thread that reads a trace in the form heap as it grows. It ends with the process, or with the trace.
+/// Starts a thread that reads a heap.dtd trace as it grows. The thread ends with the process or at the end of the
+/// trace.
 ///
 /// # Errors
-/// There is no such file, or no thread.
+/// Returns an error if the file does not exist or no thread can be created.
 pub fn follow(path: &Path) -> Result<Arc<Followed>> {
     let name = path.display().to_string();
     let file = GrowingFile::open(path).map_err(Error::system(name.clone()))?;
@@ -128,7 +129,7 @@ impl Followed {
         copy(&mut HeapReader::of(container)?, &mut Reads(self))
     }
 
-    /// Looks at the heap as it is by now.
+    /// Gives `look` access to the current heap.
     pub(super) fn look<T>(&self, look: impl FnOnce(&Tracker) -> T) -> T {
         self.wanted.fetch_add(1, Ordering::SeqCst);
         let tracker = self.lock();
@@ -136,12 +137,12 @@ impl Followed {
         look(&tracker)
     }
 
-    /// Returns whether all was read that the file has by now.
+    /// Returns whether everything in the file so far has been read.
     pub fn is_at_end(&self) -> bool {
         self.at_end.load(Ordering::Relaxed)
     }
 
-    /// Returns what is known of the trace itself.
+    /// Returns information about the trace itself.
     pub fn about(&self) -> About {
         self.lock_about().clone()
     }
@@ -155,7 +156,7 @@ impl Followed {
     }
 }
 
-/// Has the heap follow a trace, between two events of which others may look.
+/// A sink that updates the heap and lets other threads access it between two events.
 struct Reads<'f>(&'f Followed);
 
 impl EventSink for Reads<'_> {

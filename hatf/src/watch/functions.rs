@@ -1,4 +1,4 @@
-//! Which functions have memory: of all stacks so far, grouped by the program's own functions.
+//! The functions that hold memory: all stacks so far, grouped by application function.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -9,25 +9,25 @@ use super::follow::{Followed, Reading};
 use crate::calls::{Folding, Group, GroupBy, Groups, Places, title};
 use crate::stacks::Stacks;
 
-/// The order of the functions.
+/// Sort order of functions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sort {
-    /// By live bytes.
+    /// Sort by live bytes.
     #[default]
     Live,
-    /// By what grew lately.
+    /// Sort by recent growth.
     Growth,
-    /// By live blocks.
+    /// Sort by live blocks.
     Blocks,
-    /// By bytes allocated in all.
+    /// Sort by bytes allocated in total.
     Allocated,
 }
 
 impl Sort {
-    /// All orders.
+    /// All sort orders.
     pub const ALL: [Self; 4] = [Self::Live, Self::Growth, Self::Blocks, Self::Allocated];
 
-    /// Returns by which number a function is ranked.
+    /// Returns the sort key of a function.
     #[must_use]
     pub fn of(self, function: &Function) -> i128 {
         match self {
@@ -44,47 +44,47 @@ impl Sort {
     }
 }
 
-/// Functions that are kept of each order.
+/// Number of functions to keep for each order.
 const ROWS: usize = 100;
-/// Lines of a function that its name has.
+/// Maximum number of source lines in the name of a function.
 const LINES: usize = 3;
-/// Growth is that of this time.
+/// Time over which growth is measured.
 const GROWTH: Duration = Duration::from_secs(10);
-/// How often the live bytes of stacks are remembered for that.
+/// Interval at which the live bytes of stacks are saved to measure growth.
 const REMEMBER: Duration = Duration::from_secs(1);
 
-/// What a function has.
+/// The memory of a function.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Function {
-    /// Its name with file and lines.
+    /// Name with file and lines.
     pub name: String,
-    /// What is live.
+    /// Live blocks.
     pub live: Amount,
-    /// What was allocated in all.
+    /// Allocations in total.
     pub allocated: Amount,
-    /// By how many bytes what is live grew lately.
+    /// Recent growth of live memory in bytes.
     pub growth: i128,
 }
 
-/// The functions that have most.
+/// The functions that hold the most memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Functions {
-    /// The first of each order, in no order.
+    /// The top functions of each sort order, unsorted.
     pub rows: Vec<Function>,
-    /// The sums of all functions.
+    /// Totals over all functions.
     pub total: Function,
-    /// Functions that have something.
+    /// Number of functions that hold memory.
     pub count: usize,
-    /// The trace has stacks.
+    /// Whether the trace has stacks.
     pub has_stacks: bool,
-    /// Frames that have no name yet.
+    /// Number of frames without a name so far.
     pub unnamed: usize,
-    /// What growth is of.
+    /// Time over which growth was measured.
     pub over: Duration,
 }
 
 impl Functions {
-    /// Returns the rows in an order.
+    /// Returns the rows in a sort order.
     #[must_use]
     pub fn sorted(&self, sort: Sort) -> Vec<&Function> {
         let mut rows: Vec<_> = self.rows.iter().collect();
@@ -93,23 +93,23 @@ impl Functions {
     }
 }
 
-/// Finds the functions of a trace that is being read.
+/// Resolver of the functions of a trace that is being read.
 pub struct Finder {
     folding: Folding,
     stacks: Stacks,
     counts: Vec<Counts>,
-    /// Locations that were looked up.
+    /// Number of locations already looked up.
     named: usize,
-    /// Live bytes of each stack, at moments of the trace.
+    /// Live bytes of each stack at earlier points in the trace's time.
     before: VecDeque<(Duration, Vec<u64>)>,
-    /// The last time in the trace, and when it was first seen.
+    /// The latest time in the trace, and when it was first seen.
     last: (Duration, Instant),
-    /// The moment of the last look.
+    /// Trace time of the last update.
     now: Duration,
 }
 
 impl Finder {
-    /// Starts with nothing; these functions are folded into their callers.
+    /// Creates a resolver that folds frames into their callers as `folding` says.
     #[must_use]
     pub fn new(folding: Folding) -> Self {
         let stacks = Stacks::default().finished();
@@ -117,7 +117,7 @@ impl Finder {
         Self { folding, stacks, counts: Vec::new(), named: 0, before: VecDeque::new(), last, now: Duration::ZERO }
     }
 
-    /// Copies what the heap has beyond what is known.
+    /// Copies new stacks and counts from the heap.
     pub fn look(&mut self, followed: &Followed) {
         let stacks = &mut self.stacks;
         let (counts, time) = followed.look(|tracker| {
@@ -129,7 +129,7 @@ impl Finder {
         if self.last.0 != time {
             self.last = (time, Instant::now());
         }
-        // Where a program that goes on does nothing, time passes all the same.
+        // Time passes even if a running program produces no events.
         let waits = followed.is_at_end() && followed.about().reading == Reading::Going;
         let now = time + if waits { self.last.1.elapsed() } else { Duration::ZERO };
         self.now = now;
@@ -142,19 +142,19 @@ impl Finder {
         }
     }
 
-    /// Returns how many frames were not looked up yet.
+    /// Returns the number of frames not yet looked up.
     #[must_use]
     pub fn unnamed(&self) -> usize {
         self.stacks.locations().len() - self.named
     }
 
-    /// Has the frames looked up that were not: `name` gives functions to the locations from a number on.
+    /// Looks up the remaining frames: `name` adds functions to the locations starting at a number.
     pub fn name(&mut self, name: impl FnOnce(&mut Stacks, usize)) {
         name(&mut self.stacks, self.named);
         self.named = self.stacks.locations().len();
     }
 
-    /// Returns the functions that have most.
+    /// Returns the functions that hold the most memory.
     #[must_use]
     pub fn functions(&mut self) -> Functions {
         let oldest = self.before.front();
@@ -167,7 +167,7 @@ impl Finder {
         let named = groups.groups.iter().zip(places.keys());
         let mut all: Vec<(Function, Option<(&Group, _)>)> =
             named.map(|(group, place)| (numbers(&group.own), Some((group, place)))).collect();
-        all.push((Function { name: "stack not known".to_owned(), ..numbers(&groups.unknown) }, None));
+        all.push((Function { name: "unknown stack".to_owned(), ..numbers(&groups.unknown) }, None));
         all.retain(|(function, _)| function.allocated.blocks > 0);
         let total = self.counts.iter().fold(Counts::default(), |mut sum, site| {
             sum.add(site);
@@ -188,7 +188,7 @@ impl Finder {
             let name = group.map_or_else(
                 || function.name.clone(),
                 |(group, place)| {
-                    // The lines that have most.
+                    // The lines that hold the most memory.
                     let mut lines: Vec<_> = group.lines.iter().collect();
                     lines.sort_by_key(|(line, counts)| (std::cmp::Reverse(counts.get(Measure::Leaked).bytes), **line));
                     let lines: Vec<u64> = lines.into_iter().map(|(line, _)| *line).take(LINES).collect();

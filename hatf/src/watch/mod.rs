@@ -1,15 +1,15 @@
-//! A heap on the screen while it changes.
+//! Live view of a heap on the terminal.
 //!
 //! | module | question |
 //! | --- | --- |
-//! | `follow` | What has the trace by now? A thread reads it as it grows, and has the sums |
-//! | `snapshot` | What are the numbers at this moment? |
-//! | `functions` | Which functions have memory? Names are looked up here, in a thread of its own |
+//! | `follow` | What does the trace contain so far? A thread reads it as it grows and keeps the totals |
+//! | `snapshot` | What are the current figures? |
+//! | `functions` | Which functions hold memory? A separate thread looks up their names |
 //! | `view` | What does the user want to see? |
 //! | `draw` | What does it look like? |
-//! | `terminal` | How is the terminal taken, and given back? |
+//! | `terminal` | How is the terminal set up and restored? |
 //!
-//! `follow` owns the heap. The others see what was copied of it, so that reading waits for nobody.
+//! `follow` owns the heap. The other modules use copies of its data, so reading never waits for them.
 
 mod draw;
 mod follow;

@@ -1,4 +1,4 @@
-//! The numbers at one moment.
+//! Figures at one point in time.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,68 +9,68 @@ use crate::analysis::{Glance, Timeline};
 use crate::event::UserMetadata;
 use crate::record::{SpoolState, resident_of};
 
-/// Rates are those of this time.
+/// Time over which rates are measured.
 const WINDOW: Duration = Duration::from_secs(2);
 
-/// How long after its end a recording may take to finish its trace.
+/// Time that a recording may take to finish its trace after the program ends.
 const FINISHES: Duration = Duration::from_secs(2);
 
-/// What becomes of the program and its trace.
+/// State of the program and its trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum State {
-    /// The trace has nothing yet.
+    /// The trace is still empty.
     #[default]
     Waiting,
-    /// What the trace has is being read.
+    /// The existing part of the trace is being read.
     Reading,
-    /// It is being recorded.
+    /// The program is being recorded.
     Recorded,
-    /// The trace is whole, and says how the program ended, unless it went on.
+    /// The trace is complete and contains the program's end, unless the program outlived the recording.
     Ended(Option<End>),
-    /// The trace has no end, and nobody writes it.
+    /// The trace is incomplete, and no process is writing it.
     Abandoned,
-    /// The trace cannot be read on.
+    /// The rest of the trace cannot be read.
     Damaged(String),
 }
 
-/// The numbers at one moment.
+/// Figures at one point in time.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
     /// The program and its arguments.
     pub program: String,
-    /// What becomes of it.
+    /// State of the program and its trace.
     pub state: State,
     /// The heap.
     pub glance: Glance,
-    /// Events in a second, lately.
+    /// Recent number of events per second.
     pub rate: u64,
-    /// What is in the spool, while it is being recorded.
+    /// State of the spool, during recording.
     pub spool: Option<SpoolState>,
-    /// The program's own pages that have memory, in bytes, over the trace's time, as far as they are known.
+    /// The program's private resident pages in bytes, over the trace's time, as far as they are known.
     pub resident: Timeline,
-    /// What is odd about the trace.
+    /// Warnings about the trace.
     pub warnings: Vec<String>,
 }
 
-/// Makes snapshots.
+/// Source of snapshots.
 pub struct Snapshots {
     followed: Arc<Followed>,
-    /// Moments, the last times in the trace, and events by then.
+    /// Earlier points in time, each with the latest trace time and the number of events by then.
     before: VecDeque<(Instant, u64, u64)>,
-    /// What the kernel said of the process while it was watched.
+    /// Resident pages that the kernel reported while the program was watched.
     resident: Timeline,
-    /// When there was a recording last.
+    /// Time at which the recording was last seen running.
     recorded: Instant,
 }
 
 impl Snapshots {
-    /// Makes snapshots of a trace.
+    /// Prepares to take snapshots of a trace.
     #[must_use]
     pub fn new(followed: Arc<Followed>) -> Self {
         Self { followed, before: VecDeque::new(), resident: Timeline::default(), recorded: Instant::now() }
     }
 
-    /// Makes one. `spool` is the state of its recording, if there is one.
+    /// Takes a snapshot. `spool` is the state of the recording's spool, if a recording is running.
     #[must_use]
     pub fn snapshot(&mut self, spool: Option<SpoolState>) -> Snapshot {
         let (glance, beside) = self.followed.look(|tracker| {
@@ -81,7 +81,7 @@ impl Snapshots {
         if spool.is_some() {
             self.recorded = Instant::now();
         }
-        // Its own pages alone: the spool is shared.
+        // Only private pages, because the spool is shared memory.
         let kernel = spool.and_then(|spool| resident_of(spool.process));
         if let Some(resident) = kernel {
             self.resident.note(glance.now, resident.private());
@@ -99,7 +99,8 @@ impl Snapshots {
         Snapshot { program: program(&user_metadata), state, glance, rate, spool, resident, warnings }
     }
 
-    /// Returns events in a second of the trace while it is read from its beginning, and of ours while it grows.
+    /// Returns the number of events per second: per second of trace time while the existing part is read, and per
+    /// second of real time while the trace grows.
     fn rate(&mut self, glance: &Glance) -> u64 {
         let now = (Instant::now(), glance.now, glance.totals.records);
         self.before.push_back(now);
@@ -114,7 +115,7 @@ impl Snapshots {
     }
 }
 
-/// Returns the program and its arguments, or the program's name in a trace that is private.
+/// Returns the program and its arguments, or only the program's name if the trace is private.
 fn program(user_metadata: &UserMetadata) -> String {
     let words = user_metadata.get("command").and_then(|command| command.as_array());
     let words: Vec<_> = words.into_iter().flatten().filter_map(|word| word.as_str()).collect();

@@ -1,6 +1,7 @@
-//! The terminal: taken for the screen, and given back in each case: at the end, after a panic, and before a signal ends or stops us.
+//! Control of the terminal, which is restored in every case: at the end, after a panic, and before a signal ends or
+//! stops the process.
 //!
-//! What is done in a signal's handler are system calls that may be made there.
+//! Signal handlers make only async-signal-safe system calls.
 
 use std::io::{self, BufWriter, Write};
 use std::sync::Once;
@@ -13,22 +14,22 @@ use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 
 use crate::{Error, Result};
 
-/// To the alternate screen, without a cursor.
+/// Sequence that switches to the alternate screen and hides the cursor.
 const ENTER: &[u8] = b"\x1b[?1049h\x1b[?25l\x1b[2J";
-/// Back, with plain letters and a cursor.
+/// Sequence that resets attributes, shows the cursor and leaves the alternate screen.
 const LEAVE: &[u8] = b"\x1b[0m\x1b[?25h\x1b[?1049l";
 
-/// How the terminal was before. It is never freed: a handler may look at it at any time.
+/// Previous state of the terminal. It is never freed, because a signal handler may read it at any time.
 static BEFORE: AtomicPtr<Termios> = AtomicPtr::new(std::ptr::null_mut());
-/// The terminal is ours.
+/// Whether the terminal is in use for the screen.
 static TAKEN: AtomicBool = AtomicBool::new(false);
-/// We were stopped, and go on: all has to be drawn again.
+/// Whether the process was stopped and continued, so that everything must be redrawn.
 static STOPPED: AtomicBool = AtomicBool::new(false);
 
-/// Signals that end us.
+/// Signals that end the process.
 const ENDS: [libc::c_int; 4] = [libc::SIGTERM, libc::SIGHUP, libc::SIGINT, libc::SIGQUIT];
 
-/// Standard output, of which no other part of the process has a lock.
+/// Standard output, which no other part of the process locks.
 struct Out;
 
 impl Write for Out {
@@ -41,16 +42,16 @@ impl Write for Out {
     }
 }
 
-/// The terminal as a screen, for as long as this lives.
+/// The terminal in screen mode, for as long as this value lives.
 pub struct Screen {
     terminal: Terminal<CrosstermBackend<BufWriter<Out>>>,
 }
 
 impl Screen {
-    /// Takes the terminal.
+    /// Switches the terminal to screen mode.
     ///
     /// # Errors
-    /// Standard output is not a terminal.
+    /// Returns an error if standard output is not a terminal.
     pub fn take() -> Result<Self> {
         let problem = || Error::system("the terminal");
         let before = tcgetattr(stdout()).map_err(|error| problem()(error.into()))?;
@@ -64,33 +65,33 @@ impl Screen {
         Ok(Self { terminal })
     }
 
-    /// Draws.
+    /// Draws a frame.
     ///
     /// # Errors
-    /// The terminal is gone.
+    /// Returns an error if the terminal is gone.
     pub fn draw(&mut self, draw: impl FnOnce(&mut ratatui::Frame<'_>)) -> Result<()> {
         if STOPPED.swap(false, Ordering::SeqCst) {
             enter();
             self.redraw()?;
         }
-        // A thread has panicked, which has given it back: its message stays to be read.
+        // A thread has panicked and restored the terminal. Keep its message readable.
         if !TAKEN.load(Ordering::SeqCst) {
             return Err(Error::Trace("a thread of hatf watch has ended".into()));
         }
         self.terminal.draw(draw).map(drop).map_err(Error::system("the terminal"))
     }
 
-    /// Has all be drawn again, whatever somebody else has written there.
+    /// Redraws everything, in case another program has written to the terminal.
     ///
     /// # Errors
-    /// The terminal is gone.
+    /// Returns an error if the terminal is gone.
     pub fn redraw(&mut self) -> Result<()> {
         self.terminal.clear().map_err(Error::system("the terminal"))
     }
 
-    /// Gives the terminal to the shell until that has us go on.
+    /// Restores the terminal and stops the process until the shell continues it.
     pub fn suspend(&self) {
-        // SAFETY: a signal to this process.
+        // SAFETY: sends a signal to this process.
         unsafe { libc::kill(libc::getpid(), libc::SIGTSTP) };
     }
 }
@@ -101,9 +102,9 @@ impl Drop for Screen {
     }
 }
 
-/// Takes the terminal: keys come one by one, and are not printed.
+/// Switches the terminal to screen mode: keys are read one by one and not echoed.
 fn enter() {
-    // SAFETY: null, or what was leaked.
+    // SAFETY: the pointer is null or to a leaked value.
     let Some(before) = (unsafe { BEFORE.load(Ordering::SeqCst).as_ref() }) else { return };
     let mut raw = before.clone();
     raw.make_raw();
@@ -112,24 +113,24 @@ fn enter() {
     TAKEN.store(true, Ordering::SeqCst);
 }
 
-/// Gives the terminal back as it was, if it is ours. It may be called in a handler of a signal.
+/// Restores the terminal if it is in screen mode. Can be called in a signal handler.
 pub fn give_back() {
     if !TAKEN.swap(false, Ordering::SeqCst) {
         return;
     }
     write(LEAVE);
-    // SAFETY: null, or what was leaked.
+    // SAFETY: the pointer is null or to a leaked value.
     if let Some(before) = unsafe { BEFORE.load(Ordering::SeqCst).as_ref() } {
         let _ = tcsetattr(stdout(), OptionalActions::Now, before);
     }
 }
 
 fn write(bytes: &[u8]) {
-    // What a terminal does not take is lost.
+    // Output that the terminal does not accept is lost.
     let _ = rustix::io::write(stdout(), bytes);
 }
 
-/// Has the terminal be given back before a signal or a panic ends us.
+/// Installs handlers that restore the terminal before a signal or a panic ends the process.
 fn handle() {
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
@@ -144,7 +145,8 @@ fn handle() {
 }
 
 fn set(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) {
-    // SAFETY: zero is a value of this structure of integers and pointers; the handlers make system calls that may be made there.
+    // SAFETY: zero is a valid value of this structure of integers and pointers; the handlers make only async-signal-safe
+    // system calls.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = handler as usize;
@@ -155,7 +157,7 @@ fn set(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) {
 
 extern "C" fn on_end(signal: libc::c_int) {
     give_back();
-    // SAFETY: the signal's own action, which it has when this returns.
+    // SAFETY: raises the signal, whose default action takes effect when the handler returns.
     unsafe {
         libc::signal(signal, libc::SIG_DFL);
         libc::raise(signal);
@@ -164,7 +166,7 @@ extern "C" fn on_end(signal: libc::c_int) {
 
 extern "C" fn on_stop(_: libc::c_int) {
     give_back();
-    // SAFETY: stops this process, as the signal would have.
+    // SAFETY: stops this process, as the signal would have done.
     unsafe { libc::raise(libc::SIGSTOP) };
 }
 

@@ -1,66 +1,66 @@
-//! What the user wants to see, and does.
+//! The user's view settings and actions.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::functions::Sort;
 
-/// Letters of a mark's name.
+/// Maximum length of a mark's name in characters.
 const NAME: usize = 60;
 
-/// What fills the lower part of the screen. A wide one has sizes and threads beside the functions.
+/// Content of the lower part of the screen. A wide screen shows sizes and threads next to the functions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Panel {
-    /// Functions that have memory.
+    /// Functions that hold memory.
     #[default]
     Functions,
     /// Sizes and threads.
     Sizes,
-    /// What the program prints.
+    /// Output of the program.
     Output,
-    /// What the keys do.
+    /// Help for the keys.
     Help,
 }
 
-/// What is to be done.
+/// An action requested by a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Draw.
+    /// Draw the screen.
     None,
     /// Leave the screen.
     Leave,
     /// Interrupt the program.
     Interrupt,
-    /// Stop, as Ctrl-Z does, until the shell has it go on.
+    /// Stop the process, as Ctrl-Z does, until the shell continues it.
     Suspend,
-    /// Draw all.
+    /// Redraw everything.
     Redraw,
-    /// Set a mark of this name.
+    /// Set a mark with this name.
     Mark(String),
-    /// Write a page of now.
+    /// Write an HTML report of the current state.
     Page,
 }
 
-/// What the user wants to see.
+/// The user's view settings.
 #[derive(Clone, Debug, Default)]
 pub struct View {
-    /// The order of the functions.
+    /// Sort order of functions.
     pub sort: Sort,
-    /// What is on the screen stays; reading goes on.
+    /// Whether the display is paused; reading continues.
     pub paused: bool,
-    /// Rows that are scrolled over.
+    /// Number of rows scrolled past.
     pub scroll: usize,
-    /// What fills the lower part.
+    /// Content of the lower part.
     pub panel: Panel,
-    /// The name of a mark, while it is typed.
+    /// Name of a mark being typed.
     pub name: Option<String>,
-    /// What was done last.
+    /// Message about the last action.
     pub message: Option<String>,
-    /// Marks that were set.
+    /// Number of marks set.
     pub marks: u64,
 }
 
 impl View {
-    /// Obeys a key; returns what is to be done.
+    /// Handles a key and returns the action.
     pub fn key(&mut self, key: KeyEvent) -> Action {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
@@ -93,13 +93,13 @@ impl View {
         Action::None
     }
 
-    /// Shows a panel, or where that is shown, functions.
+    /// Shows a panel, or returns to the functions if the panel is already shown.
     fn turn_to(&mut self, panel: Panel) {
         self.panel = if self.panel == panel { Panel::Functions } else { panel };
         self.scroll = 0;
     }
 
-    /// Takes a letter of a mark's name.
+    /// Handles a key while a mark's name is typed.
     fn type_name(&mut self, key: KeyCode) -> Action {
         let Some(name) = &mut self.name else { return Action::None };
         match key {
@@ -146,7 +146,7 @@ mod tests {
         assert_eq!(press(&mut view, "wq"), [Action::Page, Action::Leave]);
     }
 
-    /// Letters of a name do nothing else, and one that is given up sets no mark.
+    /// Letters typed into a name trigger no actions, and a canceled name sets no mark.
     #[test]
     fn marks_are_named() {
         let mut view = View::default();

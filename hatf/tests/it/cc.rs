@@ -216,7 +216,7 @@ fn blocks_can_be_freed_where_they_are_last_accessed() {
     let (trace, early) = (folder.path("a.mtf"), folder.path("early.mtf"));
     hatf(["record", "-q", "--stacks", "-o", &trace, "--", &program]).exits(0);
     let run = hatf(["convert", "--free-at-last-access", &trace, &early]).exits(0);
-    run.says("blocks end at their last access, of which the program freed 1 later");
+    run.says("blocks now end at their last access; the program freed 1 of them later");
     // The sizes of blocks, as they begin and end.
     let mut reader = TraceReader::open(Path::new(&early)).unwrap();
     let (mut live, mut order) = (HashMap::new(), Vec::new());

@@ -37,7 +37,7 @@ fn blocks_of_a_program() {
     let short: Vec<_> = sites["sites"].as_array().unwrap().iter().map(|site| &site["short"]).collect();
     assert_eq!(short, [&of(&[])["short"]]);
     assert!(short[0]["blocks"].as_u64() > sites["sites"][0]["temporary"]["blocks"].as_u64(), "{sites}");
-    hatf(["sites", &trace, "--by", "short"]).exits(0).prints("hatf churn says which of them");
+    hatf(["sites", &trace, "--by", "short"]).exits(0).prints("hatf churn shows which of these");
     // The raw records have no stacks, and a realloc does not end a block.
     let [site] = &all["sites"].as_array().unwrap()[..] else { panic!("{all}") };
     assert_eq!(site["allocated"]["blocks"], report["trace"]["objects"]);

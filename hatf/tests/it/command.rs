@@ -131,7 +131,7 @@ fn a_termination_signal_is_passed_on() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(128 + 15));
     let text = String::from_utf8(output.stderr).unwrap();
-    assert!(text.contains("ended by signal 15") && text.contains("total heap usage: "), "{text}");
+    assert!(text.contains("killed by signal 15") && text.contains("total heap usage: "), "{text}");
 }
 
 /// That of `convert` is in the book, where it is held to the command.
@@ -216,7 +216,7 @@ fn a_report_with_other_analyses() {
     let shown: Value = serde_json::from_str(&shown).unwrap();
     assert_eq!(all["profile"]["contexts"], shown["contexts"]);
     for (form, part) in
-        [("text", "CONTEXTS by total_size"), ("markdown", "LIVED SHORTLY"), ("html", "<svg"), ("svg", "<svg")]
+        [("text", "CONTEXTS by total_size"), ("markdown", "SHORT-LIVED"), ("html", "<svg"), ("svg", "<svg")]
     {
         hatf(with.iter().chain(&["--format", form, &trace])).exits(0).prints(part);
     }
@@ -241,7 +241,10 @@ fn converting() {
     assert!(run(&["--to", "raw64", &heap], 0).0 == std::fs::read(&back).unwrap());
     // Losses are reported, once for each kind, and are an error only where that is asked for.
     let (_, messages) = run(&[&heap, &less], 0);
-    assert!(messages.contains("hatf: raw32 cannot hold times: 2000\n") && messages.lines().count() == 3, "{messages}");
+    assert!(
+        messages.contains("hatf: raw32 cannot represent times: 2000\n") && messages.lines().count() == 3,
+        "{messages}"
+    );
     run(&["--strict", &heap, &less], 1);
     // A coarser clock.
     let coarse = path("coarse.mtf");
@@ -401,7 +404,7 @@ fn two_recordings_of_one_name() {
         .unwrap();
     first.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
     let second = ["record", "-o", &path, "--", "touch", &folder.path("ran")];
-    hatf(second).exits(125).says("same.mtf: another recording writes this trace");
+    hatf(second).exits(125).says("same.mtf: another recording is writing this trace");
     assert!(!folder.join("ran").exists());
     drop(first.stdin.take());
     let first = first.wait_with_output().unwrap();

@@ -61,8 +61,12 @@ fn by_the_program() {
     let totals = &report["totals"];
     assert_eq!((&totals["unmatched_frees"], &totals["allocs_of_live_blocks"]), (&0.into(), &0.into()));
     let text = hatf(["report", &trace]).exits(0).text();
-    for line in ["recording was off 2 times", "1 frees of blocks", "were live when it stopped", "it was off at the end"]
-    {
+    for line in [
+        "recording was off 2 times",
+        "1 frees of blocks",
+        "were live when recording stopped",
+        "recording was off at the end",
+    ] {
         assert!(text.contains(line), "{line}: {text}");
     }
 }
@@ -124,7 +128,7 @@ fn by_all_threads_at_once() {
 fn what_is_never_turned_on() {
     let folder = Folder::new();
     let trace = folder.path("never.mtf");
-    hatf(["record", "--start-off", "-o", &trace, "--", "true"]).exits(0).says("recording was off all the time");
+    hatf(["record", "--start-off", "-o", &trace, "--", "true"]).exits(0).says("recording was never turned on");
     for signal in ["KILL", "USR3", "99", ""] {
         hatf(["record", "--toggle-signal", signal, "true"]).exits(2).says("expected USR1, USR2");
     }
@@ -174,13 +178,13 @@ fn a_last_part_that_is_too_long() {
     let (trace, dump) = (folder.path("last.mtf"), folder.path("last.dump3.mtf"));
     let arguments = ["record", "--keep", "60s", "--spool-size", "4MiB", "-o", &trace, "--"];
     let run = hatf(arguments.into_iter().chain([program.to_str().unwrap(), "last", &dump])).exits(0);
-    let kept =
-        run.err.lines().find_map(|line| line.strip_prefix("hatf: the last ")).unwrap_or_else(|| panic!("{}", run.err));
-    let (kept, asked) = kept.split_once(" s were kept of ").unwrap();
-    assert!(
-        asked.starts_with("60.000 s that --keep asks for") && kept.parse::<f64>().unwrap() < 60.0,
-        "{kept} {asked}"
-    );
+    let kept = run
+        .err
+        .lines()
+        .find_map(|line| line.strip_prefix("hatf: kept the last "))
+        .unwrap_or_else(|| panic!("{}", run.err));
+    let (kept, asked) = kept.split_once(" s of the ").unwrap();
+    assert!(asked.starts_with("60.000 s requested by --keep") && kept.parse::<f64>().unwrap() < 60.0, "{kept} {asked}");
     for number in 1..=3 {
         assert_eq!(messages(&folder.join(format!("last.dump{number}.mtf"))), ["off", "on"], "{number}");
     }
@@ -214,9 +218,9 @@ fn the_last_part_after_a_kill() {
     assert!(!output.status.success());
     let spool = std::fs::read_dir(&spools).unwrap().next().unwrap().unwrap().path();
     // The unfinished trace says where the rest is.
-    hatf(["report", &trace]).says(&format!("unfinished: the rest of it is in {}", spool.display()));
+    hatf(["report", &trace]).says(&format!("unfinished trace; the remaining events are in {}", spool.display()));
     hatf(["recover", &trace]).exits(0);
-    hatf(["recover", &trace]).exits(1).says("no spool is left of its recording");
+    hatf(["recover", &trace]).exits(1).says("its recording has no spool left");
     assert_eq!(messages(Path::new(&trace)), ["off", "on", "1000002", "exit"]);
     assert_eq!(invariants::broken(Path::new(&trace)), [""; 0]);
     assert!(!spool.exists());
@@ -232,6 +236,6 @@ fn what_lasts_cannot_be_noted() {
         while [ $i -lt 20000 ]; do i=$((i + 1)); x=; f 7; done; sleep 0.2; exit 7";
     let arguments = ["record", "--keep", "64KiB", "--spool", &spools.path("."), "-o", &trace];
     let run = hatf([&arguments[..], &["--", "/bin/bash", "-c", script]].concat()).exits(7);
-    run.says("after a kill less could have been recovered").says("lasting.json is a directory");
+    run.says("less than --keep requests could have been recovered").says("lasting.json is a directory");
     hatf(["report", &trace]).exits(0);
 }

@@ -45,11 +45,11 @@ fn refusal(command: &[&str], form: &str) -> Option<&'static str> {
     match command[0] {
         // Python's functions have names.
         "symbolize" if !has_frames || form == "memray" => {
-            Some("the trace has no stacks; hatf record --stacks records them")
+            Some("the trace has no stacks; record it with hatf record --stacks")
         }
         // The log of mtrace names functions itself; modules of the others are nowhere.
         "symbolize" if form != "mtrace" => Some("0 of "),
-        "regions" if !has_frames => Some("without stacks no calls are known"),
+        "regions" if !has_frames => Some("the trace has no stacks, so calls are unknown"),
         _ => None,
     }
 }

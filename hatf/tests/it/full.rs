@@ -102,7 +102,7 @@ fn a_stopped_recorder_does_not_stop_the_program() {
     }
     let (messages, _) = stopped(&program, &trace, "stop");
     assert!(messages.contains("recording ended early: the spool was full"), "{messages}");
-    assert!(messages.contains("what came after is not counted") && !messages.contains("0 events"), "{messages}");
+    assert!(messages.contains("later events are not counted") && !messages.contains("0 events"), "{messages}");
 }
 
 /// A program that has bursts of blocks, each more than a spool of 1 MiB holds, while its recorder is stopped.

@@ -110,7 +110,7 @@ fn fragmentation_as_data_and_as_pictures() {
 #[test]
 fn fragmentation_by_mistake() {
     let trace = DATA.to_owned() + "gawk.raw32.zst";
-    hatf(["fragmentation", &trace, "--at", "1000000"]).exits(2).says("and 1000000 is none of them");
+    hatf(["fragmentation", &trace, "--at", "1000000"]).exits(2).says("there is no event 1000000");
     hatf(["fragmentation", &trace, "--at", "noon"])
         .exits(2)
         .says("expected peak, worst, sparsest, end or the number of an event");

@@ -180,7 +180,7 @@ fn debuginfod_is_asked() {
     assert!(!sites(Some("http://localhost:1"), &path).text().contains("recursion"));
     let missing = sites(Some("http://localhost:1"), &recorded.folder.path("nothing"));
     assert_eq!(
-        missing.err.matches("DEBUGINFOD_URLS is set, and debuginfod-find is not there").count(),
+        missing.err.matches("DEBUGINFOD_URLS is set, but debuginfod-find is not installed").count(),
         1,
         "{}",
         missing.err

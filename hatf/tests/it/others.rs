@@ -540,8 +540,8 @@ fn processes_are_merged_by_time() {
         assert_eq!(own["peak"]["bytes"], expected["peak"]["bytes"], "{trace}");
         assert_eq!(allocs(&own), allocs(&expected), "{trace}");
     }
-    hatf(["cut", &all, "--process", "99", "-o", &own, "--force"]).exits(2).says("is none of them");
-    hatf(["cut", &trace, "--process", "1", "-o", &own, "--force"]).exits(2).says("hatf merge makes");
+    hatf(["cut", &all, "--process", "99", "-o", &own, "--force"]).exits(2).says("there is no process 99");
+    hatf(["cut", &trace, "--process", "1", "-o", &own, "--force"]).exits(2).says("hatf merge combines");
     // What was merged is not merged again, samples not with others.
     hatf(["merge", &all, &trace, "-o", &own, "--force", "--as-is"]).exits(1).says("already contains several processes");
     let sample = folder.path("sample.mtf");
@@ -565,8 +565,8 @@ fn outputs_and_inputs() {
         &["merge", "--as-is", &folder.path("third.mtf")],
     ] {
         let run = |output: &str, input: &str, more: &[&str]| hatf([command, &["-o", output, input], more].concat());
-        run(&trace, &trace, &["--force"]).exits(2).says("is a trace that is read");
-        run(&other, &trace, &[]).exits(2).says("--force replaces it");
+        run(&trace, &trace, &["--force"]).exits(2).says("is also an input");
+        run(&other, &trace, &[]).exits(2).says("add --force");
         run(&out, &folder.path("missing.mtf"), &[]).exits(1).says("missing.mtf");
         run("/missing/out.mtf", &trace, &[]).exits(1).says("/missing/out.mtf");
         run("/dev/full", &trace, &[]).exits(1).says("/dev/full");
@@ -585,7 +585,7 @@ fn outputs_and_inputs() {
     }
     assert!(fs::read(&trace).unwrap() == before && fs::read(&other).unwrap() == b"mine");
     for (options, status, says) in [
-        (&[][..], 2, "say which part"),
+        (&[][..], 2, "specify a part"),
         (&["--records", "9..5"], 2, "no records from 9 to 5"),
         (&["--records", "0..5"], 2, "the numbers of two records"),
         (&["--records", "100000.."], 2, "record 100000 is none of them"),

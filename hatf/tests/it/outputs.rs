@@ -176,10 +176,10 @@ fn an_option_after_the_program() {
     for after in [&["-o", "x.mtf"][..], &["--output=x.mtf"], &["-ox.mtf"]] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_hatf"));
         command.current_dir(&*folder).args(["record", "-o", "true.mtf", "true"]).args(after);
-        run(&mut command).exits(0).says("`-o x.mtf` follows the program").says("the trace goes to true.mtf");
+        run(&mut command).exits(0).says("`-o x.mtf` comes after the program").says("the trace goes to true.mtf");
     }
     let mut command = Command::new(env!("CARGO_BIN_EXE_hatf"));
     command.current_dir(&*folder).args(["record", "-o", "true.mtf", "true", "-o", "x.o"]);
     let run = run(&mut command).exits(0);
-    assert!(!run.err.contains("follows the program"), "{}", run.err);
+    assert!(!run.err.contains("comes after the program"), "{}", run.err);
 }

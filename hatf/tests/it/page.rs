@@ -58,7 +58,7 @@ if (all.length === 2) {
   for (const measure of heap.words.measures) {
     const of = side => ownSums(side, { measure: measure === "peak" ? "live" : measure, from: 0, to: side.moments.length - 1, peak: measure === "peak", mark: null });
     const own = difference(...heap.sides.map(of)), { itself } = functionSums(heap, own, inclusiveSums(heap, own));
-    changes[measure] = [...itself.bytes].map((bytes, fn) => [heap.words.functions[fn]?.[0] ?? "stack not known", bytes, itself.blocks[fn]]).filter(row => row[1] || row[2]);
+    changes[measure] = [...itself.bytes].map((bytes, fn) => [heap.words.functions[fn]?.[0] ?? "unknown stack", bytes, itself.blocks[fn]]).filter(row => row[1] || row[2]);
   }
 }
 console.log(JSON.stringify({ ...all[0], after: all[1], changes }));
@@ -413,7 +413,7 @@ fn a_program_is_run_and_shown() {
     let script = format!("{}; exit 3", program.display());
     hatf(["run", "-o", &trace, "sh", "-c", &script]).exits(3).says("shop::add at ").says("shop.processes/");
     let nothing = folder.path("nothing.mtf");
-    hatf(["run", "-o", &nothing, "true"]).exits(0).says("no allocation was recorded");
+    hatf(["run", "-o", &nothing, "true"]).exits(0).says("no allocations were recorded");
     hatf(["run", "-o", &trace, "/nowhere/program"]).exits(127);
     hatf(["run"]).exits(2);
 }
@@ -487,7 +487,7 @@ fn what_is_clicked_changes_what_it_should_of_two() {
     );
     assert_ne!(of("key", "chosen"), of("moment", "chosen"), "{found}");
     assert_eq!(of("whole", "chosen"), "the whole trace", "{found}");
-    assert!(of("slack", "about").contains("beyond those that were asked for"), "{found}");
+    assert!(of("slack", "about").contains("beyond the requested size"), "{found}");
     assert_eq!(of("inverted", "about"), of("sorted", "about"), "{found}");
     assert!(found["inverted"]["boxes"] != found["sorted"]["boxes"], "{found}");
     assert_eq!(of("sentence", "about"), of("start", "about"), "{found}");

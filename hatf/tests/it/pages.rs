@@ -85,7 +85,7 @@ fn threads_have_names_and_the_systems_numbers() {
     // The kernel is asked by default, and not where nobody wants that.
     assert!(asked > 0);
     let report = hatf(["report", &trace]).exits(0).text();
-    assert!(report.contains("hatf record --pages also records what asked it for pages"), "{report}");
+    assert!(report.contains("to record the calls that request pages too, use hatf record --pages"), "{report}");
     let silent = folder.path("silent.mtf");
     hatf(["record", "--no-resident", "-o", &silent, "--", &program]).exits(7).says(" 0 lost");
     events(&silent, |event| assert!(!matches!(event.kind, EventKind::Resident(_)), "{event:?}"));
@@ -110,6 +110,6 @@ fn what_blocks_really_have() {
         // Those of glibc on 64 bits; other C libraries have other sizes.
         let of_glibc = |size| usable.contains(&(size, 24));
         assert!(of_glibc(11) && of_glibc(12), "{usable:?}");
-        hatf(["report", &trace]).exits(0).prints("more than was asked for");
+        hatf(["report", &trace]).exits(0).prints(" larger than requested");
     }
 }

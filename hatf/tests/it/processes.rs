@@ -234,11 +234,11 @@ fn compared() {
     for (line, said) in [
         (
             "{\"number\":1,\"trace\":\"../../x.mtf\",\"began_ns\":0}",
-            "line 5: the trace is neither in the folder nor beside it",
+            "line 5: the trace is neither in the directory nor next to it",
         ),
         (
             "{\"number\":1,\"trace\":\"/etc/passwd\",\"began_ns\":0}",
-            "line 5: the trace is neither in the folder nor beside it",
+            "line 5: the trace is neither in the directory nor next to it",
         ),
         ("{\"number\":-1}", "line 5: invalid value"),
         ("[", "line 5: "),

@@ -128,7 +128,7 @@ fn raw_profiles_of_llvm() {
         hatf(["profile", "show", &profile, "--advice", "--cold-lifetime", "0.001", "--cold-density", "1e3"])
             .exits(0)
             .prints(
-                "COLD (fewer than 1000 accesses to a byte in a second, 0.001 s of lifetime or more): 1 of 2 contexts",
+                "COLD (fewer than 1000 accesses per byte per second, lifetime of 0.001 s or more): 1 of 2 contexts",
             );
     }
 }
@@ -200,7 +200,7 @@ fn by_mistake() {
     hatf(["profile"]).exits(2).says("<TRACE>");
     hatf(["profile", &trace, "-o", &profile, "--sets", "0"]).exits(2);
     hatf(["profile", &trace, "-o", &profile, "--tables", "4"]).exits(2).says("expected SETSxWAYS");
-    hatf(["profile", &trace, "-o", &profile, "--tick", "1s"]).exits(2).says("expected a length from 1ns to 1ms");
+    hatf(["profile", &trace, "-o", &profile, "--tick", "1s"]).exits(2).says("expected a duration from 1ns to 1ms");
     hatf(["profile", "/no/such/trace", "-o", &profile]).exits(1).says("/no/such/trace");
     assert!(!std::path::Path::new(&profile).exists());
     hatf(["profile", &trace, "-o", "/no/such/folder/p.mtf"]).exits(1).says("/no/such/folder/p.mtf");
@@ -258,7 +258,7 @@ fn processors() {
     }
     assert_eq!(counts, [Some((Some(100), Some(99), false)), Some((Some(0), Some(99), true))]);
     let events = hatf(["dump", &trace]).exits(0).text();
-    let (on, calls) = (events.matches("on processor").count(), events.matches("malloc(800").count());
+    let (on, calls) = (events.matches("on CPU").count(), events.matches("malloc(800").count());
     assert!((3..20).contains(&on), "{on} of {calls}: {events}");
     let (_, counts) = of(&[]);
     assert_eq!(counts, [Some((None, None, true)), Some((None, None, true))]);

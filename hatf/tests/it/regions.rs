@@ -123,7 +123,7 @@ fn arenas_that_a_program_could_have() {
     assert_eq!((&all["arenas"][0]["context"], &all["arenas"][0]["calls"]), (&serde_json::json!(["main"]), &1.into()));
     let no_stacks = folder.path("heap.mtf");
     hatf(["convert", concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/gawk.raw32.zst"), &no_stacks]).exits(0);
-    hatf(["regions", "infer", &no_stacks]).exits(1).says("without stacks no calls are known");
+    hatf(["regions", "infer", &no_stacks]).exits(1).says("the trace has no stacks, so calls are unknown");
     hatf(["regions", "infer", &path, "--most-cost", "lots"]).exits(2).says("expected a percentage or an amount");
 }
 
@@ -160,7 +160,7 @@ fn exact_where_the_trace_has_functions() {
     // With little room: a request's line is its own, and what it keeps lives until the next.
     let exact = ["--most-cost", "99", &symbolized];
     let found = hatf([&["regions", "infer", "-o", &scoped], &exact[..]].concat()).exits(0);
-    found.prints("Exact: the trace says when functions begin and end.").prints("request <- serve <- main");
+    found.prints("Exact: the trace records function entries and exits.").prints("request <- serve <- main");
     let (found, is_exact, by) = arenas(&[&symbolized]);
     assert_eq!((&*by, is_exact), ("functions", true));
     assert_eq!(found, [("main".to_owned(), 1, 200)], "with room, one arena has all");
@@ -210,9 +210,9 @@ fn exact_where_the_trace_has_phases() {
     assert_eq!(found, [("phase frame".to_owned(), 10, 20)], "what `load` allocates outlives it");
     let text = hatf(["regions", "infer", &path, "--most-cost", "50"]).exits(0).text();
     assert_snapshot!("infer-phases", text.replace(&path, "phases.mtf"));
-    hatf(["regions", "infer", "--by", "phases", &path]).exits(0).prints("phases.mtf, by phases: as --by says");
+    hatf(["regions", "infer", "--by", "phases", &path]).exits(0).prints("phases.mtf, by phases: as requested by --by");
     hatf(["regions", "infer", "--by", "functions", &path]).exits(1).says("hatf cc --functions");
-    hatf(["regions", "infer", "--by", "stacks", &path]).exits(1).says("without stacks no calls are known");
+    hatf(["regions", "infer", "--by", "stacks", &path]).exits(1).says("the trace has no stacks, so calls are unknown");
 }
 
 /// A mark that nothing ends, and a phase of a few objects, do not take the place of stacks.
@@ -296,7 +296,7 @@ fn nothing_by_stacks_says_why() {
             && last.contains("hatf cc --functions"),
         "{stacks}"
     );
-    assert!(functions.ends_with("Exact: the trace says when functions begin and end.\n"), "{functions}");
+    assert!(functions.ends_with("Exact: the trace records function entries and exits.\n"), "{functions}");
 }
 
 /// Figure 2 of the document, and what section 6 would measure: instances and sizes of regions.

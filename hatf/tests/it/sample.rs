@@ -60,7 +60,7 @@ fn estimates() {
             if name == "keep" { (found_blocks, found_bytes) } else { (0, 0) };
         assert_eq!((left_blocks, left_bytes), (left_blocks_expected, left_bytes_expected), "{name}");
     }
-    let report = hatf(["report", &trace]).exits(0).prints("One block for each 32.0 KiB on average was recorded.");
+    let report = hatf(["report", &trace]).exits(0).prints("One block per 32.0 KiB was recorded on average.");
     assert!(!report.text().contains("records are missing") && !report.text().contains("not in the trace"));
     hatf(["simulate", &trace]).exits(0).says("the trace is a sample");
     // A trace of every block says nothing of samples.

@@ -93,7 +93,7 @@ fn groups_are_chosen() {
         "{around}"
     );
     let nothing = hatf(["sites", &named, "--of", "no such function"]).exits(1);
-    nothing.says("no stack has a function, file or module with this text in its name");
+    nothing.says("no function, file or module in any stack has a name that contains this text");
     hatf(["sites", &named, "--of", "lood"]).exits(1).says("similar: `shop::load");
     hatf(["sites", &named, "--whole", "--skip", "x"]).exits(2);
 }
@@ -173,9 +173,9 @@ fn moments_and_ranges_are_chosen() {
     }
     let text = hatf(["sites", &trace, "--at", "3s", "--live-between", "1s..end"]).exits(0).text();
     for said in [
-        "the moment: after event 3, at 3.00 s",
-        "the range: from after event 1, at 1.00 s, to event 7, at 8.00 s",
-        "LIVE AT THE MOMENT: 1.01 KiB in 3 blocks",
+        "chosen time: after event 3, at 3.00 s",
+        "range: from after event 1, at 1.00 s, to event 7, at 8.00 s",
+        "LIVE AT THE CHOSEN TIME: 1.01 KiB in 3 blocks",
         "ALLOCATED IN THE RANGE, LIVE AT ITS END: 30 B in 1 blocks",
     ] {
         assert!(text.contains(said), "{said}\n{text}");

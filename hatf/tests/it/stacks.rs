@@ -132,7 +132,7 @@ fn stacks_of_one_frame_are_told() {
     let Some(program) = compiled(&folder, "many_stacks", &flags) else { return };
     let (trace, program) = (folder.path("trace.mtf"), program.display().to_string());
     let run = |stacks| hatf(["record", stacks, "-o", &trace, "--", &program]).exits(7);
-    run("--stacks").says("most stacks have one frame (32768 of 327").says("no unwind tables");
+    run("--stacks").says("most stacks have only one frame (32768 of 327").says("no unwind tables");
     // As was asked.
     assert!(!run("--stacks=1").err.contains("one frame"));
 }
@@ -197,7 +197,7 @@ fn functions_have_names() {
     let (trace, named) = (folder.path("trace.mtf"), folder.path("trace.sym.mtf"));
     let program = program.display().to_string();
     hatf(["record", "--stacks", "-q", "-o", &trace, "--", &program]).exits(7);
-    hatf(["symbolize", &trace]).exits(0).says("frames have a function in");
+    hatf(["symbolize", &trace]).exits(0).says("frames have a function name in");
     let mut reader = TraceReader::open(Path::new(&named)).unwrap();
     let (mut stacks, mut seen) = (Stacks::default(), HashMap::new());
     while let Some(item) = reader.next().unwrap() {
@@ -227,7 +227,7 @@ fn a_trace_without_stacks() {
     let folder = Folder::new();
     let trace = folder.path("trace.mtf");
     hatf(["record", "-q", "-o", &trace, "--", "true"]).exits(0);
-    hatf(["symbolize", &trace]).exits(1).says("the trace has no stacks; hatf record --stacks records them");
+    hatf(["symbolize", &trace]).exits(1).says("the trace has no stacks; record it with hatf record --stacks");
     hatf(["sites", &trace]).exits(0).says("the trace has no stacks");
 }
 
@@ -291,7 +291,7 @@ fn two_runs_of_one_program_do_not_differ() {
         let text = hatf(["diff", before, after, "--fail-over", "0%"]).exits(0).text();
         assert_eq!(text.matches("\n  no difference\n").count(), 4, "{text}");
     }
-    let by_offset = hatf(["diff", "--no-symbols", &one, &two]).exits(0).says("matched by build id and offset");
+    let by_offset = hatf(["diff", "--no-symbols", &one, &two]).exits(0).says("matched by build ID and offset");
     assert_eq!(by_offset.text().matches("\n  no difference\n").count(), 4, "{}", by_offset.text());
 }
 
@@ -313,7 +313,7 @@ fn the_site_that_changed_is_named() {
     let failing =
         |by: &str, limit: &str, code| hatf(["diff", &before, &after, "--by", by, "--fail-over", limit]).exits(code);
     let run = failing("allocated", "0.5%", 1).says("bytes allocated grew from ").says("by more than 0.5%");
-    run.says("most of it: +2,600 bytes by right <- main <- ");
+    run.says("largest contribution: +2,600 bytes by right <- main <- ");
     failing("allocated", "2600", 0);
     failing("allocated", "2599", 1).says("by more than 2,599");
     failing("allocated", "2MiB", 0);
@@ -373,7 +373,9 @@ fn a_report_has_sites() {
             assert_eq!((&row["bytes"], &row["blocks"]), (&site[measure]["bytes"], &site[measure]["blocks"]));
         }
     }
-    hatf(["report", "--threads", "1", &trace]).exits(0).prints("SITES: 3 stacks; hatf sites prints all");
+    hatf(["report", "--threads", "1", &trace])
+        .exits(0)
+        .prints("SITES: 3 stacks; for all of them in full, run hatf sites");
 }
 
 /// Events are those of the trace, and their stacks those of `hatf sites`.

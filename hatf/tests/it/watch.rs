@@ -109,7 +109,7 @@ fn screens() {
 #[test]
 fn screens_of_little_and_of_errors() {
     let nothing = Shown::default();
-    assert!(screen(&nothing, &View::default(), 80, 24).contains("waits for the first events"));
+    assert!(screen(&nothing, &View::default(), 80, 24).contains("waiting for the first events"));
     for (width, height) in [(1, 1), (39, 50), (40, 10), (41, 11), (110, 10), (500, 12), (60, 200)] {
         for panel in [Panel::Functions, Panel::Sizes, Panel::Output, Panel::Help] {
             let view = View { panel, scroll: usize::MAX, ..View::default() };
@@ -125,7 +125,13 @@ fn screens_of_little_and_of_errors() {
     snapshot.glance.sampling = Some(512 << 10);
     Arc::make_mut(&mut wrong.functions).has_stacks = false;
     let text = screen(&wrong, &View::default(), 120, 24);
-    for part in ["cannot be read on: chunk 3", "records are missing", "7 lost", "a sample", "hatf record --stacks"] {
+    for part in [
+        "cannot read further: chunk 3",
+        "records are missing",
+        "7 lost",
+        "sampled, one block per",
+        "hatf record --stacks",
+    ] {
         assert!(text.contains(part), "{part}: {text}");
     }
 }
@@ -268,13 +274,13 @@ fn a_program_in_a_terminal() {
     let Some(tmux) = Tmux::start(&folder, 100, 30, &watch(&folder, &["-o", &trace, "--", &program, &stop])) else {
         return;
     };
-    let named = if cfg!(target_arch = "x86_64") { "grow at " } else { "stack not known" };
+    let named = if cfg!(target_arch = "x86_64") { "grow at " } else { "unknown stack" };
     tmux.until_is("the function", |screen| screen.contains(named) && screen.contains("by live bytes"));
     tmux.press(&["s"]);
     tmux.until("by growth");
     tmux.press(&["o"]);
     // It does not print over the screen.
-    tmux.until_is("the output", |screen| screen.contains("what the program prints") && screen.contains("\nround "));
+    tmux.until_is("the output", |screen| screen.contains("program output") && screen.contains("\nround "));
     tmux.press(&["o"]);
     // What stands on the screen stays, and marks are set all the same.
     tmux.press(&["p"]);
@@ -288,15 +294,15 @@ fn a_program_in_a_terminal() {
     tmux.until("mark ready at ");
     tmux.press(&["q"]);
     let left = tmux.until(" icanon");
-    assert!(left.contains("it goes on: hatf watch") && left.contains("status 0"), "{left}");
+    assert!(left.contains("still running; to return, run hatf watch") && left.contains("status 0"), "{left}");
     drop(tmux);
     // Again, at the end, by another name of the trace.
     let Some(tmux) = Tmux::start(&folder, 60, 20, &watch(&folder, &[&trace])) else { return };
-    tmux.until_is("the mark", |screen| screen.contains("runs, ") && screen.contains("mark ready at "));
+    tmux.until_is("the mark", |screen| screen.contains("running, ") && screen.contains("mark ready at "));
     tmux.press(&["m", "Enter"]);
     tmux.until("mark watch-1");
     tmux.press(&["w"]);
-    tmux.until("w.now1.html is written");
+    tmux.until("wrote ");
     std::fs::write(&stop, "").unwrap();
     tmux.until("ended with status 3");
     tmux.press(&["q"]);
@@ -317,7 +323,7 @@ fn an_interrupt_is_for_the_program() {
     let Some(program) = compiled(&folder, "watched", &["-O1"]) else { return };
     let (trace, program) = (folder.path("w.mtf"), program.display().to_string());
     let Some(tmux) = Tmux::start(&folder, 80, 24, &watch(&folder, &["-o", &trace, "--", &program])) else { return };
-    tmux.until("runs, ");
+    tmux.until("running, ");
     tmux.press(&["C-c"]);
     tmux.until("ended with status 4");
     tmux.press(&["q"]);
@@ -336,7 +342,7 @@ fn what_kills_the_screen_ends_no_recording() {
         let Some(tmux) = Tmux::start(&folder, 80, 24, &watch(&folder, &["-o", &trace, "--", &program, &stop])) else {
             return;
         };
-        tmux.until("runs, ");
+        tmux.until("running, ");
         let pid = std::fs::read_to_string(folder.join("pid")).unwrap();
         assert!(Command::new("kill").args([&format!("-{signal}"), pid.trim()]).status().unwrap().success());
         tmux.until(status);

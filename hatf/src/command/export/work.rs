@@ -1,4 +1,4 @@
-//! Writes tables to files.
+//! Writing of tables to files.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -21,7 +21,7 @@ use super::Export;
 use crate::command::print_message;
 use crate::command::symbols::Symbols;
 
-/// Names functions as `hatf sites` does.
+/// Resolves function names as `hatf sites` does.
 struct Resolved(Symbols);
 
 impl Names for Resolved {
@@ -33,10 +33,10 @@ impl Names for Resolved {
     }
 }
 
-/// The form that is one file for all tables.
+/// Name of the format that stores all tables in one file.
 const SQLITE: &str = "sqlite";
 
-/// Parses the name of a form that this build writes.
+/// Parses the name of a format that this build can write.
 pub(super) fn forms() -> PossibleValuesParser {
     PossibleValuesParser::new(Form::ALL.iter().map(|form| form.name()).chain([SQLITE]))
 }
@@ -44,19 +44,20 @@ pub(super) fn forms() -> PossibleValuesParser {
 pub(crate) fn run(options: &Export) -> Result<u8> {
     let form = match &*options.to {
         SQLITE => None,
-        name => Some(Form::named(name).ok_or_else(|| Error::Usage(format!("--to {name}: no such form")))?),
+        name => Some(Form::named(name).ok_or_else(|| Error::Usage(format!("--to {name}: no such format")))?),
     };
     if form.is_none() && options.partition {
-        return Err(Error::Usage("--partition: a database of SQLite is one file".into()));
+        return Err(Error::Usage("--partition cannot be used with SQLite, whose database is a single file".into()));
     }
     let wrong = options.tables.iter().find(|wanted| !Tables::names().any(|name| name == *wanted));
     if let Some(wrong) = wrong {
         let names: Vec<_> = Tables::names().collect();
-        return Err(Error::Usage(format!("--tables {wrong}: no such table; there are {}", names.join(", "))));
+        return Err(Error::Usage(format!("--tables {wrong}: no such table; available tables: {}", names.join(", "))));
     }
     let root = &options.output;
     if fs::read_dir(root).is_ok_and(|mut entries| entries.next().is_some()) {
-        let text = format!("{}: there are files in it: name a new folder, so that tables do not mix", root.display());
+        let text =
+            format!("{}: the directory is not empty: choose a new one, so that tables are not mixed", root.display());
         return Err(Error::Trace(text.into()));
     }
     let traces = traces(&options.traces)?;
@@ -99,7 +100,7 @@ fn failed(error: metatf_arrow::Error) -> Error {
     Error::Trace(error.into())
 }
 
-/// Returns the traces, those of folders by their names.
+/// Returns the traces; the traces in a directory are sorted by name.
 fn traces(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut traces = Vec::new();
     for path in paths {
@@ -113,14 +114,14 @@ fn traces(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
         found.retain(|path| path.extension().is_some_and(|extension| extension == "mtf"));
         found.sort();
         if found.is_empty() {
-            return Err(Error::Trace(format!("{}: no traces (*.mtf) are in it", path.display()).into()));
+            return Err(Error::Trace(format!("{}: the directory contains no traces (*.mtf)", path.display()).into()));
         }
         traces.extend(found);
     }
     Ok(traces)
 }
 
-/// Returns where the tables of each trace go below the folder of a table, without the form.
+/// Returns, for each partition, its traces and the path below a table's directory, without the file extension.
 fn partitions(traces: &[PathBuf]) -> Result<Vec<(Vec<PathBuf>, PathBuf)>> {
     let mut taken = BTreeSet::new();
     let mut place = |trace: &PathBuf| {
@@ -143,7 +144,7 @@ fn partitions(traces: &[PathBuf]) -> Result<Vec<(Vec<PathBuf>, PathBuf)>> {
     traces.iter().map(&mut place).collect()
 }
 
-/// The file of a table that is being written.
+/// The file of a table being written.
 struct OpenFile {
     path: PathBuf,
     output: OutputFile,
@@ -151,7 +152,7 @@ struct OpenFile {
 }
 
 impl OpenFile {
-    /// Creates the file of a path below a folder, to which the name of the form is added.
+    /// Creates a file at a path below a directory, adding the format as the file extension.
     fn create(folder: &OutputFolder, below: &Path, form: Form, schema: &SchemaRef) -> Result<Self> {
         // The name of a trace may contain a dot.
         let mut name = below.file_name().unwrap_or_default().to_owned();
@@ -167,7 +168,7 @@ impl OpenFile {
         }
     }
 
-    /// Keeps the file; returns how many rows it has.
+    /// Keeps the file and returns its number of rows.
     fn keep(self) -> Result<u64> {
         let Self { path, output, writer } = self;
         let (sink, rows) = writer.finish().map_err(|error| cause(&path, &output, error))?;
@@ -176,7 +177,7 @@ impl OpenFile {
     }
 }
 
-/// Returns why a file was not written: where the output failed that is the cause, whatever became of it on the way.
+/// Returns the reason that a file was not written: the output's own error, if there is one.
 fn cause(path: &Path, output: &OutputFile, error: WriteError) -> Error {
     match (output.error(), error) {
         (Some(error), _) | (None, WriteError::Output(error)) => Error::system(path.display().to_string())(error),
@@ -184,7 +185,7 @@ fn cause(path: &Path, output: &OutputFile, error: WriteError) -> Error {
     }
 }
 
-/// Writes tables, each to its file; returns how many rows each has.
+/// Writes each table to its file and returns the number of rows of each.
 fn write(batches: Together, mut files: Vec<OpenFile>) -> Result<Vec<u64>> {
     for next in batches {
         let (place, batch) = next.map_err(|error| Error::Trace(metatf_arrow::message(&error).into()))?;
@@ -201,7 +202,7 @@ fn write(batches: Together, mut files: Vec<OpenFile>) -> Result<Vec<u64>> {
     files.into_iter().map(OpenFile::keep).collect()
 }
 
-/// Writes tables to a database; returns how many rows each has.
+/// Writes tables to a database and returns the number of rows of each.
 fn database(tables: &Tables, wanted: &[&str], threads: usize, path: &Path) -> Result<Vec<u64>> {
     let (output, mut sink) = OutputFile::create(path).map_err(Error::system(path.display().to_string()))?;
     let wrong = |error| cause(path, &output, error);

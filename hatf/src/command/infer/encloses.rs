@@ -1,4 +1,4 @@
-//! What encloses allocations: what `--by` says, or what the trace says most of.
+//! Scopes that enclose allocations: those requested by `--by`, or those that enclose the most.
 
 use std::path::Path;
 
@@ -7,20 +7,20 @@ use hatf::{Error, Result};
 use metatf_page::units::percent;
 use serde::Serialize;
 
-/// What encloses allocations.
+/// Kinds of scopes that enclose allocations.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Encloses {
-    /// Functions that the trace says the beginnings and ends of
+    /// Functions whose entries and exits the trace records
     Functions,
     /// Phases and marks
     Phases,
-    /// Calls that the stacks of allocations show
+    /// Calls inferred from the stacks of allocations
     Stacks,
 }
 
 impl Encloses {
-    /// As `--by` has it.
+    /// Returns the name for `--by`.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Functions => "functions",
@@ -29,7 +29,7 @@ impl Encloses {
         }
     }
 
-    /// Returns the kind of scopes that this is; `None`: there are none, but stacks.
+    /// Returns the kind of scopes, or `None` for stacks.
     pub(super) fn scopes(self) -> Option<ScopeKind> {
         match self {
             Self::Functions => Some(ScopeKind::Functions),
@@ -39,7 +39,7 @@ impl Encloses {
     }
 }
 
-/// Chooses what encloses allocations, and says why.
+/// Chooses the kind of scopes and explains the choice.
 pub(super) fn chosen(by: Option<Encloses>, trace: &Path, coverage: &ScopeCoverage) -> Result<(Encloses, String)> {
     let lacks = |what| Err(Error::Trace(format!("{}: the trace has no {what}", trace.display()).into()));
     let best = coverage.best().map_or(Encloses::Stacks, |by| match by {
@@ -50,13 +50,13 @@ pub(super) fn chosen(by: Option<Encloses>, trace: &Path, coverage: &ScopeCoverag
     let (in_functions, in_phases) = (share(coverage.in_functions), share(coverage.in_phases));
     let because = match (by, best) {
         (Some(Encloses::Functions), _) if coverage.functions == 0 => {
-            return lacks("entries of functions; build the program by hatf cc --functions");
+            return lacks("function entries; build the program with hatf cc --functions");
         }
         (Some(Encloses::Phases), _) if coverage.phases == 0 => {
-            return lacks("phases or marks; hatf.h has the calls that name them");
+            return lacks("phases or marks; to add them to a program, see hatf.h");
         }
-        (Some(_), _) => "as --by says".to_owned(),
-        (None, Encloses::Functions) => format!("{in_functions} of the objects are allocated in functions of the trace"),
+        (Some(_), _) => "as requested by --by".to_owned(),
+        (None, Encloses::Functions) => format!("{in_functions} of the objects are allocated in recorded functions"),
         (None, Encloses::Phases) => format!("{in_phases} of the objects are allocated in phases or marks that end"),
         (None, Encloses::Stacks) if coverage.functions + coverage.phases == 0 => {
             "the trace has neither functions nor phases".to_owned()

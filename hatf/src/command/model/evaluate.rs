@@ -1,4 +1,4 @@
-//! `hatf model evaluate`
+//! `hatf model evaluate`: compares synthetic traces with their originals.
 
 use std::path::{Path, PathBuf};
 
@@ -21,10 +21,11 @@ use crate::command::lab::{Source, draw};
 use crate::command::output::show;
 use crate::command::print_message;
 
-/// Find out how near synthetic traces come to the trace that their models were fitted to.
+/// Measure how closely synthetic traces match the trace their models were fitted to.
 ///
-/// Each model makes several synthetic traces. Their bytes and objects, and what simulated allocators make of them, are
-/// compared with the trace itself: the experiment of the paper, with its Tables 9 to 16 and its Figures 3 to 6.
+/// Each model generates several synthetic traces. Their bytes, their objects and the results of simulated allocators
+/// are compared with those of the trace itself, which repeats the paper's experiment with its Tables 9 to 16 and
+/// Figures 3 to 6.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -33,49 +34,50 @@ Examples:
   hatf model evaluate perl.mtf -m cdf,cdf-p2,mix:size=cdf,iat=time,ht=size --trials 30
   hatf model evaluate perl.mtf -m variants -a bsd,first:grow=4096 --format json")]
 pub(crate) struct Evaluate {
-    /// The traces, in any form that hatf convert reads. Each is read twice.
+    /// Traces, in any format that `hatf convert` reads. Each is read twice.
     #[arg(required = true, value_name = "TRACE")]
     traces: Vec<PathBuf>,
 
-    /// The form of the traces [default: guessed from their first bytes or their names].
-    #[arg(long, value_name = "FORM", value_parser = crate::command::form())]
+    /// Format of the traces [default: detected from their first bytes or their names].
+    #[arg(long, value_name = "FORMAT", value_parser = crate::command::form())]
     from: Option<&'static Form>,
 
-    /// Models, with commas between them; all: the paper's five; variants: its seven variants.
+    /// Comma-separated models; all: the paper's five; variants: its seven variants.
     #[arg(short, long, value_name = "MODEL,..", default_value = "all", value_parser = models)]
     models: Models,
 
     #[command(flatten)]
     measure: Measure,
 
-    /// Synthetic traces of each model.
+    /// Number of synthetic traces per model.
     #[arg(long, value_name = "N", default_value_t = 10, allow_negative_numbers = true, value_parser = number(1..=1_000_000_u64))]
     trials: u64,
 
-    /// Take the first N events of each trace: a trial is as long as what it is compared with.
+    /// Use only the first N events of each trace; trials have the same length.
     #[arg(long, value_name = "N", default_value_t = 5_000_000, allow_negative_numbers = true, value_parser = number(1..=u64::MAX))]
     events: u64,
 
-    /// Another seed makes other trials.
+    /// Seed of the trials.
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
 
-    /// Simulated allocators, each with its settings behind colons, as in hatf simulate; all: bsd, cache, first, best.
+    /// Simulated allocators, each followed by its settings after colons, as in `hatf simulate`; all: bsd, cache, first,
+    /// best.
     #[arg(short, long, value_name = "NAME[:SETTING=N]..", value_delimiter = ',', default_value = "all")]
     allocators: Vec<String>,
 
-    /// Stop a trial whose live objects need more memory, such as 512M or 4G.
+    /// Stop a trial if its live objects need more memory than this, such as 512M or 4G.
     #[arg(long, value_name = "BYTES", default_value = "2G", value_parser = size)]
     memory_limit: u64,
 
-    /// Trials that run at once; the result is the same [default: as many as there are cores].
+    /// Number of trials to run in parallel; the result does not depend on it [default: the number of cores].
     #[arg(long, value_name = "N", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1024))]
     threads: Option<usize>,
 
     #[command(flatten)]
     output: OutputArgs,
 
-    /// Also draw the metrics of Figures 3 to 6 into this file.
+    /// Also draw the metrics of Figures 3 to 6 to this SVG file.
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 }
@@ -87,7 +89,7 @@ const PAPER: [&str; 4] = ["bsd", "cache", "first", "best"];
 #[derive(Clone)]
 struct Models(Vec<Kind>);
 
-/// Parses a list of models. The choices of a mixture are after commas, too.
+/// Parses a list of models. The parts of a mixture are also separated by commas.
 fn models(text: &str) -> std::result::Result<Models, String> {
     let mut names: Vec<String> = Vec::new();
     for part in text.split(',') {
@@ -116,7 +118,7 @@ fn models(text: &str) -> std::result::Result<Models, String> {
     Ok(Models(kinds))
 }
 
-/// Parses bytes, with a unit.
+/// Parses a number of bytes with an optional unit.
 fn size(text: &str) -> std::result::Result<u64, String> {
     let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
@@ -153,9 +155,9 @@ impl metatf_page::Report for Report<'_> {
     }
 }
 
-/// Makes the picture.
+/// Builds the chart.
 fn figures(programs: &[Program]) -> Intervals {
-    chart("Synthetic traces, divided by the actual ones", programs)
+    chart("Synthetic traces relative to the original traces", programs)
 }
 
 #[derive(Serialize)]
@@ -204,7 +206,7 @@ pub(crate) fn run(options: &Evaluate) -> Result<u8> {
     Ok(0)
 }
 
-/// Gives an observer the first events of a trace. Returns whether the trace may have more.
+/// Passes the first events of a trace to an observer. Returns whether the trace may contain more.
 fn first<O: Observer>(source: &Source, most: u64, observer: &mut O) -> Result<(Totals, bool)> {
     let mut until = Until::new(most);
     let mut calls = HeapTracker::new(|event: &ObjectEvent| {
@@ -214,7 +216,7 @@ fn first<O: Observer>(source: &Source, most: u64, observer: &mut O) -> Result<(T
     let read = source.observe(&mut calls);
     let totals = calls.heap().totals();
     drop(calls);
-    // Stopping is an error to those who read.
+    // The reader reports an early stop as an error.
     if !until.reached() {
         read?;
     }
@@ -226,7 +228,7 @@ fn program(options: &Evaluate, experiment: &Experiment, path: &Path) -> Result<P
     let source = Source::new(path.to_owned(), options.from, options.threads);
     source.reread()?;
     let settings = options.measure.settings(options.models.0.clone());
-    // The first pass is the actual trace in the allocators, and finds its end.
+    // The first pass runs the original trace through the allocators and finds its end.
     let mut tracking = Tracking::default();
     let (mut grid, mut clock) = (experiment.grid(source.threads())?, Running::new(settings.clock));
     let read = first(&source, options.events, &mut |event: &ObjectEvent| {
@@ -237,7 +239,11 @@ fn program(options: &Evaluate, experiment: &Experiment, path: &Path) -> Result<P
     let outcomes = grid.finish()?;
     let (totals, cut) = read?;
     if cut {
-        print_message(&format!("{}: the first {} events; --events N takes more", path.display(), count(totals.events)));
+        print_message(&format!(
+            "{}: using only the first {} events; to use more, add --events N",
+            path.display(),
+            count(totals.events)
+        ));
     }
     source.warn_of_contradictions(&totals);
     let actual = Trial::new(&totals, &tracking, &outcomes);
@@ -250,7 +256,7 @@ fn program(options: &Evaluate, experiment: &Experiment, path: &Path) -> Result<P
     let mut progress = Progress::new("trials").of(experiment.jobs(&models).len() as u64);
     let ended = trials(experiment, &models, source.threads(), || progress.add(1))?;
     let name = path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned());
-    // Up to the first dot: the form of the file is of no account here.
+    // Use the name up to the first dot, because the file extensions do not matter here.
     let name = name.split('.').next().filter(|name| !name.is_empty()).unwrap_or(&name).to_owned();
     let models =
         options.models.0.iter().zip(ended).map(|(kind, trials)| OfModel::new(*kind, &actual, trials)).collect();

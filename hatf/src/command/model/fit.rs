@@ -1,4 +1,4 @@
-//! `hatf model fit`
+//! `hatf model fit`: fits a model to a trace.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,8 +16,9 @@ use crate::command::output::show;
 
 /// Fit a model to a trace.
 ///
-/// Prints the trace's row of the paper's Table 4, and the model's size as its Table 8 counts it beside the bytes of its file.
-/// A trace is read once, in memory bounded by its live objects and what is distinct in it; for models of time twice.
+/// Prints the trace's row of the paper's Table 4, and the model's size as counted in its Table 8 together with the size
+/// of its file. A trace is read once, or twice for models of time; memory use is bounded by the live objects and the
+/// number of distinct values.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -28,14 +29,14 @@ pub(crate) struct Fit {
     #[command(flatten)]
     source: Source,
 
-    /// The model; `hatf model --help` lists them.
+    /// Model to fit; `hatf model --help` lists the models.
     #[arg(short, long, value_name = "MODEL", value_parser = kind)]
     model: Kind,
 
     #[command(flatten)]
     measure: Measure,
 
-    /// The file of the model; `-` is standard output.
+    /// File to write the model to; `-` is standard output.
     #[arg(short, long, value_name = "FILE", default_value = "model.json")]
     output: PathBuf,
 
@@ -54,7 +55,7 @@ struct Report {
     of: Fitted,
 }
 
-/// What the report is of.
+/// The trace and the file that the report is about.
 struct Fitted {
     name: String,
     file: String,

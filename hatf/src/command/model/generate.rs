@@ -1,4 +1,4 @@
-//! `hatf model generate`
+//! `hatf model generate`: generates synthetic traces.
 
 use hatf::synthetic::write_synthetic;
 use std::fs::File;
@@ -20,10 +20,10 @@ use crate::command::record::trace_output::is_plain;
 use crate::command::{cores, print_message};
 use metatf_cli::Progress;
 
-/// Make a synthetic trace of a model.
+/// Generate a synthetic trace from a model.
 ///
-/// The trace is of heap.dtd, and the same on every machine for the same model, seed and number of events. Its blocks lie where
-/// a simulated allocator (bsd) puts them. It has times if the model's clock is the time.
+/// The trace uses heap.dtd and is identical on every machine for the same model, seed and number of events. A simulated
+/// allocator (bsd) places its blocks. The trace has timestamps if the model's unit of time is `time`.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -31,28 +31,29 @@ Examples:
   hatf model generate perl.json --events 100000000 --seed 7 -o long.mtf
   hatf model generate perl.json -o - | hatf simulate -")]
 pub(crate) struct Generate {
-    /// The model, from hatf model fit; `-` is standard input.
+    /// Model from `hatf model fit`; `-` is standard input.
     #[arg(value_name = "MODEL.json")]
     model: PathBuf,
 
-    /// Allocations and frees [default: as many as there are until the clock passes that of the trace].
+    /// Number of allocations and frees [default: until the clock passes the end of the original trace].
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number(1..=u64::MAX))]
     events: Option<u64>,
 
-    /// Another seed makes another trace.
+    /// Seed; another seed generates another trace.
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
 
-    /// Trade size for speed: fast, default or archive. fast stores addresses and times as they are: it takes a fifth of the time of
-    /// default, and two to three times the space. The trace can be made again from the model and the seed.
+    /// Trade size for speed: fast, default or archive. `fast` stores addresses and times uncompressed: it takes a fifth
+    /// of the time of `default`, and two to three times the space. The trace can be regenerated from the model and the
+    /// seed.
     #[arg(long, alias = "profile", value_name = "PRESET", default_value_t = Preset::Fast)]
     preset: Preset,
 
-    /// Threads that work at once; the trace is the same [default: as many as there are cores].
+    /// Number of worker threads; the trace does not depend on it [default: the number of cores].
     #[arg(long, value_name = "N", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1024))]
     threads: Option<usize>,
 
-    /// The trace; `-` is standard output.
+    /// Trace to write; `-` is standard output.
     #[arg(short, long, value_name = "TRACE", default_value = "synthetic.mtf")]
     output: PathBuf,
 }
@@ -86,7 +87,7 @@ pub(crate) fn run(options: &Generate) -> Result<u8> {
             writer.event(event)
         })
     });
-    // Where the output failed, that is the cause.
+    // If the output failed, its error is the cause.
     if let Some(error) = output.error() {
         return Err(problem()(error));
     }

@@ -1,4 +1,4 @@
-//! `hatf model`
+//! `hatf model`: models of allocation.
 
 mod evaluate;
 mod fit;
@@ -9,7 +9,7 @@ use std::path::Path;
 use hatf::Result;
 use hatf_lab::model::{Clock, Unfreed};
 
-/// Fit models of allocation to a trace, make synthetic traces of them, and find out how much these tell.
+/// Fit allocation models to a trace, generate synthetic traces from them, and evaluate how realistic these are.
 ///
 /// The models are those of Zorn and Grunwald, "Evaluating Models of Memory Allocation" (CU-CS-603-92).
 #[derive(clap::Args)]
@@ -21,12 +21,12 @@ Examples:
 
 Models:
   mean     uniform from 0 to twice the mean      mean-normal, mean-pareto
-  cdf      the histograms                        cdf-p2
+  cdf      histograms                            cdf-p2
   size     one process for each size             size-uniform, size-normal
-  time     the means of each bucket of time      time-normal
-  trans    the size before decides               trans-mean
-  outline  live bytes and objects over time, in a file of at most 64 KiB: this project's own
-  mix:size=MODEL,iat=MODEL,ht=MODEL              one each for sizes, interarrival and holding times")]
+  time     means for each time bucket            time-normal
+  trans    depends on the previous size          trans-mean
+  outline  live bytes and objects over time, in a file of at most 64 KiB; not from the paper
+  mix:size=MODEL,iat=MODEL,ht=MODEL              models of size, interarrival, holding time")]
 pub(crate) struct Model {
     #[command(subcommand)]
     action: Action,
@@ -47,18 +47,18 @@ pub(crate) fn run(options: &Model) -> Result<u8> {
     }
 }
 
-/// How times are measured.
+/// Options for measuring time.
 #[derive(clap::Args)]
 struct Measure {
-    /// What time is counted in.
+    /// Unit of time.
     #[arg(long, value_enum, default_value_t = ClockName::Events)]
     clock: ClockName,
 
-    /// The holding time of objects never freed.
+    /// Holding time of objects that are never freed.
     #[arg(long, value_enum, default_value_t = UnfreedName::End)]
     unfreed: UnfreedName,
 
-    /// Buckets of time, for time and time-normal.
+    /// Number of time buckets, for time and time-normal.
     #[arg(long, value_name = "N", default_value_t = hatf_lab::model::BUCKETS, allow_negative_numbers = true,
         value_parser = metatf_cli::number(1..=hatf_lab::model::MOST_BUCKETS))]
     buckets: u64,
@@ -68,17 +68,17 @@ struct Measure {
 enum ClockName {
     /// Allocations and frees.
     Events,
-    /// Nanoseconds, which the trace must have.
+    /// Nanoseconds; the trace must have timestamps.
     Time,
-    /// Bytes asked for.
+    /// Bytes requested.
     Bytes,
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum UnfreedName {
-    /// Up to the last event.
+    /// Until the last event.
     End,
-    /// None: left out of holding times.
+    /// None: exclude these objects from holding times.
     Drop,
 }
 
@@ -97,7 +97,7 @@ impl Measure {
     }
 }
 
-/// Returns the size of a file; `None` of a pipe.
+/// Returns the size of a file, or `None` for a pipe.
 fn file_bytes(path: &Path) -> Option<u64> {
     std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).map(|metadata| metadata.len())
 }

@@ -1,4 +1,4 @@
-//! `hatf profile export`
+//! `hatf profile export`: writes profiles in other formats.
 
 use std::path::PathBuf;
 
@@ -12,13 +12,16 @@ use super::super::symbols::files;
 use super::super::{about, print_message, row};
 use super::read;
 
-/// Write a profile in another form: as a memory profile of LLVM, by which clang marks allocations as hot or cold.
+/// Write a profile in another format: as a memory profile for LLVM, which clang uses to mark allocations as hot or
+/// cold, or for another tool.
 ///
-/// LLVM knows a frame by its function's name for the linker, the line from the function's first one, and the column. They are looked
-/// up in the program's file, which must have debug information (-g). Frames without are left out, and so are those of shared objects. The form is the YAML that llvm-profdata merge reads from LLVM 21 on.
+/// LLVM identifies a frame by the function's linkage name, the line relative to the function's first line, and the
+/// column. These are looked up in the program file, which must contain debug information (-g). Frames without debug
+/// information and frames in shared objects are omitted. The format is the YAML that llvm-profdata merge reads from
+/// LLVM 21 on.
 ///
-/// LLVM takes what is not there for 0. So contexts whose accesses are not all known are written without lifetimes: they are neither
-/// hot nor cold then. hatf cc builds a program whose accesses are known.
+/// LLVM treats missing values as 0. Contexts whose accesses are not fully known are therefore written without
+/// lifetimes, so that they are neither hot nor cold. Build the program with `hatf cc` to record its accesses.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -28,48 +31,49 @@ Examples:
   llvm-profdata merge app.prof.memprof.yaml -o app.memprofdata
   clang++ -O2 -g -fmemory-profile-use=app.memprofdata app.cpp")]
 pub(super) struct Export {
-    /// The profile; `-` is standard input.
+    /// Profile to read; `-` is standard input.
     profile: PathBuf,
 
-    /// The file to write; `-` is standard output [default: PROFILE with the form's ending, as .memprof.yaml].
+    /// File to write; `-` is standard output [default: PROFILE with the file extension of the format, such as
+    /// .memprof.yaml].
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// What to write.
-    #[arg(long, value_name = "FORM", default_value = "memprof-yaml", value_parser = form())]
+    /// Format to write.
+    #[arg(long, value_name = "FORMAT", default_value = "memprof-yaml", value_parser = form())]
     format: &'static ProfileForm,
 
-    /// Take contexts whose accesses are not known for such as have none: long-lived ones are cold then.
+    /// Treat contexts with unknown accesses as never accessed: long-lived ones are then cold.
     #[arg(long)]
     unknown_is_unused: bool,
 
-    /// Write frames of shared objects, too. LLVM's own profiles have those of the program alone.
+    /// Include frames in shared objects. LLVM's own profiles contain only frames of the program.
     #[arg(long)]
     shared_objects: bool,
 
-    /// A folder of separate debug information, searched before /usr/lib/debug. May be given several times.
-    #[arg(long, value_name = "FOLDER")]
+    /// Directory with separate debug information, searched before /usr/lib/debug. Can be repeated.
+    #[arg(long, value_name = "DIR")]
     debug_dir: Vec<PathBuf>,
 
-    /// Look for programs and shared objects below this folder, not below /.
-    #[arg(long, value_name = "FOLDER")]
+    /// Look for programs and shared objects below this directory instead of /.
+    #[arg(long, value_name = "DIR")]
     sysroot: Option<PathBuf>,
 }
 
-/// Parses the name of a form that can be written.
+/// Returns a parser for the name of an output format.
 fn form() -> impl TypedValueParser<Value = &'static ProfileForm> {
     let written = PROFILES.into_iter().filter(|form| form.create.is_some());
-    row(written.map(|form| (form.name, form.about))).try_map(|name| ProfileForm::of(&name).ok_or("not a form"))
+    row(written.map(|form| (form.name, form.about))).try_map(|name| ProfileForm::of(&name).ok_or("unknown format"))
 }
 
 pub(super) fn run(options: &Export) -> Result<u8> {
     let path = &options.profile;
     let form = options.format;
-    let only_read = || Error::Usage(format!("{} is only read, not written", form.name));
+    let only_read = || Error::Usage(format!("{} can only be read, not written", form.name));
     let create = form.create.ok_or_else(only_read)?;
     let profile = read(path)?.merged();
     if profile.about.contains_key("sampling") {
-        print_message(&format!("{}: a sample: numbers are of the sample's blocks alone", path.display()));
+        print_message(&format!("{}: sampled profile; all figures cover the sampled blocks only", path.display()));
     }
     let files = files(&options.debug_dir, options.sysroot.as_ref())?;
     let Export { unknown_is_unused, shared_objects, .. } = *options;
@@ -79,7 +83,7 @@ pub(super) fn run(options: &Export) -> Result<u8> {
     let (file, mut sink) = OutputFile::create(&output).map_err(problem())?;
     let of = ProfileOptions { files, unknown_is_unused, shared_objects };
     let written = create(&profile, &of, &mut |note| print_message(&shown(note)), &mut *sink);
-    // Where the output failed, that is the cause.
+    // If the output failed, its error is the cause.
     if let Some(error) = file.error() {
         return Err(problem()(error));
     }

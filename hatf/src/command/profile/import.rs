@@ -1,4 +1,4 @@
-//! `hatf profile import`
+//! `hatf profile import`: converts other tools' profiles.
 
 use std::path::PathBuf;
 
@@ -10,13 +10,14 @@ use super::super::print_message;
 use super::super::symbols::files;
 use super::{one, read_all, write};
 
-/// Read a profile of another tool: a raw memory profile of LLVM (.memprofraw), versions 3 to 5; a heap profile of pprof (.pb.gz); one of
-/// jemalloc as text (heap_v2).
+/// Convert another tool's profile: a raw LLVM memory profile (.memprofraw), versions 3 to 5; a pprof heap profile
+/// (.pb.gz); or a jemalloc heap profile in text form (heap_v2).
 ///
-/// A program that clang built with -fmemory-profile writes one of LLVM. Its stacks are addresses in modules that have build ids and no
-/// names: --binary gives the files. It has no utilization, and no stamps of the first block of a context. Several profiles in one file
-/// are merged. Profiles of pprof and jemalloc have sums: what is in use counts as live both at the peak and at the end, and each block has
-/// the average size of its stack.
+/// Programs built by clang with -fmemory-profile write LLVM profiles. Their stacks are addresses in modules that have
+/// build IDs but no names: name the files with --binary. Such a profile has no utilization and no timestamps of a
+/// context's first block. If a file contains several profiles, they are merged. Profiles from pprof and jemalloc
+/// contain totals: memory in use counts as live both at the peak and at the end, and each block is given the average
+/// size of its stack.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -24,20 +25,20 @@ Examples:
   hatf profile import heap.pb.gz -o app.prof.mtf
   hatf profile show app.prof.mtf --advice")]
 pub(super) struct Import {
-    /// The profile of the other tool.
+    /// Profile to convert.
     #[arg(value_name = "FILE")]
     raw: PathBuf,
 
-    /// The profile to write [default: FILE with .prof.mtf for its ending].
+    /// Profile to write [default: FILE with the extension .prof.mtf].
     #[arg(short, long, value_name = "PROFILE")]
     output: Option<PathBuf>,
 
-    /// The program, or a shared object of it: functions of its frames are looked up in it. May be given several times.
+    /// Program or shared object in which to look up functions. Can be repeated.
     #[arg(long, value_name = "FILE")]
     binary: Vec<PathBuf>,
 
-    /// A folder of separate debug information, searched before /usr/lib/debug. May be given several times.
-    #[arg(long, value_name = "FOLDER", requires = "binary")]
+    /// Directory with separate debug information, searched before /usr/lib/debug. Can be repeated.
+    #[arg(long, value_name = "DIR", requires = "binary")]
     debug_dir: Vec<PathBuf>,
 }
 

@@ -1,4 +1,4 @@
-//! `hatf profile TRACE`
+//! `hatf profile TRACE`: makes a profile of a trace.
 
 use std::path::{Path, PathBuf};
 
@@ -17,30 +17,30 @@ use super::super::symbols::Symbols;
 use super::super::{clock, print_message};
 use crate::command::output::show;
 
-/// A profile of a trace.
+/// Options for making a profile of a trace.
 #[derive(clap::Args)]
 pub(crate) struct Make {
-    /// The profile to write [default: TRACE with .prof.mtf for its ending].
+    /// Profile to write [default: TRACE with the extension .prof.mtf].
     #[arg(short, long, value_name = "PROFILE")]
     output: Option<PathBuf>,
 
-    /// Sets of the table; a context's set is its number modulo this, so use a prime.
+    /// Number of sets in the table. Use a prime: a context's set is its number modulo this.
     #[arg(long, value_name = "N", default_value_t = TableSettings::default().sets, value_parser = number(1..=1_usize << 24))]
     sets: usize,
 
-    /// Entries of a set.
+    /// Number of entries per set.
     #[arg(long, value_name = "N", default_value_t = TableSettings::default().ways, value_parser = number(1..=1024_usize))]
     ways: usize,
 
-    /// Which entry of a full set makes room.
+    /// Entry to evict from a full set.
     #[arg(long, value_enum, default_value_t = Evict::Min)]
     evict: Evict,
 
-    /// Length of a tick of the profile's time stamps and lifetimes, 1ns to 1ms.
+    /// Clock resolution of the profile's timestamps and lifetimes, from 1ns to 1ms.
     #[arg(long, value_name = "TICK", default_value = "1ms", value_parser = tick)]
     tick: u64,
 
-    /// Other tables whose look-ups are counted.
+    /// Sizes of other tables for which to count lookups.
     #[arg(
         long,
         value_name = "SETSxWAYS",
@@ -58,16 +58,16 @@ pub(crate) struct Make {
 
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum Evict {
-    /// The one of the fewest blocks
+    /// The entry with the fewest blocks
     Min,
-    /// The one that was hit the longest ago
+    /// The least recently used entry
     Lru,
-    /// The one that is there for longest
+    /// The oldest entry
     Fifo,
 }
 
 fn tick(text: &str) -> std::result::Result<u64, String> {
-    let wrong = || "expected a length from 1ns to 1ms, such as 1us".to_owned();
+    let wrong = || "expected a duration from 1ns to 1ms, such as 1us".to_owned();
     clock(text).ok().filter(|tick| (1..=TICK).contains(tick)).ok_or_else(wrong)
 }
 
@@ -115,7 +115,7 @@ pub(super) fn run(source: &Source, options: &Make) -> Result<u8> {
     let mut writer = writer.map_err(|error| file.error().map_or(error, problem()))?;
     let settings = ProfilerSettings { table, tick: options.tick };
     let made = make(source, &options.symbols, settings, sizes, &mut writer);
-    // What stopped the profile is the writer's error, or the cause is the output's.
+    // The writer's error stopped the profile, or was itself caused by the output's error.
     let made = match (writer.take_error(), made) {
         (None, Ok(made)) => writer.finish().map(|()| made),
         (error, made) => {
@@ -138,7 +138,7 @@ pub(super) fn run(source: &Source, options: &Make) -> Result<u8> {
     Ok(0)
 }
 
-/// What is known when the profile is written.
+/// Results that are known once the profile is written.
 struct Made {
     totals: Totals,
     lookups: Lookups,
@@ -160,7 +160,7 @@ fn make(
     let (modules, about) = collect.into_parts();
     if heap.sampling.is_some() {
         print_message(&format!(
-            "{}: the trace is a sample: this is a profile of the sample's blocks alone",
+            "{}: the trace is a sample; the profile covers the sampled blocks only",
             source.trace.display()
         ));
     }

@@ -1,4 +1,4 @@
-//! `hatf profile merge`
+//! `hatf profile merge`: merges profiles.
 
 use std::path::PathBuf;
 
@@ -9,21 +9,22 @@ use metatf_page::units::count;
 use super::super::print_message;
 use super::{read, write};
 
-/// Merge heap info blocks of one context, in one profile or in several.
+/// Merge the heap info blocks of each context, within one profile or across several.
 ///
-/// Within a profile they are of one run, and the merge is exact. Profiles are of different runs: the last block of one and the first
-/// of the next are not compared. Contexts of different profiles are the same if their stacks are, by module and place in its file.
+/// The heap info blocks of one profile come from one run, and merging them is exact. Different profiles come from
+/// different runs: the last block of one and the first block of the next are not compared. Contexts of different
+/// profiles are the same if their stacks have the same modules and file offsets.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   hatf profile merge perl.prof.mtf -o perl.merged.mtf
   hatf profile merge monday.prof.mtf tuesday.prof.mtf -o both.prof.mtf")]
 pub(super) struct Merge {
-    /// The profiles, in the order of the runs.
+    /// Profiles, in the order of the runs.
     #[arg(required = true, value_name = "PROFILE")]
     profiles: Vec<PathBuf>,
 
-    /// The profile to write.
+    /// Profile to write.
     #[arg(short, long, value_name = "PROFILE")]
     output: PathBuf,
 }

@@ -1,4 +1,4 @@
-//! `hatf profile`
+//! `hatf profile`: heap profiles.
 
 mod export;
 mod import;
@@ -20,12 +20,13 @@ use metatf_cli::{OutputFile, Progress};
 use super::about;
 use super::lab::{Source, Tables};
 
-/// Make a heap profile of a trace: for each call stack how many blocks it allocated, how large they were, how long they lived.
+/// Make a heap profile of a trace: the number, sizes and lifetimes of the blocks that each call stack allocated.
 ///
-/// The profile has heap info blocks, as the sanitizer-based heap profiler of LLVM defines them: counts, sizes, lifetimes and
-/// overlaps of the blocks of one context. A context is a call stack, or a size class and a thread where the trace has no stacks.
-/// Blocks that end are merged in a table of fixed size. An entry that it evicts is written at once, and hatf profile merge and
-/// hatf profile show merge it later. The look-ups of some tables of other sizes are counted, too.
+/// The profile consists of heap info blocks, as defined by LLVM's sanitizer-based heap profiler: counts, sizes,
+/// lifetimes and overlaps of the blocks of one context. A context is a call stack, or a size class and a thread if the
+/// trace has no stacks. Freed blocks are merged in a table of fixed size. An entry evicted from the table is written
+/// immediately; `hatf profile merge` and `hatf profile show` merge such entries later. Lookups in tables of several
+/// other sizes are counted as well.
 #[derive(clap::Args)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -64,11 +65,11 @@ pub(crate) fn run(options: &Profile) -> Result<u8> {
         (Some(Command::Import(options)), _) => import::run(options),
         (Some(Command::Export(options)), _) => export::run(options),
         (None, Some(source)) => make::run(source, &options.make),
-        (None, None) => Err(Error::Usage("which trace? see hatf profile --help".to_owned())),
+        (None, None) => Err(Error::Usage("no trace given; see hatf profile --help".to_owned())),
     }
 }
 
-/// Returns what a context is.
+/// Returns the stack or the size class of a context.
 fn context(key: ContextKey, stacks: &Stacks) -> ProfileContext {
     match key {
         ContextKey::Stack(site) => ProfileContext::Stack(stacks.frames(site).to_vec()),
@@ -76,7 +77,7 @@ fn context(key: ContextKey, stacks: &Stacks) -> ProfileContext {
     }
 }
 
-/// Returns the profile of a trace that is in no file.
+/// Returns a profile that is only in memory.
 pub(super) fn in_memory(profiled: Profiled<Merged>, heap: &Heap) -> HeapProfile {
     let contexts = (1..).zip(&profiled.contexts).map(|(number, key)| (number, context(*key, &heap.stacks))).collect();
     let sampling = heap.sampling.map(|mean| ("sampling".to_owned(), mean.into()));
@@ -90,7 +91,7 @@ pub(super) fn in_memory(profiled: Profiled<Merged>, heap: &Heap) -> HeapProfile 
     }
 }
 
-/// Returns the report of a merged profile: all contexts, those of most bytes first.
+/// Returns the report of a merged profile: all contexts, sorted by bytes in descending order.
 pub(super) fn whole(title: String, profile: &HeapProfile) -> ProfileReport<'_> {
     let Tables { rows, depth } = Tables::default();
     let table = ProfileTable { by: Column::default(), reverse: false, columns: Vec::new(), rows, depth };
@@ -98,7 +99,8 @@ pub(super) fn whole(title: String, profile: &HeapProfile) -> ProfileReport<'_> {
     ProfileReport { title, entries: profile.infos.len(), profile, thresholds, shows: Shows::All, table }
 }
 
-/// Reads a profile in any form that can be read; `-` is standard input. Several in one file are merged.
+/// Reads a profile in any supported format; `-` is standard input. If a file contains several profiles, they are
+/// merged.
 fn read(path: &Path) -> Result<HeapProfile> {
     one(path, read_all(path)?)
 }
@@ -122,7 +124,7 @@ fn write(path: &Path, profile: &HeapProfile) -> Result<()> {
     let problem = || Error::system(path.display().to_string());
     let (file, mut sink) = OutputFile::create(path).map_err(problem())?;
     let written = write_profile(profile, &mut *sink);
-    // Where the output failed, that is the cause.
+    // If the output failed, its error is the cause.
     if let Some(error) = file.error() {
         return Err(problem()(error));
     }

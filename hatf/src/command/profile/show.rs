@@ -1,4 +1,4 @@
-//! `hatf profile show`
+//! `hatf profile show`: prints profiles.
 
 use std::path::PathBuf;
 
@@ -12,9 +12,10 @@ use crate::command::lab::Tables;
 use crate::command::output::show;
 use crate::command::symbols::Symbols;
 
-/// Print a profile: its contexts, sorted by any column, or those that are hot or cold.
+/// Print the contexts of a profile, sorted by any column, or only the hot and cold ones.
 ///
-/// Heap info blocks of one context are merged first. Lifetimes and time stamps are in ticks; what the profile does not know is `-`.
+/// Heap info blocks of the same context are merged first. Lifetimes and timestamps are in ticks; `-` marks values
+/// missing from the profile.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -32,41 +33,41 @@ total_store_count, unread_count, unknown_count, reached_count,
 peak_count, peak_size, end_count, end_size; and total_, min_, max_ and average_ of size,
 lifetime, access_count, percent_utilized, access_density, lifetime_access_density.")]
 pub(super) struct Show {
-    /// The profile; `-` is standard input.
+    /// Profile to read; `-` is standard input.
     profile: PathBuf,
 
-    /// Sort by this column, most first.
+    /// Sort by this column, in descending order.
     #[arg(long, value_name = "COLUMN", default_value = "total_size")]
     by: Column,
 
-    /// Put the least first.
+    /// Sort in ascending order.
     #[arg(long)]
     reverse: bool,
 
-    /// Columns to print [default: some that the profile knows].
+    /// Columns to print [default: a selection of those in the profile].
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     columns: Vec<Column>,
 
     #[command(flatten)]
     tables: Tables,
 
-    /// Print contexts whose blocks are never read instead. They can be known only if hatf cc built the program.
+    /// Print only contexts whose blocks are never read. Requires a program built with `hatf cc`.
     #[arg(long, conflicts_with = "advice")]
     unread: bool,
 
-    /// Print hot and cold contexts instead. They can be known only if the profile has accesses.
+    /// Print only hot and cold contexts. Requires a profile with accesses.
     #[arg(long)]
     advice: bool,
 
-    /// Cold: fewer accesses than this to a byte in a second of lifetime.
+    /// Cold: fewer than this many accesses per byte per second of lifetime.
     #[arg(long, value_name = "N", default_value_t = Thresholds::default().cold_density)]
     cold_density: f64,
 
-    /// Cold: blocks live on average at least this many seconds.
+    /// Cold: blocks live for at least this many seconds on average.
     #[arg(long, value_name = "SECONDS", default_value_t = Thresholds::default().cold_lifetime)]
     cold_lifetime: f64,
 
-    /// Hot: more accesses than this to a byte in a second of lifetime.
+    /// Hot: more than this many accesses per byte per second of lifetime.
     #[arg(long, value_name = "N", default_value_t = Thresholds::default().hot_density)]
     hot_density: f64,
 

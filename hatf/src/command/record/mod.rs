@@ -1,4 +1,4 @@
-//! `hatf record`
+//! `hatf record`: records the heap of a program.
 
 mod options;
 mod preset;
@@ -28,10 +28,11 @@ use processes::Processes;
 use summary::{Known, Written, print_not_recorded, print_summary};
 use trace_output::{TraceForm, TraceWriter, about, about_output, dump, free_name, full, group};
 
-/// The exit status where recording failed.
+/// Exit status if recording failed.
 const FAILED: u8 = 125;
 
-/// Runs the command. What is not an error of the program to run gets a status of its own, as that of the program is passed on.
+/// Runs the command. Errors that are not about starting the program get their own exit status, because the program's
+/// status is passed through.
 pub(crate) fn run(options: &Options) -> Result<u8> {
     match run_program(options) {
         Err(error @ (Error::System(..) | Error::Trace(_))) => {
@@ -49,11 +50,11 @@ fn run_program(options: &Options) -> Result<u8> {
     let command = of_process.as_deref().unwrap_or(&options.command);
     let named = || options.output.clone().unwrap_or_else(|| free_name(&stem(command)));
     let output = (!options.no_trace).then(named);
-    // While the user can still do something about it.
+    // Print this before the program runs, while the user can still react.
     if let Some(given) = trace_among(&options.command) {
         let goes = output.as_deref().map_or_else(|| "nowhere".to_owned(), |output| format!("to {}", output.display()));
         print_message(&format!(
-            "`-o {given}` follows the program, so it is an argument of the program: the trace goes {goes}; options of hatf record come first"
+            "`-o {given}` comes after the program, so it was passed to the program and the trace goes {goes}; put options of hatf record before the program"
         ));
     }
     let known = options.command.first().and_then(|program| hatf::record::not_recorded(program));
@@ -71,11 +72,11 @@ fn run_program(options: &Options) -> Result<u8> {
     if let Some(process) = options.pid
         && let Some(linked_in) = hatf::record::linked_in(OsStr::new(&format!("/proc/{process}/exe")))
     {
-        print_message(&format!("{linked_in}; those of a program that hatf record starts are"));
+        print_message(&format!("{linked_in}; they are recorded only in a program that hatf record starts"));
     }
     let known = Known { not_loaded: known.is_some(), linked_in: linked_in.as_ref() };
     if options.symbolize && (options.format != TraceFormat::Heap || output.as_deref().is_some_and(is_standard_output)) {
-        let why = "--symbolize writes the trace a second time: it has to be a file, in the format heap";
+        let why = "--symbolize rewrites the trace, so the output must be a file in the format heap";
         return Err(Error::Usage(why.to_owned()));
     }
     let (outcome, failure) = match &output {
@@ -89,36 +90,36 @@ fn run_program(options: &Options) -> Result<u8> {
     };
     let printed = analysis
         .map_or(Ok(()), |analysis| print_into(&analysis.observer().report(analysis.heap()), &mut stderr(Style::Text)));
-    // The program ran, and its status is what counts: what failed is a message.
+    // The program ran, so its status is returned; other failures are only printed.
     let mut code = outcome.exit_code();
     if code == 0 && outcome.recorded.images == 0 && outcome.followed == 0 {
-        // Nothing was recorded, as a line above says.
+        // Nothing was recorded; a message above explains why.
         code = FAILED;
     }
     let of_traces = [failure, outcome.recorded.sink_error];
     let mut failures: Vec<_> = of_traces.into_iter().flatten().take(1).collect();
     failures.extend(outcome.follow_errors);
-    // Who has closed a pipe wants no more.
+    // A reader that closed the pipe wants no more data.
     let is_left = failures.iter().any(|error| !error.is_closed_pipe());
     let failures: Vec<_> = failures.into_iter().chain(printed.map_err(Error::from).err()).collect();
     if failures.is_empty() {
         return Ok(code);
     }
-    // A full disk is the same error for each process.
+    // A full disk causes the same error in every process.
     for error in failures.iter().take(3) {
-        print_message(&format!("the trace is not complete: {error}"));
+        print_message(&format!("the trace is incomplete: {error}"));
     }
     if is_left {
         let spool = outcome.spool.keep().display().to_string();
         print_message(&format!(
-            "what was recorded is in {spool}: `hatf recover {spool}` makes the trace where there is room, or elsewhere with -o"
+            "the recorded events are in {spool}: run `hatf recover {spool}` to write the trace when there is space, or add -o to write it elsewhere"
         ));
     }
     Ok(if code == 0 { FAILED } else { code })
 }
 
-/// Records into a file, which gets its name when the program runs: where that cannot be started, what has the name stays as it
-/// is. The error beside the outcome is one of the file.
+/// Records to a file, which gets its name once the program runs: if the program cannot be started, an existing file is
+/// unchanged. The error returned with the outcome is about the file.
 fn to_file(
     options: &Options,
     path: &Path,
@@ -128,14 +129,14 @@ fn to_file(
     let name = if is_standard_output(path) { "standard output".to_owned() } else { path.display().to_string() };
     let problem = || Error::system(name.clone());
     if OutputFile::is_being_written(path) {
-        let why = "another recording writes this trace; name another one with -o";
+        let why = "another recording is writing this trace; choose a different name with -o";
         return Err(Error::Trace(format!("{name}: {why}").into()));
     }
     let (mut output, mut sink) = OutputFile::create(path).map_err(problem())?;
     output.mark_as_written();
-    // Where the output failed, that is the cause, whatever became of it on the way.
+    // If the output failed, its error is the cause of all others.
     let cause = |failed: Option<io::Error>, error| full(failed.map_or_else(|| about_output(&name, error), problem()));
-    // The recorder says when.
+    // The recorder decides when to flush.
     let mut write = WriteOptions::default().flush_every(FlushEvery::NEVER);
     options.preset.trace().apply(&mut write);
     let form = TraceForm::of(options);
@@ -144,13 +145,13 @@ fn to_file(
         let mut trace = TraceWriter::new(&mut *sink, form, &write).map_err(|error| cause(output.error(), error))?;
         let mut started = || {
             if let Some(process) = options.pid.filter(|_| !options.quiet) {
-                print_message(&format!("recording process {process} until it ends, or until an interrupt (Ctrl-C)"));
+                print_message(&format!("recording process {process} until it ends or until Ctrl-C"));
             }
             output.appear().map_err(problem())
         };
         let take = |_: u32, give: DumpInto<'_>| match OutputFolder::of(path) {
             Ok(folder) => dump(options, &folder, path, &write, give),
-            Err(error) => print_message(&format!("a trace was asked for: {}", problem()(error))),
+            Err(error) => print_message(&format!("could not write a requested trace: {}", problem()(error))),
         };
         let take: Option<TakeDump<'_>> = (!is_standard_output(path)).then_some(&take);
         let into = Into { output: Some(path), started: Some(&mut started), dump: take, processes: processes.as_ref() };
@@ -158,7 +159,7 @@ fn to_file(
         (recorded, trace.finish())
     };
     let mut outcome = recorded?;
-    // The spool goes when the trace is on the disk.
+    // The spool is removed once the trace is on the disk.
     let finished = finished.and_then(|()| sink.flush().and_then(|()| output.sync()).map_err(problem()));
     let failure = output.error();
     let failure = match finished {
@@ -188,8 +189,8 @@ fn to_file(
     Ok((outcome, failure))
 }
 
-/// Returns the path of a trace that was written as `path`. If it has lost its name meanwhile, it gets another: next to the old one, or where
-/// that folder is gone, in the current one.
+/// Returns the path of a trace that was written as `path`. If the file has lost its name in the meantime, the trace is
+/// copied to a new name next to the old one, or in the current directory if the old directory is gone.
 fn place_of(path: &Path, output: &OutputFile) -> Result<PathBuf> {
     if !output.is_replaced() {
         return Ok(path.to_owned());
@@ -207,7 +208,7 @@ fn place_of(path: &Path, output: &OutputFile) -> Result<PathBuf> {
             Ok(()) => {
                 let place_name = place.display();
                 print_message(&format!(
-                    "{name}: the file was replaced, renamed or removed during the recording: the trace is {place_name}"
+                    "{name}: the file was replaced, renamed or removed during recording; the trace is in {place_name}"
                 ));
                 return Ok(place);
             }
@@ -215,10 +216,10 @@ fn place_of(path: &Path, output: &OutputFile) -> Result<PathBuf> {
         }
     }
     let why = last.map_or_else(String::new, |error| format!("; {error}"));
-    Err(Error::Trace(format!("{name}: the file was replaced, renamed or removed during the recording{why}").into()))
+    Err(Error::Trace(format!("{name}: the file was replaced, renamed or removed during recording{why}").into()))
 }
 
-/// Writes the functions of its stacks into a trace, which is complete, and stays as it is if that fails.
+/// Writes function names into a complete trace, which is unchanged if that fails.
 fn symbolize(
     trace: &Path,
     create: impl FnOnce() -> io::Result<(OutputFile, Box<dyn Sink + Send>)>,
@@ -228,7 +229,7 @@ fn symbolize(
     let TraceForm { resolution, group_records, plain, .. } = form;
     let heap = HeapOptions { write: write.clone(), resolution, group_records, plain };
     if let Err(error) = write_symbols(trace, create, &heap) {
-        print_message(&format!("{}: its functions are not named: {error}", trace.display()));
+        print_message(&format!("{}: could not write function names: {error}", trace.display()));
     }
 }
 
@@ -236,7 +237,7 @@ fn is_standard_output(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// Where a recording goes.
+/// Destinations of a recording.
 struct Into<'a> {
     output: Option<&'a Path>,
     started: Option<&'a mut dyn FnMut() -> Result<()>>,
@@ -296,7 +297,7 @@ fn record<'a>(
     }
 }
 
-/// Runs the program, or records a process that runs.
+/// Runs the program, or records a running process.
 fn record_what(options: &Options, sink: &mut dyn EventSink, how: RecordOptions<'_>) -> Result<Outcome> {
     match options.pid {
         Some(process) => hatf::record::record_process(process, sink, how),
@@ -304,7 +305,7 @@ fn record_what(options: &Options, sink: &mut dyn EventSink, how: RecordOptions<'
     }
 }
 
-/// Returns the trace that an option `-o` among the arguments of the program seems to name.
+/// Returns the trace that a `-o` option among the program's arguments appears to name.
 fn trace_among(command: &[OsString]) -> Option<String> {
     let words: Vec<_> = command.iter().skip(1).map(|word| word.to_string_lossy()).collect();
     let names = words.iter().enumerate().filter_map(|(place, word)| match word.strip_prefix("--output=") {
@@ -316,7 +317,7 @@ fn trace_among(command: &[OsString]) -> Option<String> {
     names.filter(is_trace).map(str::to_owned).next()
 }
 
-/// Returns the name of the program, for that of the trace.
+/// Returns the program's name, from which the trace's name is derived.
 fn stem(command: &[OsString]) -> OsString {
     let program = command.first().map(Path::new).and_then(Path::file_name);
     program.unwrap_or(OsStr::new("trace")).to_owned()

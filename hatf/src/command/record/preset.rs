@@ -1,4 +1,4 @@
-//! What a recording is for.
+//! Presets of recordings.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,14 +8,14 @@ use metatf_tools::recode::Preset;
 /// A preset of the trace, or settings for finding out where memory goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RecordPreset {
-    /// The trace is written in this way.
+    /// A preset for writing the trace.
     Trace(Preset),
-    /// All that can be known of each block is recorded, and the trace is written by default.
+    /// All available data about each block, with the trace written by the default preset.
     Debug,
 }
 
 impl RecordPreset {
-    /// Returns how the trace is written.
+    /// Returns the preset for writing the trace.
     pub(crate) fn trace(self) -> Preset {
         match self {
             Self::Trace(preset) => preset,

@@ -1,4 +1,4 @@
-//! The traces of processes that a recorded program makes: a folder of them, and a list.
+//! The traces of processes that a recorded program creates: a directory of traces with a list.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -20,12 +20,12 @@ use super::options::Record as Options;
 use super::trace_output::{TraceForm, TraceWriter, about, about_output, dump, full};
 use crate::command::print_message;
 
-/// The list of processes, in their folder.
+/// Name of the process list in the directory.
 pub(crate) const LIST: &str = "processes.jsonl";
-/// Characters of a program's name in the name of its trace.
+/// Maximum number of characters of a program's name in the name of its trace.
 const NAME_MAX: usize = 60;
 
-/// Returns the folder beside a trace that has those of processes that its program made.
+/// Returns the directory next to a trace that contains the traces of processes the program created.
 pub(crate) fn folder_of(trace: &Path) -> PathBuf {
     if trace.extension().is_some_and(|extension| extension == "mtf") {
         return trace.with_extension("processes");
@@ -35,14 +35,14 @@ pub(crate) fn folder_of(trace: &Path) -> PathBuf {
     name.into()
 }
 
-/// Returns the name of a process's trace: its number and its program.
+/// Returns the name of a process's trace, built from its number and its program.
 pub(super) fn trace_name(process: &FollowedProcess) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "._+-".contains(c) { c } else { '_' };
     let name: String = process.name().chars().map(plain).take(NAME_MAX).collect();
     format!("{}-{name}.mtf", process.number)
 }
 
-/// Takes the events of processes that the program makes.
+/// Receiver of the events of processes that the program creates.
 pub(super) struct Processes<'a> {
     options: &'a Options,
     trace: &'a Path,
@@ -51,7 +51,7 @@ pub(super) struct Processes<'a> {
     written: Mutex<Written>,
 }
 
-/// The folder, and the list in it.
+/// The directory and the list in it.
 struct Opened {
     folder: OutputFolder,
     list: File,
@@ -59,7 +59,7 @@ struct Opened {
 
 #[derive(Default)]
 struct Written {
-    /// The folder, once there is a process.
+    /// The directory, once a process exists.
     opened: Option<Opened>,
     processes: u64,
     events: u64,
@@ -72,12 +72,12 @@ struct Written {
     left: u64,
     programs: BTreeSet<PathBuf>,
     pythons: Vec<PythonVersion>,
-    /// The names of those that are whole.
+    /// Names of complete traces.
     traces: Vec<String>,
 }
 
 impl<'a> Processes<'a> {
-    /// Makes one for the processes of the program that is recorded into this trace.
+    /// Creates a receiver for the processes of the program recorded in this trace.
     pub(super) fn new(options: &'a Options, trace: &'a Path, write: &'a WriteOptions) -> Self {
         Self { options, trace, write, folder: folder_of(trace), written: Mutex::default() }
     }
@@ -86,7 +86,8 @@ impl<'a> Processes<'a> {
         self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the folder, which is made for the first process. Traces that an earlier recording has put there are removed.
+    /// Returns the directory, which is created for the first process. Traces from an earlier recording in it are
+    /// removed.
     fn folder(&self) -> Result<OutputFolder> {
         let mut written = self.written();
         if let Some(opened) = &written.opened {
@@ -101,7 +102,7 @@ impl<'a> Processes<'a> {
         Ok(folder)
     }
 
-    /// Returns what the list has of a command.
+    /// Returns the part of a command that goes into the list.
     fn shown<'c>(&self, command: &'c [String]) -> &'c [String] {
         if self.options.private { command.get(..1).unwrap_or_default() } else { command }
     }
@@ -119,49 +120,49 @@ impl<'a> Processes<'a> {
         listed.map_err(Error::system(name))
     }
 
-    /// Returns how many calls that allocate were recorded.
+    /// Returns the number of recorded allocation calls.
     pub(super) fn allocations(&self) -> u64 {
         self.written().allocations
     }
 
-    /// Returns how many processes have no stacks though they were asked for.
+    /// Returns the number of processes without stacks, although stacks were requested.
     pub(super) fn stackless(&self) -> u64 {
         self.written().stackless
     }
 
-    /// Returns how many stacks there was no room for.
+    /// Returns the number of stacks for which there was no space.
     pub(super) fn stacks_missed(&self) -> u64 {
         self.written().stacks_missed
     }
 
-    /// Returns how many calls have a stack of one frame.
+    /// Returns the number of calls whose stack has a single frame.
     pub(super) fn single_frames(&self) -> u64 {
         self.written().single_frames
     }
 
-    /// Returns how many have become programs that did not load the recorder.
+    /// Returns the number of processes that executed a program that did not load the recorder.
     pub(super) fn left(&self) -> u64 {
         self.written().left
     }
 
-    /// Returns the files of their images.
+    /// Returns the program files of the processes.
     pub(super) fn programs(&self) -> BTreeSet<PathBuf> {
         self.written().programs.clone()
     }
 
-    /// Returns the traces that are whole: their folder, and their names in it.
+    /// Returns the complete traces: their directory and their names in it.
     pub(super) fn traces(&self) -> Vec<(OutputFolder, String)> {
         let written = self.written();
         let folder = written.opened.iter().map(|opened| &opened.folder).cycle();
         folder.cloned().zip(written.traces.iter().cloned()).collect()
     }
 
-    /// Returns the versions of Python that processes have.
+    /// Returns the Python versions of the processes.
     pub(super) fn pythons(&self) -> Vec<PythonVersion> {
         self.written().pythons.clone()
     }
 
-    /// Returns a line that says what there is; `None` where the program made no process.
+    /// Returns a summary line, or `None` if the program created no processes.
     pub(super) fn summary(&self) -> Option<String> {
         let written = self.written();
         let Written { processes, events, bytes, lost, .. } = *written;
@@ -171,15 +172,15 @@ impl<'a> Processes<'a> {
             .then(|| format!("{processes} more {what}: {events} records, {bytes} bytes in {folder}, {lost} lost"))
     }
 
-    /// Adds the program itself to the list. Where it made no process, there is none, and no folder.
+    /// Adds the program itself to the list. If it created no processes, there is neither a list nor a directory.
     ///
     /// # Errors
-    /// The list could not be written.
+    /// Returns an error if the list could not be written.
     pub(super) fn finish(&self, outcome: &Outcome) -> Result<()> {
         if self.written().opened.is_none() {
             if let Ok(folder) = OutputFolder::open_own(&self.folder) {
                 remove_earlier(&folder);
-                // If nothing else is in it.
+                // Succeeds only if the directory is empty.
                 let _ = fs::remove_dir(&self.folder);
             }
             return Ok(());
@@ -225,7 +226,7 @@ impl Follower for Processes<'_> {
         let finished = finished.and_then(|()| sink.flush().and_then(|()| output.sync()).map_err(problem()));
         let failure = outcome.recorded.sink_error.is_some() || finished.is_err() || output.error().is_some();
         let process = &outcome.process;
-        // One that is to be completed keeps the name that is noted beside its spool.
+        // An incomplete trace keeps the name stored next to its spool.
         let named = if failure { file.clone() } else { trace_name(process) };
         folder.rename(file.as_ref(), named.as_ref()).map_err(problem())?;
         let bytes = output.bytes().unwrap_or(0);
@@ -261,20 +262,23 @@ impl Follower for Processes<'_> {
     }
 
     fn dump(&self, process: &FollowedProcess, _: u32, give: DumpInto<'_>) {
-        // Made for its trace.
+        // The directory was created for the process's trace.
         if let Ok(folder) = self.folder() {
             dump(self.options, &folder, trace_name(process).as_ref(), self.write, give);
         }
     }
 
     fn others_go_on(&self, processes: usize) {
-        let what = if processes == 1 { "a process goes on that it made" } else { "processes go on that it made" };
+        let what = if processes == 1 { "a process it created is" } else { "processes it created are" };
         let number = if processes == 1 { String::new() } else { format!("{processes} ") };
-        print_message(&format!("the program has ended, and {number}{what}: interrupt to end the recording"));
+        print_message(&format!(
+            "the program has ended, but {number}{what} still running: press Ctrl-C to end the recording"
+        ));
     }
 }
 
-/// Removes what an earlier recording has put into a folder: traces that its list names, and the list. All else stays.
+/// Removes the results of an earlier recording from a directory: the traces named in its list, and the list. Other
+/// files are kept.
 fn remove_earlier(folder: &OutputFolder) {
     let mut text = String::new();
     let _ = folder.read(LIST.as_ref()).and_then(|mut list| list.read_to_string(&mut text));
@@ -290,7 +294,7 @@ fn remove_earlier(folder: &OutputFolder) {
     folder.remove(LIST.as_ref());
 }
 
-/// Returns where the trace of a process goes by what is kept of the program's.
+/// Returns the path of a process's trace, derived from the data stored for the program.
 pub(crate) fn trace_of(program: &Value, process: &FollowedProcess) -> Option<PathBuf> {
     path_from_json(&program["output"]).map(|trace| folder_of(&trace).join(trace_name(process)))
 }

@@ -1,4 +1,4 @@
-//! What `hatf record` says when it is done.
+//! Messages that `hatf record` prints at the end.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
@@ -15,25 +15,25 @@ use crate::command::print_message;
 pub(super) struct Written<'a> {
     pub(super) path: &'a Path,
     pub(super) bytes: u64,
-    /// All that was recorded is in it.
+    /// Whether the trace contains everything that was recorded.
     pub(super) is_whole: bool,
 }
 
-/// What was known of the program before it ran.
+/// Facts known about the program before it ran.
 #[derive(Clone, Copy)]
 pub(super) struct Known<'a> {
-    /// It would not load the recorder: the user has read it.
+    /// The program would not load the recorder; the user has been warned.
     pub(super) not_loaded: bool,
-    /// The allocator that it has linked in. Where that could not be recorded, the user has read it.
+    /// The allocator linked into the program. If it could not be recorded, the user has been warned.
     pub(super) linked_in: Option<&'a LinkedIn>,
 }
 
-/// Says that calls of an allocator are not recorded, and what to do.
+/// Warns that calls to an allocator are not recorded, and suggests what to do.
 pub(super) fn print_not_recorded(linked_in: &LinkedIn) {
-    print_message(&format!("{linked_in}; link it as a shared library, or in Rust use hatf_record::Recording"));
+    print_message(&format!("{linked_in}; link it as a shared library, or use hatf_record::Recording in Rust"));
 }
 
-/// Prints the summary line, and warnings: not once more those that were printed before the program ran.
+/// Prints the summary line and warnings, except for warnings printed before the program ran.
 pub(super) fn print_summary(
     options: &Options,
     outcome: &Outcome,
@@ -48,7 +48,7 @@ pub(super) fn print_summary(
     if stackless > 0 {
         let what = if stackless == 1 { "trace has" } else { "traces have" };
         print_message(&format!(
-            "{stackless} {what} no stacks: each process needs 300 KiB in the spool's folder for them (--spool), x86-64 and glibc 2.35"
+            "{stackless} {what} no stacks: stacks require x86-64, glibc 2.35, and 300 KiB per process in the spool directory (--spool)"
         ));
     }
     if options.python {
@@ -57,23 +57,23 @@ pub(super) fn print_summary(
     let missed = processes.map_or(0, Processes::stacks_missed) + outcome.recorded.stacks_missed;
     if missed > 0 {
         print_message(&format!(
-            "{missed} stacks are missing: their tree may take a quarter of --spool-size, if its folder (--spool) has that: a larger --spool-size makes room; --sample records fewer blocks, and a smaller --stacks=DEPTH makes fewer frames"
+            "{missed} stacks are missing, because the stack table may use at most a quarter of --spool-size and what is free in its directory (--spool); increase --spool-size, record fewer blocks with --sample, or record fewer frames with a smaller --stacks=DEPTH"
         ));
     }
     let allocations = processes.map_or(0, Processes::allocations) + outcome.recorded.allocations;
     let single = processes.map_or(0, Processes::single_frames) + outcome.recorded.single_frames;
     if single > allocations / 2 && options.stacks() > 1 {
         print_message(&format!(
-            "most stacks have one frame ({single} of {allocations}): the code that allocates has no unwind tables (.eh_frame), \
-             as code that is made at run time has none, or what is built with -fno-asynchronous-unwind-tables"
+            "most stacks have only one frame ({single} of {allocations}): the allocating code has no unwind tables (.eh_frame), \
+             because it was generated at run time or built with -fno-asynchronous-unwind-tables"
         ));
     }
     warn_of_linked(options, outcome, processes, known);
     let left = processes.map_or(0, Processes::left) + u64::from(outcome.recorded.left);
     if left > 0 {
-        let what = if left == 1 { "process has become a program that" } else { "processes have become programs that" };
+        let what = if left == 1 { "process executed a program that" } else { "processes executed programs that" };
         print_message(&format!(
-            "{left} {what} did not load the recorder, or cannot open the spool: such a program is static or set-user-ID, runs as another user (su, setpriv), or has another environment or root folder (env -i, unshare, chroot)"
+            "{left} {what} did not load the recorder or cannot open the spool. Possible reasons: the program is static or set-user-ID, runs as a different user (su, setpriv), or has a different environment or root directory (env -i, unshare, chroot)"
         ));
     }
     if allocations == 0 && outcome.recorded.images > 0 {
@@ -81,7 +81,7 @@ pub(super) fn print_summary(
     }
     if outcome.recorded.is_off {
         print_message(if options.start_off && outcome.recorded.starts == 0 {
-            "recording was off all the time: turn it on by --toggle-signal, --control, or hatf_start() in the program"
+            "recording was never turned on: use --toggle-signal, --control, or hatf_start() in the program"
         } else {
             "recording was off when the program ended"
         });
@@ -89,13 +89,15 @@ pub(super) fn print_summary(
     if let (Some(kept), Some(Keep::Time(asked))) = (outcome.recorded.kept_short, options.keep) {
         let asked = Duration::from_nanos(asked);
         print_message(&format!(
-            "the last {:.3} s were kept of {:.3} s that --keep asks for: half of the spool holds no more (--spool-size, --spool)",
+            "kept the last {:.3} s of the {:.3} s requested by --keep: half of the spool holds no more (--spool-size, --spool)",
             kept.as_secs_f64(),
             asked.as_secs_f64()
         ));
     }
     if let Some(error) = &outcome.recorded.not_lasting {
-        print_message(&format!("after a kill less could have been recovered than --keep asks for: {error}"));
+        print_message(&format!(
+            "if the recorder had been killed, less than --keep requests could have been recovered: {error}"
+        ));
     }
     if options.quiet {
         return;
@@ -104,23 +106,23 @@ pub(super) fn print_summary(
     if let Some(Written { path, bytes, is_whole }) = file {
         line += &format!(", {bytes} bytes in {}", path.display());
         if !is_whole {
-            line += &format!(", which has at least {} of them", outcome.recorded.flushed);
+            line += &format!(", which contains at least {} of them", outcome.recorded.flushed);
         }
     }
     line += &match outcome.recorded.ended_early() {
         None => format!(", {} lost", outcome.recorded.lost),
-        // Nobody counts what the program does then.
+        // The program's later events are not counted.
         Some(_) => {
-            format!(", {} lost before recording ended early; what came after is not counted", outcome.recorded.lost)
+            format!(", {} lost before recording ended early; later events are not counted", outcome.recorded.lost)
         }
     };
     if let Some(signal) = outcome.status.signal() {
-        line += &format!("; the program was ended by signal {signal}");
+        line += &format!("; the program was killed by signal {signal}");
     }
     print_message(&line);
     if hides_its_objects(options) {
         print_message(
-            "Python takes small objects from pools of its own: with PYTHONMALLOC=malloc in its environment each is recorded; --python sets that, and records its functions and lines",
+            "Python allocates small objects from its own pools: set PYTHONMALLOC=malloc to record each of them; --python sets it and also records Python functions and lines",
         );
     }
     if let Some(line) = processes.and_then(|processes| processes.summary()) {
@@ -131,17 +133,17 @@ pub(super) fn print_summary(
     }
     if outcome.not_followed.unheard > 0 {
         print_message(&format!(
-            "nothing was heard of {} forked processes: they ended before they could be recorded, or the fork failed",
+            "{} forked processes never reported: they ended before they could be recorded, or the fork failed",
             outcome.not_followed.unheard
         ));
     }
 }
 
-/// Says which programs have an allocator linked in whose calls were not recorded.
+/// Warns about programs with a linked-in allocator whose calls were not recorded.
 fn warn_of_linked(options: &Options, outcome: &Outcome, processes: Option<&Processes<'_>>, known: Known<'_>) {
     if let Some(linked_in) = known.linked_in.filter(|linked_in| !linked_in.is_refused()) {
         if options.no_linked_in {
-            print_message(&format!("{linked_in}: without --no-linked-in they are"));
+            print_message(&format!("{linked_in}, because of --no-linked-in"));
         } else if outcome.recorded.linked == 0 && outcome.recorded.images > 0 {
             print_not_recorded(linked_in);
         }
@@ -152,14 +154,17 @@ fn warn_of_linked(options: &Options, outcome: &Outcome, processes: Option<&Proce
     let first = known.linked_in.and_then(|linked_in| file(&linked_in.program));
     for program in programs.iter().filter(|program| first.is_none() || file(program) != first) {
         if let Some(linked_in) = hatf::record::linked_in(program.as_os_str()) {
-            let can_be =
-                if linked_in.is_refused() { "" } else { "; those of the program that hatf record starts itself are" };
+            let can_be = if linked_in.is_refused() {
+                ""
+            } else {
+                "; they are recorded only in the program that hatf record starts itself"
+            };
             print_message(&format!("{linked_in}{can_be}"));
         }
     }
 }
 
-/// Says that nothing was recorded by names that may not be those of threads or modules.
+/// Warns that nothing was recorded because no thread or module may have the given names.
 fn warn_of_names(options: &Options) {
     let named = [
         ("thread", "--only-threads", &options.only_threads, "hatf report"),
@@ -168,26 +173,26 @@ fn warn_of_names(options: &Options) {
     for (what, option, names, command) in named.into_iter().filter(|(_, _, names, _)| !names.is_empty()) {
         let names = names.join(",");
         print_message(&format!(
-            "no {what} allocated by the name that {option}={names} asks for: {command} prints their names from a recording without it"
+            "no {what} that {option}={names} matches allocated memory: to see the names, run {command} on a recording without {option}"
         ));
     }
 }
 
-/// Says where stacks have no frames of Python code, though they were asked for.
+/// Warns if stacks contain no Python frames although they were requested.
 fn warn_of_python(outcome: &Outcome, processes: Option<&Processes<'_>>) {
     let mut versions = processes.map(Processes::pythons).unwrap_or_default();
     versions.extend(outcome.recorded.python);
     if versions.is_empty() {
-        print_message("there was no Python: stacks have native frames alone");
+        print_message("no Python was found: stacks contain only native frames");
     }
     if let Some(version) = versions.iter().find(|version| !version.is_known) {
         print_message(&format!(
-            "stacks have no frames of Python code where it is {version}: --python knows CPython 3.11, 3.12 and 3.13"
+            "stacks contain no Python frames for {version}: --python supports CPython 3.11, 3.12 and 3.13"
         ));
     }
 }
 
-/// Returns whether this is Python with its own allocator.
+/// Returns whether the program is Python with its own allocator.
 fn hides_its_objects(options: &Options) -> bool {
     let name = options.command.first().and_then(|program| Path::new(program).file_name()).unwrap_or_default();
     let how = std::env::var_os("PYTHONMALLOC");

@@ -1,4 +1,5 @@
-//! How the trace of a recording is written: its form, its file, and what its errors say. `hatf recover` writes it in the same way.
+//! Output of a recording: the format of the trace, its file, and its errors. `hatf recover` writes traces in the same
+//! way.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -17,7 +18,7 @@ use serde_json::{Value, json};
 use super::options::{Record as Options, TraceFormat};
 use crate::command::print_message;
 
-/// A trace that is written, and has no name yet.
+/// A written trace that has no name yet.
 pub(crate) struct WrittenTrace {
     output: OutputFile,
     sink: Box<dyn Sink + Send>,
@@ -25,7 +26,7 @@ pub(crate) struct WrittenTrace {
 }
 
 impl WrittenTrace {
-    /// Writes a trace into an output, which messages call `name`; returns the output and the result of `give`.
+    /// Writes a trace to an output called `name` in messages. Returns the output and the result of `give`.
     pub(crate) fn write<T>(
         name: &Path,
         opened: io::Result<(OutputFile, Box<dyn Sink + Send>)>,
@@ -47,12 +48,12 @@ impl WrittenTrace {
         Ok((given, Self { output, sink, name }))
     }
 
-    /// Gives it its name, and waits until it is on the disk.
+    /// Gives the trace its name and waits until it is on the disk.
     pub(crate) fn keep(self) -> Result<()> {
         self.output.keep(self.sink).map_err(Error::system(self.name))
     }
 
-    /// Gives it another name in the same folder, and waits until it is on the disk.
+    /// Gives the trace another name in the same directory and waits until it is on the disk.
     pub(crate) fn keep_as(mut self, path: &Path) -> Result<()> {
         self.output.rename(path.file_name().unwrap_or_default());
         self.name = path.display().to_string();
@@ -60,8 +61,8 @@ impl WrittenTrace {
     }
 }
 
-/// Writes what `hatf record --keep` has at this moment next to the trace that is written at the end: into `TRACE.dump1.mtf`, or with
-/// the next number that is free.
+/// Writes the events currently kept by `hatf record --keep` to `TRACE.dump1.mtf`, or to the next free number, next to
+/// the trace that is written at the end.
 pub(crate) fn dump(options: &Options, folder: &OutputFolder, trace: &Path, write: &WriteOptions, give: DumpInto<'_>) {
     let stem = trace.file_stem().unwrap_or_default();
     let named = |number: u32| {
@@ -77,27 +78,27 @@ pub(crate) fn dump(options: &Options, folder: &OutputFolder, trace: &Path, write
         Ok(()) if options.quiet => {}
         Ok(()) => {
             let bytes = path.metadata().map_or(0, |metadata| metadata.len());
-            print_message(&format!("asked for: {bytes} bytes in {}", path.display()));
+            print_message(&format!("requested trace: {bytes} bytes in {}", path.display()));
         }
-        Err(error) => print_message(&format!("a trace was asked for: {error}")),
+        Err(error) => print_message(&format!("could not write a requested trace: {error}")),
     }
 }
 
-/// How a trace is written, beside what its container needs to know.
+/// Format settings of a trace beyond those of its container.
 #[derive(Clone, Copy)]
 pub(crate) struct TraceForm {
-    /// Its DTD.
+    /// DTD of the trace.
     pub(crate) format: TraceFormat,
-    /// The nanoseconds of a tick.
+    /// Clock resolution in nanoseconds.
     pub(crate) resolution: u64,
-    /// About how many records a group has.
+    /// Approximate number of records per group.
     pub(crate) group_records: u64,
     /// See [`HeapOptions::plain`].
     pub(crate) plain: bool,
 }
 
 impl TraceForm {
-    /// Returns what the options of `hatf record` ask for.
+    /// Returns the settings requested by the options of `hatf record`.
     pub(crate) fn of(options: &Options) -> Self {
         Self {
             format: options.format,
@@ -108,7 +109,7 @@ impl TraceForm {
     }
 }
 
-/// Reads how a trace is written from what [`about`] has kept of that.
+/// Reads the settings from the data stored by [`about`].
 pub(crate) fn of_about(about: &Value) -> (TraceForm, WriteOptions) {
     let preset: Option<Preset> = about["profile"].as_str().and_then(|preset| preset.parse().ok());
     let preset = preset.unwrap_or_default();
@@ -125,7 +126,7 @@ pub(crate) fn of_about(about: &Value) -> (TraceForm, WriteOptions) {
     (form, write)
 }
 
-/// Returns what is kept beside the spool: how the trace is written, and where.
+/// Returns the data stored next to the spool: the settings and the path of the trace.
 pub(crate) fn about(options: &Options, output: Option<&Path>) -> Value {
     let output = output.and_then(|output| std::path::absolute(output).ok()).filter(|_| output != Some(Path::new("-")));
     json!({
@@ -137,8 +138,8 @@ pub(crate) fn about(options: &Options, output: Option<&Path>) -> Value {
     })
 }
 
-/// Returns about how many records a group has: fewer than are asked for, where this process may not have the memory (`ulimit -d`, or that
-/// of a container, of which the program is to have the half).
+/// Returns the approximate number of records per group. It is smaller than requested if this process may not use enough
+/// memory, because of `ulimit -d` or a container limit, half of which is reserved for the program.
 pub(crate) fn group(options: &Options) -> u64 {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: a place for the answer.
@@ -148,17 +149,17 @@ pub(crate) fn group(options: &Options) -> u64 {
     options.group.min(fitting)
 }
 
-/// Bytes of memory for each record of a group, with some to spare.
+/// Memory per record of a group in bytes, with some reserve.
 const GROUP_RECORD_BYTES: u64 = 512;
-/// Records of a group at least, however little memory there is.
+/// Minimum number of records per group, however little memory is available.
 const GROUP_LEAST: u64 = 1000;
 
-/// Whether the traces of a preset are written plainly.
+/// Returns whether a preset writes traces uncompressed.
 pub(crate) fn is_plain(preset: Preset) -> bool {
     preset == Preset::Fast
 }
 
-/// A trace of either DTD.
+/// A writer for either DTD.
 pub(crate) enum TraceWriter<'w> {
     Heap(HeapWriter<'w>),
     Hatf10(Hatf10Writer<'w>),
@@ -196,7 +197,7 @@ impl<'w> TraceWriter<'w> {
     }
 }
 
-/// Gives an error of a trace's writer the trace's name.
+/// Adds the trace's name to an error of its writer.
 pub(crate) fn about_output(name: &str, error: Error) -> Error {
     match error {
         Error::System(_, error) => Error::System(name.to_owned(), error),
@@ -204,23 +205,24 @@ pub(crate) fn about_output(name: &str, error: Error) -> Error {
     }
 }
 
-/// Says what to do where an output has no room.
+/// Adds advice to an error about a full output.
 pub(crate) fn full(error: Error) -> Error {
-    let elsewhere = ", or name a file elsewhere with -o";
+    let elsewhere = ", or choose a file elsewhere with -o";
     let (advice, elsewhere) = match &error {
         Error::System(_, cause) if cause.raw_os_error() == Some(libc::EMFILE) => ("raise the limit (ulimit -n)", ""),
         Error::System(_, cause) if cause.kind() == io::ErrorKind::FileTooLarge => ("raise the limit (ulimit -f)", ""),
         Error::System(_, cause)
             if matches!(cause.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) =>
         {
-            ("make room", elsewhere)
+            ("free some space", elsewhere)
         }
         _ => return error,
     };
     Error::Trace(format!("{error}: {advice}{elsewhere}").into())
 }
 
-/// Returns the name of a trace that nothing has: `STEM.mtf`, or with a number if that is there. A trace is not overwritten unasked.
+/// Returns an unused trace name: `STEM.mtf`, or with a number if that file exists. Existing traces are never
+/// overwritten unless requested.
 pub(crate) fn free_name(stem: &OsStr) -> PathBuf {
     let name = |middle: String| {
         let mut name = stem.to_owned();

@@ -1,5 +1,5 @@
-//! The recording that `hatf watch` starts: `hatf record`, in a session of its own, so that it stays when the screen is left, or the
-//! terminal is closed.
+//! The recording that `hatf watch` starts: `hatf record` in its own session, so that it continues when the screen is
+//! left or the terminal is closed.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -15,28 +15,28 @@ use metatf_cli::{OutputFolder, without_colours};
 
 use crate::command::record::trace_output::free_name;
 
-/// Bytes of the program's output that are looked at.
+/// Number of bytes of the program's output to inspect.
 const TAIL: u64 = 64 << 10;
-/// How often it is looked whether the trace is there.
+/// Interval of checks for the trace.
 const LOOK: Duration = Duration::from_millis(10);
-/// How a trace in Meta-TF begins.
+/// Start of a Meta-TF trace.
 const MAGIC: &[u8] = &[0x7f, b'M', b'T', b'F'];
 
-/// A recording that was started.
+/// A started recording.
 pub(super) struct Started {
     pub(super) trace: PathBuf,
-    /// The program, or the process.
+    /// Name of the program or process.
     name: String,
     child: Child,
-    /// What the program prints, and what `hatf record` does.
+    /// File for the output of the program and of `hatf record`.
     output: PathBuf,
-    /// The process ran already.
+    /// Whether the process was already running.
     is_attached: bool,
     ended: Option<u8>,
 }
 
 impl Started {
-    /// Records a program that it starts.
+    /// Starts a program and records it.
     pub(super) fn program(command: &[OsString], trace: Option<&Path>) -> Result<Self> {
         let program = command.first().map(|program| Path::new(program).file_name().unwrap_or(program));
         let program = program.unwrap_or(OsStr::new("trace"));
@@ -45,14 +45,14 @@ impl Started {
         Self::start(trace.map_or_else(|| free_name(program), Path::to_owned), what.collect(), false)
     }
 
-    /// Records a process that runs.
+    /// Records a running process.
     pub(super) fn process(process: u32, trace: Option<&Path>) -> Result<Self> {
         let name = || fs::read_to_string(format!("/proc/{process}/comm")).unwrap_or_default();
         let trace = trace.map_or_else(|| free_name(OsStr::new(name().trim())), Path::to_owned);
         Self::start(trace, vec!["--pid".into(), process.to_string().into()], true)
     }
 
-    /// Starts `hatf record`, and waits until the trace is there.
+    /// Starts `hatf record` and waits until the trace exists.
     fn start(trace: PathBuf, what: Vec<OsString>, is_attached: bool) -> Result<Self> {
         let name = what
             .iter()
@@ -74,7 +74,7 @@ impl Started {
         if io::stdin().is_terminal() {
             record.stdin(Stdio::null());
         }
-        // SAFETY: a system call that may be made between fork and exec.
+        // SAFETY: makes only a system call that is allowed between fork and exec.
         unsafe { record.pre_exec(|| Ok(rustix::process::setsid().map(drop)?)) };
         let child = record.spawn().map_err(Error::system("hatf record"))?;
         let mut started = Self { trace, name, child, output, is_attached, ended: None };
@@ -84,11 +84,11 @@ impl Started {
             }
             std::thread::sleep(LOOK);
         }
-        // A short program has ended, or there was none.
+        // Either a short-lived program has ended, or no program was started.
         if id(&started.trace).is_some_and(|now| Some(now) != before) { Ok(started) } else { Err(started.failed()) }
     }
 
-    /// Returns why there is no trace, in the words of `hatf record`.
+    /// Returns the reason that there is no trace, as printed by `hatf record`.
     fn failed(&self) -> Error {
         let text = fs::read_to_string(&self.output).unwrap_or_default();
         let _ = fs::remove_file(&self.output);
@@ -101,7 +101,7 @@ impl Started {
         Error::Start(self.name.clone(), io::Error::from_raw_os_error(error))
     }
 
-    /// Returns the status of the program, if it has ended and its trace is whole.
+    /// Returns the status of the program, if it has ended and its trace is complete.
     pub(super) fn ended(&mut self) -> Result<Option<u8>> {
         if self.ended.is_none() {
             let status = self.child.try_wait().map_err(Error::system("hatf record"))?;
@@ -111,23 +111,23 @@ impl Started {
         Ok(self.ended)
     }
 
-    /// Interrupts the program, or ends the recording of one that ran already; returns what is to be said.
+    /// Interrupts the program, or stops recording an attached process. Returns a message.
     pub(super) fn interrupt(&self) -> String {
         let process = i32::try_from(self.child.id()).ok().and_then(rustix::process::Pid::from_raw);
         let sent = process.map(|process| rustix::process::kill_process(process, rustix::process::Signal::INT));
         match sent {
-            Some(Ok(())) if self.is_attached => "the recording ends".to_owned(),
+            Some(Ok(())) if self.is_attached => "the recording is ending".to_owned(),
             Some(Ok(())) => "the program was interrupted".to_owned(),
-            _ => "it could not be interrupted".to_owned(),
+            _ => "the program could not be interrupted".to_owned(),
         }
     }
 
-    /// Returns the file of what the program prints, if it prints there.
+    /// Returns the file with the program's output, if the output goes to a file.
     pub(super) fn output_file(&self) -> Option<&Path> {
         (!self.is_attached).then_some(&*self.output)
     }
 
-    /// Returns the last lines that the program has printed.
+    /// Returns the last lines of the program's output.
     pub(super) fn output(&self) -> Option<Vec<String>> {
         let mut file = File::open(self.output_file()?).ok()?;
         let length = file.metadata().ok()?.len();
@@ -135,18 +135,18 @@ impl Started {
         let mut bytes = Vec::new();
         file.take(TAIL).read_to_end(&mut bytes).ok()?;
         let text = String::from_utf8_lossy(&bytes);
-        // Of a line that is drawn over itself, as progress is, the last state counts.
+        // For a line that is overwritten, as by a progress bar, only the last state counts.
         let last = |line: &str| without_colours(line.trim_end_matches('\r').rsplit('\r').next().unwrap_or_default());
         Some(text.lines().skip(usize::from(length > TAIL)).map(last).collect())
     }
 }
 
-/// Returns what tells a file from another that has had its name.
+/// Returns a value that distinguishes a file from an earlier one with the same name.
 fn id(path: &Path) -> Option<(u64, u64)> {
     path.metadata().ok().map(|metadata| (metadata.dev(), metadata.ino()))
 }
 
-/// Checks that a file may be a trace, or the beginning of one.
+/// Checks that a file may be a trace or the beginning of a trace.
 pub(super) fn check_trace(path: &Path) -> Result<()> {
     let name = path.display().to_string();
     let read = || {
@@ -156,7 +156,7 @@ pub(super) fn check_trace(path: &Path) -> Result<()> {
     };
     let head = read().map_err(Error::system(name.clone()))?;
     if !MAGIC.starts_with(&head) {
-        let what = "not a trace in Meta-TF: hatf convert makes one of other forms";
+        let what = "not a Meta-TF trace; convert other formats with hatf convert";
         return Err(Error::Trace(format!("{name}: {what}").into()));
     }
     Ok(())

@@ -1,7 +1,7 @@
 "use strict";
-// Live bytes over time, and what is chosen in them.
+// Charts of live bytes over time, with the selection.
 
-// A round distance between the lines of an axis.
+// Returns a round distance between the lines of an axis.
 function roundStep(most, lines, base) {
   let step = 1;
   while (most / step > lines * base) step *= base;
@@ -14,7 +14,7 @@ function drawCharts() {
   heap.sides.forEach((_, number) => drawChart(number, most));
 }
 
-// What of a chart does not change with what is chosen, as it was drawn last.
+// The parts of each chart that do not depend on the selection, as last drawn.
 const layers = [];
 
 function drawChart(number, most) {
@@ -42,7 +42,7 @@ function drawChart(number, most) {
   canvas.setAttribute("aria-label", `${two() ? `${words.name}: ` : ""}live bytes over ${timeText(side, end)}: at most ${bytesText(words.peak)}; chosen: ${rangeText(number)}`);
 }
 
-// Draws the axes, the functions on top of each other, and what else is known over time.
+// Draws the axes, the stacked functions and the other quantities over time.
 function drawUnchanged(context, side, number, most, { left, right, bottom, width, height, x, y }) {
   const { words, moments } = side, end = axisEnd(side);
   const line = colour("--line"), ink = colour("--ink"), faint = colour("--faint");
@@ -88,7 +88,7 @@ function steps(context, points, x, y, lineWidth) {
   context.stroke();
 }
 
-// The functions with the most live bytes, on top of each other.
+// Draws the functions with the most live bytes, stacked.
 function drawAreas(context, side, { rows, total }, x, y) {
   const count = side.moments.length, base = new Float64Array(count), top = new Float64Array(count);
   const area = style => {
@@ -122,7 +122,7 @@ function fillLegend() {
   };
   const last = heap.words.functions.length;
   const items = live.largest.map((fn, number) => item(PALETTE[number], nameOf(fn === last ? -1 : fn)));
-  items.push(item("var(--line)", "other functions"), item("var(--ink)", "most in each moment (line)"));
+  items.push(item("var(--line)", "other functions"), item("var(--ink)", "maximum (line)"));
   heap.sides.at(-1).words.series.forEach(series => items.push(item("var(--ink)", `${series.name} (dashed)`)));
   $("legend").replaceChildren(...items);
 }

@@ -1,17 +1,17 @@
 "use strict";
-// The numbers of a heap, and sums of them. Nothing here draws: a test compares the sums with the report's.
+// The numbers of a heap and their sums. This file does not draw, so that a test can compare the sums with those of the report.
 
-// Blocks that were never freed end behind every moment.
+// Blocks that were never freed end after every point in time.
 const NEVER = 65535;
 
-// Reads what hatf/src/page/payload.rs writes. A heap has one side, or two that are compared: each a trace.
+// Reads the data that hatf/src/page/payload.rs writes. A heap has one side per trace: one, or two to compare.
 function readHeap(words, bytes) {
   let at = 0;
   const number = () => {
     let value = 0, factor = 1, byte;
     do {
       byte = bytes[at++];
-      if (byte === undefined) throw new Error("the page is cut off");
+      if (byte === undefined) throw new Error("the page is truncated");
       value += (byte & 127) * factor;
       factor *= 128;
     } while (byte > 127);
@@ -78,7 +78,7 @@ function sums(count) {
   return { bytes: new Float64Array(count), blocks: new Float64Array(count) };
 }
 
-// Whether no caller of a node is the same function: sums by function count a function that calls itself once.
+// Returns for each node whether none of its callers is the same function, so that sums by function count recursive calls only once.
 function outermost(parent, fn) {
   const outer = new Uint8Array(parent.length);
   for (let node = 1; node < parent.length; node++) {
@@ -89,8 +89,8 @@ function outermost(parent, fn) {
   return outer;
 }
 
-// What each node has itself of a trace. `choice` is {measure, from, to, peak, mark}: the first and the last moment of a range. Of the measure
-// "grid" it is {measure, grid, row, column}: cells of a table; null is any row or column.
+// Returns the own amounts of each node in a trace. `choice` is {measure, from, to, peak, mark}, with the first and last point of a range. For the measure
+// "grid", it is {measure, grid, row, column}, which selects cells of a table; null selects every row or column.
 function ownSums(side, choice) {
   const { measure, from, to } = choice, last = side.moments.length - 1;
   const whole = from === 0 && to === last, named = measure === "live" && choice.peak ? "peak" : measure;
@@ -115,7 +115,7 @@ function ownSums(side, choice) {
     return sum;
   }
   const rows = side.lived, isLive = (row, moment) => rows.from[row] <= moment && rows.to[row] > moment;
-  // What is compared with is live before the range, or where the mark stands.
+  // The baseline is what is live before the range or at the mark.
   const before = choice.mark ?? from - 1;
   for (let row = 0; row < rows.node.length; row++) {
     if (measure === "live" && isLive(row, to)) add(rows, row, 1);
@@ -129,12 +129,12 @@ function ownSums(side, choice) {
   return sum;
 }
 
-// What the second has more than the first.
+// Returns the amounts of the second minus those of the first.
 function difference(before, after) {
   return { bytes: after.bytes.map((bytes, place) => bytes - before.bytes[place]), blocks: after.blocks.map((blocks, place) => blocks - before.blocks[place]) };
 }
 
-// What each node has with all that it calls.
+// Returns the amounts of each node including everything it calls.
 function inclusiveSums(heap, own) {
   const sum = { bytes: own.bytes.slice(), blocks: own.blocks.slice() };
   for (let node = heap.parent.length - 1; node > 0; node--) {
@@ -144,7 +144,7 @@ function inclusiveSums(heap, own) {
   return sum;
 }
 
-// The same by function: itself, and with all that it calls. The last row is what is of no known stack.
+// Returns the same sums by function, both own and including callees. The last row is for unknown stacks.
 function functionSums(heap, own, inclusive) {
   const count = heap.words.functions.length + 1, itself = sums(count), total = sums(count);
   for (let node = 0; node < heap.parent.length; node++) {
@@ -161,7 +161,7 @@ function functionSums(heap, own, inclusive) {
   return { itself, total };
 }
 
-// Bytes of each function's own that are live at the end of each moment of a trace: a row of the result is a function.
+// Returns the bytes of each function itself that are live at each point in time, one row per function.
 function liveByFunction(heap, side) {
   const length = side.moments.length, none = heap.words.functions.length;
   const rows = Array.from({ length: none + 1 }, () => new Float64Array(length));
@@ -177,8 +177,8 @@ function liveByFunction(heap, side) {
   return rows;
 }
 
-// A tree for the picture: nodes with a caller, a function, a width and a value that may be negative.
-// Its callers stand above, or, inverted, below each function that allocates.
+// Builds the tree for the call chart: nodes with a caller, a function, a width and a value that may be negative.
+// Callers are above each allocating function or, if inverted, below it.
 function calls(heap, own, inverted) {
   if (!inverted) {
     const width = own.map(Math.abs), value = own.slice();

@@ -1,7 +1,7 @@
 "use strict";
-// The picture of calls.
+// The call chart.
 
-// A colour by a function's module and the beginning of its name: what belongs together looks alike.
+// Returns a color derived from a function's module and the start of its name, so that related functions look alike.
 function hue(fn) {
   const text = fn < 0 ? "" : heap.words.functions[fn][2] + heap.words.functions[fn][0].split(/::|\(|</)[0];
   let hash = 7;
@@ -24,7 +24,7 @@ function boxColour(node, dark, more, less) {
   return `hsl(${hue(picture.fn[node])} ${dark ? "35% 32%" : "60% 82%"})`;
 }
 
-// Draws the rows that are visible, and notes where each box is.
+// Draws the visible rows and stores the position of each box.
 function drawIcicle() {
   const frame = $("frame"), canvas = $("icicle");
   const wide = canvas.clientWidth || 600, all = picture.width[state.root] || 1;
@@ -63,7 +63,7 @@ function drawIcicle() {
   }
   if (state.find) {
     for (let node = 1; node < picture.parent.length; node++) found += matches(picture.fn[node]) && firstMatch(node) ? picture.width[node] : 0;
-    $("found").textContent = `${partText(found, all)} lead through it`;
+    $("found").textContent = `${partText(found, all)} pass through it`;
   } else $("found").textContent = "";
 }
 
@@ -87,7 +87,7 @@ function boxAt(event) {
 function point(event) {
   const box = boxAt(event);
   if (!box) return;
-  const [name, place, module] = box.node === 0 ? ["all", "", ""] : heap.words.functions[picture.fn[box.node]] ?? ["stack not known", "", ""];
+  const [name, place, module] = box.node === 0 ? ["all", "", ""] : heap.words.functions[picture.fn[box.node]] ?? ["unknown stack", "", ""];
   const where = [place, module].filter(Boolean).join(", ");
   $("pointed").textContent = `${name}${where ? ` (${where})` : ""}: ${valueText(picture.value[box.node])}, ${partText(picture.width[box.node], picture.width[0])}`;
 }

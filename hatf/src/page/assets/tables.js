@@ -1,13 +1,13 @@
 "use strict";
-// The table of functions, and those whose cells are darker the more they have.
+// The function table, and tables with darker cells for larger amounts.
 
 const COLUMNS = [["itself", "itself"], ["", ""], ["total", "with callees"], ["", ""], ["blocks", "blocks"], ["", "live over time"], ["name", "function"]];
 const CHANGES = [["itself", "change"], ["before", "before"], ["after", "after"], ["total", "change with callees"], ["blocks", "blocks"], ["", "live over time"], ["name", "function"]];
 
-// The first sums are of what is shown; `sides` have those of each trace.
+// Fills the table with the sums of the selection; `sides` has the sums of each trace.
 function fillTable({ itself, total }, sides, inclusive) {
   const unit = state.unit, none = heap.words.functions.length;
-  // Of changes the parts are those of all that grew and shrank.
+  // For changes, parts are relative to everything that grew and shrank.
   const sum = isChange() ? picture.width[0] : Math.abs(inclusive[unit][0]);
   const size = values => row => Math.abs(values[row]), first = sides[0].itself[unit], last = sides.at(-1).itself[unit];
   const rank = { itself: size(itself[unit]), total: size(total[unit]), blocks: size(itself.blocks), before: size(first), after: size(last) };
@@ -21,7 +21,7 @@ function fillTable({ itself, total }, sides, inclusive) {
     return cell;
   };
   const body = rows.slice(0, ROWS).map((row, number) => {
-    const line = document.createElement("tr"), [name, place, module] = row === none ? ["stack not known", "", ""] : heap.words.functions[row];
+    const line = document.createElement("tr"), [name, place, module] = row === none ? ["unknown stack", "", ""] : heap.words.functions[row];
     const texts = two()
       ? [valueText(itself[unit][row]), amountText(first[row]), amountText(last[row]), valueText(total[unit][row])]
       : [valueText(itself[unit][row]), partText(rank.itself(row), sum), valueText(total[unit][row]), partText(rank.total(row), sum)];
@@ -42,10 +42,10 @@ function fillTable({ itself, total }, sides, inclusive) {
   }
 }
 
-// Those that were drawn, by function: they do not change with what is chosen.
+// The curves drawn so far, by function. They do not depend on the selection.
 const curves = new Map();
 
-// A small picture of a function's live bytes over time; of two traces, that before as a line.
+// Draws a small chart of a function's live bytes over time; with two traces, the first is a line.
 function curve(fn) {
   if (curves.has(fn)) return curves.get(fn);
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg"), width = 120, height = 20;
@@ -71,7 +71,7 @@ function curve(fn) {
   return svg;
 }
 
-// A table whose cells are darker the more they have: each has a text, a title and a share of the most, and may be pressed.
+// Builds a table with darker cells for larger amounts. Each cell has a text, a title and a share of the maximum, and may be a button.
 function heat(table, corner, columns, rows, value, press) {
   const part = (name, text, row, column) => {
     const part = document.createElement(name);
@@ -101,7 +101,7 @@ function heat(table, corner, columns, rows, value, press) {
   table.replaceChildren(head, ...body);
 }
 
-// All keys from the least to the largest, with their texts. What is never freed stands behind the others.
+// Returns all keys in ascending order, with their texts. Blocks that are never freed come last.
 function keys(known, text) {
   const finite = known.filter(key => key < NEVER_FREED), least = finite.reduce((a, b) => Math.min(a, b), NEVER_FREED), most = finite.reduce((a, b) => Math.max(a, b), 0);
   const all = Array.from({ length: Math.max(0, most - least + 1) }, (_, number) => least + number);
@@ -112,21 +112,21 @@ function keys(known, text) {
 // As in hatf-lab/src/lifetimes.rs.
 const NEVER_FREED = 21;
 const times = (side, power, none) => power === 0 ? none : `< ${timeText(side, 10 ** power)}`;
-// What tables with cells to choose have in rows and columns.
+// Rows and columns of tables with selectable cells.
 const GRIDS = {
   lifetimes: {
     title: () => "Blocks by size and lifetime", corner: "size, lifetime", about: "of this size and lifetime, in the whole trace",
     row: size => `< ${bytesText(2 ** (2 * size + 1))}`,
-    column: (life, side) => life === NEVER_FREED ? "never freed" : times(side, life, "at once"),
+    column: (life, side) => life === NEVER_FREED ? "never freed" : times(side, life, "immediately"),
   },
   pages: {
-    title: name => `Bytes wasted on pages of 4 KiB, by how full and how old a page is: ${name}`, corner: "live, age", about: "wasted on such pages of 4 KiB, by the blocks that keep them",
+    title: name => `Bytes wasted on 4 KiB pages, by fill and age of the page: ${name}`, corner: "live, age", about: "wasted on these 4 KiB pages, by the blocks that keep them",
     row: full => full === 0 ? "pinned" : `up to ${10 * full}%`,
     column: (age, side) => times(side, age, "new"),
   },
 };
 
-// Tables that all traces have.
+// Returns the tables that all traces have.
 const commonGrids = () => heap.sides[0].grids.map((grid, number) => [grid, number]).filter(([grid, number]) => heap.sides.every(side => side.grids[number]?.kind === grid.kind));
 
 function addGrids() {
@@ -167,7 +167,7 @@ function fillGrids() {
   }
 }
 
-// A cell, or all of a row or column; the same again leads back.
+// Selects a cell, a row or a column; selecting it again undoes the selection.
 function chooseCell(grid, row, column) {
   const same = state.measure === "grid" && state.grid === grid && state.row === row && state.column === column;
   if (same) chooseAt(whole, { measure: "allocated" });
@@ -175,7 +175,7 @@ function chooseCell(grid, row, column) {
   $("code-title").scrollIntoView({ block: "nearest" });
 }
 
-// What cells are chosen, in words.
+// Describes the selected cells.
 function cellText() {
   const side = heap.sides[0], { kind, name } = side.grids[state.grid], { row, column, corner, about } = GRIDS[kind], [of_row, of_column] = corner.split(", ");
   const parts = [[state.row, row, of_row], [state.column, column, of_column]].filter(([key]) => key !== null).map(([key, text, of]) => `${of} ${text(key, side)}`);
@@ -185,7 +185,7 @@ function cellText() {
 function fillThreads() {
   const { threads, thread_names: names } = heap.sides[0].words;
   const ids = [...new Set(threads.flatMap(row => row.slice(0, 2)))].sort((a, b) => a - b);
-  // Threads of two runs have other numbers; the report below compares them in their order.
+  // Threads of two runs have different numbers; the report below compares them by order.
   if (two() || ids.length < 2) return;
   const sums = new Map(threads.map(([by, to, blocks, bytes]) => [`${by} ${to}`, { blocks, bytes }])), most = threads.reduce((most, row) => Math.max(most, row[3]), 1);
   const all = ids.map(id => ({ key: id, text: id > 2 ** 53 ? "others" : names[id] ? `${id} ${names[id]}` : `thread ${id}` }));

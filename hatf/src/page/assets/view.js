@@ -1,5 +1,5 @@
 "use strict";
-// What is chosen stands in `state`; `show` draws all that it changes: by chart.js, icicle.js and tables.js.
+// The selection is in `state`; `show` redraws everything that depends on it, using chart.js, icicle.js and tables.js.
 
 const $ = id => document.getElementById(id);
 const ROW = 18, TOP = 5, ROWS = 100, CURVES = 20;
@@ -7,19 +7,19 @@ const PALETTE = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00"];
 const NAMES = {
   live: ["Live", "live at the end of the range"],
   kept: ["Kept", "allocated in the range, and still live at its end"],
-  change: ["Change", "live at the end of the range, less what was live before it, or at the mark"],
+  change: ["Change", "live at the end of the range, minus bytes live before it or at the mark"],
   allocated: ["Allocated", "allocated in the range, whether or not it was freed"],
   leaked: ["Leaked", "allocated in the range, and never freed"],
-  temporary: ["Temporary", "freed by the event behind the allocation, in the whole trace"],
-  short: ["Short", "freed within 1 ms and 64 KiB of allocations, in the whole trace: hatf churn says what could take their place"],
-  copied: ["Copied", "copied by realloc to other places, in the whole trace"],
-  slack: ["Slack", "bytes beyond those that were asked for, of all blocks of the trace"],
+  temporary: ["Temporary", "freed by the event after the allocation, in the whole trace"],
+  short: ["Short", "freed within 1 ms and 64 KiB of allocations, in the whole trace; hatf churn suggests replacements"],
+  copied: ["Copied", "copied by realloc to a new address, in the whole trace"],
+  slack: ["Slack", "bytes beyond the requested size, for all blocks in the trace"],
   pinned: ["Pinned", "wasted on pinned pages, by the blocks that keep them"],
 };
-// What has no measure of its own in the payload is known where this one is.
+// Measures that are not in the payload are known if this one is.
 const KNOWN_BY = { live: "peak", kept: "peak", change: "peak" };
 
-// `at` has the range that is chosen of each trace. With two traces, all that is shown is what the second has more than the first.
+// `at` is the selected range of each trace. With two traces, all amounts shown are those of the second minus those of the first.
 const state = { measure: "live", at: [], grid: 0, row: null, column: null, mark: null, unit: "bytes", inverted: false, find: "", root: 0, sort: "itself" };
 let heap, live, picture, charts = [], boxes = [];
 
@@ -40,17 +40,17 @@ function timeText(side, time) {
 }
 
 const two = () => heap.sides.length > 1;
-// Whether what is shown has a sign.
+// Whether the amounts shown have a sign.
 const isChange = () => two() || state.measure === "change";
 const amountText = value => state.unit === "bytes" ? bytesText(value) : counted.format(value);
 const signed = (value, text) => isChange() && value > 0 ? `+${text}` : text;
 const valueText = value => signed(value, amountText(value));
 const countText = blocks => signed(blocks, counted.format(blocks));
 const partText = (part, all) => all === 0 ? "-" : `${(100 * part / all).toFixed(1)}%`;
-const nameOf = fn => fn < 0 ? "stack not known" : heap.words.functions[fn][0];
+const nameOf = fn => fn < 0 ? "unknown stack" : heap.words.functions[fn][0];
 const colour = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-// Where a moment ends on the axis. Two traces that have times share one.
+// Returns the end of a point in time on the axis. Two traces with times share an axis.
 const endOf = ({ words, moments }, moment) => moment < 0 ? 0 : words.duration ? moments[moment].time : moments[moment].tick;
 const lastOf = side => side.moments.length - 1;
 const ownEnd = side => Math.max(1, endOf(side, lastOf(side)), side.words.duration);
@@ -61,7 +61,7 @@ function momentAt(side, place) {
   return moment < 0 ? lastOf(side) : moment;
 }
 
-// Sets what is chosen, and draws it.
+// Sets the selection and draws it.
 function choose(change) {
   Object.assign(state, change);
   show();
@@ -74,7 +74,7 @@ function chooseAt(at, change = {}) {
 
 const whole = side => ({ from: 0, to: lastOf(side) });
 const unlessKept = () => ["kept", "grid"].includes(state.measure) ? "live" : state.measure;
-// The table of pages at the moment when most is wasted.
+// Returns the table of pages at the time with the most wasted bytes.
 const pagesGrid = () => two() ? -1 : heap.sides[0].grids.findIndex(grid => grid.kind === "pages" && grid.name.includes("most bytes wasted"));
 const isPinned = () => state.measure === "grid" && heap.sides[0].grids[state.grid].kind === "pages" && state.row === 0 && state.column === null;
 const showPinned = () => chooseAt(whole, { measure: "grid", grid: pagesGrid(), row: 0, column: null });
@@ -83,7 +83,7 @@ function atPeak() {
   chooseAt(side => ({ from: 0, to: momentAt(side, side.words.duration ? side.words.peak_time : peakTick(side)), peak: true }), { measure: "live" });
 }
 
-// Where a trace without times has the most.
+// Returns the event of the peak in a trace without times.
 function peakTick({ moments }) {
   const most = moments.reduce((most, moment) => moment.highest > most.highest ? moment : most, moments[0] ?? { highest: 0, tick: 0 });
   return most.tick;
@@ -111,7 +111,7 @@ function show() {
   fillText(inclusive, inclusives);
 }
 
-// What is chosen of a trace, in words.
+// Describes the selection in a trace.
 function rangeText(number) {
   const side = heap.sides[number], { from, to, peak } = state.at[number];
   const start = timeText(side, endOf(side, from - 1)), end = timeText(side, endOf(side, to));
@@ -136,11 +136,11 @@ function fillText(inclusive, inclusives) {
   $("out").hidden = state.root === 0;
   $("inverted").checked = state.inverted;
   const { shares, nodes, all_nodes, stacks } = heap.words;
-  $("cut").textContent = nodes < all_nodes ? `${counted.format(nodes)} of ${counted.format(all_nodes)} calls of ${counted.format(stacks)} stacks are shown: one that never has a part in ${counted.format(shares)} counts as its caller's.` : "";
-  if (two()) $("cut").textContent += " A box is as wide as what changed in it: orange is more, blue is less.";
+  $("cut").textContent = nodes < all_nodes ? `${counted.format(nodes)} of ${counted.format(all_nodes)} calls of ${counted.format(stacks)} stacks are shown; a call that always has less than 1/${counted.format(shares)} is merged into its caller.` : "";
+  if (two()) $("cut").textContent += " The width of a box is the change in it; orange means more, blue means less.";
 }
 
-// Sizes a canvas to the screen's dots, and returns what draws on it.
+// Sizes a canvas to the screen's pixels and returns its drawing context.
 function surface(canvas, height) {
   const ratio = window.devicePixelRatio || 1, width = canvas.clientWidth || 600;
   [canvas.width, canvas.height] = [Math.round(width * ratio), Math.round(height * ratio)];
@@ -183,21 +183,21 @@ function freedAtOnce() {
 }
 
 const QUESTIONS = [
-  ["Who has the memory at the peak?", () => atPeak()],
+  ["What holds memory at the peak?", () => atPeak()],
   ["What is never freed?", () => follow({ measure: "leaked", at: "end" })],
   ["What grew in the second half?", () => chooseAt(side => ({ from: Math.floor(side.moments.length / 2), to: lastOf(side) }), { measure: "change", mark: null })],
   ["What allocates most?", () => follow({ measure: "allocated", at: "" })],
-  ["What is freed at once?", freedAtOnce],
-  ["What keeps pages from being free?", showPinned],
+  ["What is freed immediately?", freedAtOnce],
+  ["What keeps pages from being freed?", showPinned],
 ];
 const QUESTIONS_OF_CHANGE = [
   ["What changed at the peak?", () => atPeak()],
   ["What is never freed, more or less?", () => follow({ measure: "leaked", at: "end" })],
   ["What allocates more or less?", () => follow({ measure: "allocated", at: "" })],
-  ["What more is freed at once?", freedAtOnce],
+  ["What changed in short-lived blocks?", freedAtOnce],
 ];
 
-// The chart of each trace, in which is chosen by pointer and by keys.
+// Adds the chart of a trace, in which pointer and keys select a range.
 function addChart(side, number) {
   const chart = document.createElement("canvas");
   chart.id = `chart-${number}`;
@@ -235,7 +235,7 @@ function addChart(side, number) {
   };
 }
 
-// Marks that all traces have, with the event of each in each trace. Of several marks of one name, the second is that of the other's second.
+// Returns the marks that all traces have, with their event in each trace. If several marks share a name, the second in one trace corresponds to the second in the other.
 function commonMarks() {
   const of = ({ words }) => {
     const marks = new Map(), times = new Map();
@@ -311,7 +311,7 @@ function bind() {
   matchMedia("(prefers-color-scheme:dark)").addEventListener("change", show);
 }
 
-// Live bytes by function of each trace, and the functions that have the most over all moments.
+// Returns the live bytes by function of each trace, and the functions with the most over all points in time.
 function liveRows() {
   const weight = new Float64Array(heap.words.functions.length + 1);
   const sides = heap.sides.map(side => {
@@ -326,7 +326,7 @@ function liveRows() {
   return { sides, largest };
 }
 
-// What a part of the page has, unpacked.
+// Decompresses a part of the page.
 function unpacked(id) {
   const letters = atob($(id).textContent.trim()), bytes = Uint8Array.from(letters, letter => letter.charCodeAt(0));
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip")));
@@ -357,5 +357,5 @@ async function start() {
 
 start().catch(error => {
   $("failed").hidden = false;
-  $("failed").textContent = `The pictures cannot be drawn: ${error.message}`;
+  $("failed").textContent = `Cannot draw the charts: ${error.message}`;
 });
