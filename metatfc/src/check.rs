@@ -1,4 +1,4 @@
-//! `check`: what is wrong with DTDs.
+//! `check`: reports errors and warnings in DTDs.
 
 use crate::dtd::{self, DtdArgs};
 use crate::failure::{Failure, Result, failed, print_message, usage};
@@ -80,7 +80,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     for path in &args.files {
         let mut text = match input::read(path) {
             Ok(text) => text,
-            // The other files are checked all the same.
+            // Continue with the other files.
             Err(Failure::Failed(message)) => {
                 print_message(&message);
                 unread = true;
@@ -129,7 +129,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Makes right what can be, and says what that was; returns the text as it is then.
+/// Fixes the file where the correction is certain, and prints what was fixed. Returns the new text.
 fn fix(path: &Path, text: Vec<u8>, format: MessageFormat) -> Result<Vec<u8>> {
     let found = metatf_parser::fix(&text);
     if found.fixed.is_empty() {

@@ -1,4 +1,4 @@
-//! `control`: which kinds of events a running program emits.
+//! `control`: prints or changes the kinds of events that a running program emits.
 
 use crate::failure::Result;
 use crate::{output, postmortem};

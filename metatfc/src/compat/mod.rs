@@ -1,4 +1,4 @@
-//! `compat`: what changed between two versions of a DTD, and whether the version says so.
+//! `compat`: what changed between two versions of a DTD, and whether the version number reflects it.
 
 mod change;
 mod compare;
@@ -88,14 +88,14 @@ impl Side {
     }
 }
 
-/// What the comparison found.
+/// The result of a comparison.
 #[derive(Serialize)]
 struct Report {
     old: Side,
     new: Side,
     changes: Vec<Change>,
     level: Option<Level>,
-    /// The least version that the new DTD must have; `None` where the old one has none.
+    /// The lowest version that the new DTD may have, or `None` if the old DTD has no version.
     #[serde(rename = "least_version", serialize_with = "as_text")]
     least: Option<Version>,
     #[serde(rename = "version_is_enough")]
@@ -119,7 +119,7 @@ impl Report {
     }
 }
 
-/// Serializes a version as the text that it is in a DTD.
+/// Serializes a version as the string that a DTD contains.
 #[expect(clippy::ref_option, reason = "serde gives a member by reference")]
 fn as_text<S: Serializer>(version: &Option<Version>, to: S) -> std::result::Result<S::Ok, S::Error> {
     version.map(|version| version.to_string()).serialize(to)
@@ -129,7 +129,7 @@ fn level(changes: &[Change]) -> Option<Level> {
     changes.iter().map(|change| change.level).max()
 }
 
-/// A change that only the number tells: it takes a larger step than the changes of form ask for.
+/// Returns the change of meaning implied by a version number that increases by more than the other changes require.
 fn meaning(changes: &[Change], old: &Side, new: &Side) -> Option<Change> {
     let (before, after) = (old.version?, new.version?);
     let step = version::step(before, after).filter(|step| *step >= Level::Median && Some(*step) > level(changes))?;
@@ -138,7 +138,7 @@ fn meaning(changes: &[Change], old: &Side, new: &Side) -> Option<Change> {
     Some(Change { level: step, old: Some(before.to_string()), new: Some(after.to_string()), ..change })
 }
 
-/// Returns why records of a trace mean something else, or nothing, by another DTD: by name, as a reader takes them.
+/// Returns the reasons why records of a trace have a different meaning, or no values, if read by name with another DTD.
 pub(crate) fn problems(reader: &Arc<Dtd>, trace: &Arc<Dtd>) -> Vec<String> {
     let side = |dtd: &Arc<Dtd>| {
         let version = dtd.version().ok().flatten();

@@ -1,4 +1,4 @@
-//! `diff`: compares the values of two traces, however they are encoded.
+//! `diff`: compares the values of two traces, regardless of their encoding.
 
 mod report;
 
@@ -83,7 +83,7 @@ pub(crate) struct Args {
     dtd: DtdArgs,
 }
 
-/// Differences that --details lists.
+/// The default maximum of differences that --details lists.
 const MOST: usize = 10;
 
 /// One of the traces.
@@ -109,7 +109,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let sides = [Side::new(&args.left, &args.dtd)?, Side::new(&args.right, &args.dtd)?];
     let details = args.details || args.max.is_some() || args.output.format == Format::Json;
     let options = CompareOptions {
-        // The first is shown in any case.
+        // The first difference is always shown.
         max: if details { args.max.unwrap_or(MOST) } else { 1 },
         stop: args.quiet,
         order: args.order,

@@ -1,4 +1,4 @@
-//! What a comparison found, for people and for programs.
+//! The result of a comparison, as a report page and as JSON.
 
 use super::Side;
 use crate::output::count;
@@ -7,16 +7,16 @@ use metatf_tools::compare::{Comparison, Difference, Named, RecordSummary, Shown,
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
-/// Longer values are cut.
+/// The maximum number of characters shown of a value.
 const LONGEST: usize = 120;
 
 /// A comparison of two traces.
 pub(super) struct Report<'r> {
     pub(super) sides: &'r [Side; 2],
     pub(super) result: &'r Comparison,
-    /// Whether single differences were asked for, not only the first.
+    /// Whether to list individual differences, not only the first.
     pub(super) details: bool,
-    /// Whether a page says that nothing differs: text is empty then, so that scripts need not look at it.
+    /// Whether a page states that nothing differs. Text output is empty in that case, which is simpler for scripts.
     pub(super) says_same: bool,
 }
 
@@ -66,7 +66,7 @@ impl Report<'_> {
                 left.record, left.number, right.record, right.number
             ));
         }
-        // Differences of metadata are in no count.
+        // Metadata differences are not counted.
         let is_metadata = |difference: &&Difference| matches!(difference.what, What::User(..) | What::Dtd);
         let (metadata, listed): (Vec<_>, Vec<_>) = result.differences.iter().partition(is_metadata);
         let heading = if self.details { "DIFFERENCES" } else { "FIRST DIFFERENCE" };
@@ -116,7 +116,8 @@ impl Report<'_> {
     }
 }
 
-/// How many records of each type there are, and how many of those that were compared differ, in which fields.
+/// Builds a table of the record types: how many records each trace has, how many of the compared ones differ, and in
+/// which fields.
 fn summaries(summaries: &[&RecordSummary]) -> Table {
     let names = ["left", "right", "compared", "differ", "fields"].map(Column::new);
     let mut table = Table::new([Column::key("record")].into_iter().chain(names));
