@@ -22,7 +22,7 @@ pub(crate) fn open(
     let path = input::name(path);
     let mut converter = match converter(&schema, &target) {
         Ok(converter) => converter,
-        Err(why) => return failed(format!("{name}: it cannot be read by {path}: {why}")),
+        Err(why) => return failed(format!("{name}: cannot be converted to {path}: {why}")),
     };
     let header = reader.header();
     let mut write = WriteOptions {

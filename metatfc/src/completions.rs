@@ -13,7 +13,7 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// Which shell
+    /// The shell
     shell: clap_complete::Shell,
 }
 

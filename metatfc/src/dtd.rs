@@ -14,13 +14,13 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Which DTD to read a trace by.
+/// Options that choose the DTD of a trace
 #[derive(clap::Args, Debug, Clone, Default)]
 pub(crate) struct DtdArgs {
-    /// The DTD of a trace that embeds none (a file, or the name of a built-in one)
+    /// DTD for a trace that embeds none (a file or the name of a built-in DTD)
     #[arg(long, value_name = "FILE")]
     pub(crate) dtd: Option<PathBuf>,
-    /// Read by this DTD, even if the trace embeds another
+    /// Read the trace by this DTD, even if it embeds another
     #[arg(long, value_name = "FILE", conflicts_with = "dtd")]
     pub(crate) force_dtd: Option<PathBuf>,
     /// Allow an embedded DTD of more than 256 KiB
@@ -148,7 +148,7 @@ pub(crate) fn section(schema: &Schema, name: &str) -> Result<usize> {
     }
     let names: Vec<&str> = schema.dtd.sections.iter().filter_map(|s| s.name.as_deref()).collect();
     usage(format!(
-        "--section {name}: the DTD has no such section; it has: {} (0: the global section)",
+        "--section {name}: no such section in the DTD; available sections: {} (0: the global section)",
         names.join(", ")
     ))
 }
@@ -175,13 +175,13 @@ fn search(reader: &Reader<'_>, trace: &str, args: &DtdArgs, salvage: bool) -> Re
     if let Some(text) = reader.dtd_text() {
         if text.len() > MOST_EMBEDDED_BYTES && !args.large_dtd {
             return failed(format!(
-                "{trace}: it embeds a DTD of {} KiB: --large-dtd reads it by that, --force-dtd FILE by another",
+                "{trace}: the embedded DTD has {} KiB: use --large-dtd to allow it, or --force-dtd FILE to use another",
                 text.len() >> 10
             ));
         }
         let parsed = parse(&format!("{trace} (its embedded DTD)"), text);
         let embedded = parsed.inspect_err(|_| {
-            print_message(&format!("{trace}: the DTD it embeds has errors; --force-dtd FILE reads it by another"));
+            print_message(&format!("{trace}: the embedded DTD has errors; use --force-dtd FILE to use another"));
         })?;
         if let Some(path) = args.dtd.as_ref().filter(|_| !args.by_name && !args.any_version) {
             check_version(&embedded, trace, path)?;
@@ -202,10 +202,10 @@ fn search(reader: &Reader<'_>, trace: &str, args: &DtdArgs, salvage: bool) -> Re
     if let Some(path) = on_path(url) {
         return load(&path);
     }
-    let named = if url.is_empty() { "names none".to_owned() } else { format!("names `{url}`") };
+    let named = if url.is_empty() { "names no DTD".to_owned() } else { format!("names `{url}`") };
     failed(format!(
-        "{trace}: no DTD to read it by: it embeds none and {named}, which is neither built in nor on METATF_PATH; \
-         give one with --dtd FILE, or a folder that holds it in METATF_PATH"
+        "{trace}: no DTD found: the trace embeds none and {named}, which is neither built in nor on METATF_PATH; \
+         use --dtd FILE, or add its directory to METATF_PATH"
     ))
 }
 
@@ -215,8 +215,9 @@ fn check_version(embedded: &Dtd, trace: &str, path: &Path) -> Result<()> {
     let Some(theirs) = embedded.version().ok().flatten() else { return Ok(()) };
     match load(path)?.version().ok().flatten() {
         Some(ours) if !ours.understands(theirs) => failed(format!(
-            "{trace}: its DTD has version {theirs}, and {name} has {ours}: `metatfc compat {name} {trace}` tells what \
-             changed; `dump` and `spans` show it as {name} has it with --by-name, and without --dtd it is read by its own DTD",
+            "{trace}: its DTD has version {theirs}, but {name} has version {ours}: for the changes, run \
+             `metatfc compat {name} {trace}`; to convert to {name}, use --by-name (`dump` and `spans`); to use the \
+             embedded DTD, omit --dtd",
             name = input::name(path)
         )),
         _ => Ok(()),

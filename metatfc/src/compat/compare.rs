@@ -130,7 +130,7 @@ impl<'d> Comparison<'d> {
                 // A different interpretation implies different sharing.
                 if one.interpretation.parts().word == other.interpretation.parts().word {
                     let place = Place::record(new, record).field(other.path.join("."));
-                    let text = "shares its previous value with other fields than before";
+                    let text = "shares its previous value with different fields";
                     self.changes.push(Change::new(Kind::FieldPrevious, place, text));
                 }
             }

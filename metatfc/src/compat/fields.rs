@@ -26,7 +26,7 @@ pub(super) fn compare(old: Of<'_>, new: Of<'_>, place: &Place, changes: &mut Vec
         changes.push(Change::new(Kind::FieldAdded, place.field(path(leaf)), "field added"));
     }
     if pairs.iter().zip(pairs.iter().skip(1)).any(|(one, next)| one.0 > next.0) {
-        changes.push(Change::new(Kind::FieldOrder, place.clone(), "its fields stand in another order"));
+        changes.push(Change::new(Kind::FieldOrder, place.clone(), "the order of its fields changed"));
     }
     let both = Both { old, new, twins: pairs.iter().copied().collect() };
     let counts = (counts(old.record), counts(new.record));

@@ -41,10 +41,10 @@ impl Reads {
     pub(super) fn problems(self) -> Vec<String> {
         let list =
             |what: &str, fields: &[String]| (!fields.is_empty()).then(|| format!("{what} {}", fields.join(", ")));
-        let lacking = list("it has no value for", &self.lacking);
+        let lacking = list("no value for", &self.lacking);
         // A change implied by the version alone has no location.
         let named = |place: &String| if place.is_empty() { "its records".to_owned() } else { place.clone() };
-        let misread = list("something else is meant by", &self.misread.iter().map(named).collect::<Vec<_>>());
+        let misread = list("different meaning of", &self.misread.iter().map(named).collect::<Vec<_>>());
         self.refused.into_iter().chain(lacking).chain(misread).collect()
     }
 }

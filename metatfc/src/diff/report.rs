@@ -42,7 +42,7 @@ impl Report<'_> {
             page.note(format!("only in {}: {}", self.name(only.which as usize), only.what));
         }
         if result.nothing_in_common {
-            page.note("the traces have no record in common: nothing was compared");
+            page.note("nothing was compared: the traces have no record in common");
         }
         if result.is_same() {
             if self.says_same {
@@ -62,7 +62,7 @@ impl Report<'_> {
             let [Some(left), Some(right)] = records else { continue };
             let section = section.as_deref().unwrap_or("(global)");
             page.note(format!(
-                "{section} is out of step from {} {} on, which meets {} {}: from there on records are only counted",
+                "{section} is out of step from {} {} on, which meets {} {}: later records are only counted",
                 left.record, left.number, right.record, right.number
             ));
         }
@@ -78,7 +78,7 @@ impl Report<'_> {
         }
         if result.stopped {
             let option = if self.details { "--max" } else { "--details" };
-            page.note(format!("there are more differences: {option} lists them"));
+            page.note(format!("there are more differences; to list them, use {option}"));
         }
     }
 
@@ -100,14 +100,14 @@ impl Report<'_> {
                     let which = *which as usize;
                     let first = records.get(which).and_then(Option::as_ref).map(named).unwrap_or_default();
                     let (one, other) = (self.name(which), self.name(1 - which));
-                    let more = format!("{one} has {more} more from here, {other} has no more");
+                    let more = format!("{one} has {more} more from here, {other} ends");
                     (format!("{section} {first}"), String::new(), more)
                 }
                 (What::User(key, values), _) => {
                     let [a, b] = values.each_ref().map(|v| v.as_deref().unwrap_or("(none)"));
                     ("user metadata".to_owned(), key.clone(), format!("{a} != {b}"))
                 }
-                (What::Dtd, _) => ("DTDs".to_owned(), String::new(), "their texts differ".to_owned()),
+                (What::Dtd, _) => ("DTDs".to_owned(), String::new(), "their text differs".to_owned()),
                 (What::Field(..) | What::Record, _) => continue,
             };
             table.row([place, field, values].map(metatf_page::Value::text));

@@ -52,7 +52,7 @@ impl Examples {
         let name = input::name(path);
         if schema.dtd.fingerprint() != dtd.fingerprint() {
             return failed(format!(
-                "{name}: its DTD is another one: `metatfc compat` tells what differs, `metatfc doc {name}` documents it"
+                "{name}: the trace has a different DTD: `metatfc compat` shows the differences, `metatfc doc {name}` documents it"
             ));
         }
         let problem = |error: metatf::Error| Failure::Failed(format!("{name}: {error}"));

@@ -25,31 +25,33 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 const MORE: &str = "\
-The folder gets index.html, a page for each section, and the text of the DTD.
-A section's page has its records: what the comments say, the bytes as a picture,
-and each field with its width, its interpretation, and the lines of the DTD that
-set its properties. With --trace, each record has examples, byte by byte.
+The directory gets index.html, a page for each section, and the text of the DTD.
+A section's page describes its records: the DTD's comments, a drawing of the
+bytes, and each field with its width, its interpretation, and the lines of the
+DTD that set its properties. With --trace, each record has examples, byte by
+byte.
 
-Every record and field has an address: section-1.html#malloc.size. The pages need
-no script and no network; they are light or dark as the reader's system.
+Every record and field has an anchor: section-1.html#malloc.size. The pages need
+no scripts and no network, and follow the system's light or dark mode.
 
-Files of an earlier run are replaced; a file that is none of these is an error.
+Files of an earlier run are replaced; any other file of the same name is an
+error.
 
 Examples:
   metatfc doc spans.dtd -o spans-doc
-  metatfc doc spans.dtd -o spans-doc --trace T.mtf    with records of a trace
+  metatfc doc spans.dtd -o spans-doc --trace T.mtf    with examples from a trace
   metatfc doc T.mtf -o T-doc --trace T.mtf            the DTD of the trace";
 
-/// Write the pages of a format: records, fields and bytes, as HTML
+/// Document a format as HTML pages: records, fields and bytes
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// A DTD, or a trace; `-` is standard input (a DTD)
+    /// A DTD or a trace; `-` reads a DTD from standard input
     file: PathBuf,
-    /// The folder for the pages; it is made if it is not there
+    /// Directory for the pages; created if it does not exist
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
-    /// A trace whose records are examples
+    /// A trace to take example records from
     #[arg(long, value_name = "TRACE")]
     trace: Option<PathBuf>,
 }
@@ -211,6 +213,6 @@ fn check_ours(folder: &OutputFolder, file: &str) -> Result<()> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(Failure::io(&name, &error)),
         Ok(_) if head == html::HEAD.as_bytes() => Ok(()),
-        Ok(_) => failed(format!("{name}: it is there, and `metatfc doc` has not made it; name another folder")),
+        Ok(_) => failed(format!("{name} exists and was not written by `metatfc doc`: choose another directory")),
     }
 }

@@ -311,7 +311,7 @@ fn sharing_of_previous_values_is_compared() {
     here.write("v2.dtd", dtd("time.previous = own;", &["a", "b"]));
     metatfc(&here, &["compat", "v1.dtd", "v2.dtd"])
         .exits(0)
-        .prints("median  s.b.time  shares its previous value with other fields than before\n\n  version");
+        .prints("median  s.b.time  shares its previous value with different fields\n\n  version");
 }
 
 /// A global record that belongs to a section now is the same record, and no record is in the list twice.
@@ -354,7 +354,7 @@ fn a_trace_of_another_version_is_refused() {
     metatfc(&here, &["dump", "--dtd", "1.2.0.dtd", "1.2.5.mtf"]).exits(0).prints("n=7");
     metatfc(&here, &["dump", "--dtd", "none.dtd", "2.0.0.mtf"]).exits(0).prints("n=7");
     let refused = metatfc(&here, &["dump", "--dtd", "1.2.0.dtd", "2.0.0.mtf"]).exits(1);
-    refused.says("2.0.0.mtf: its DTD has version 2.0.0, and 1.2.0.dtd has 1.2.0").says("--by-name");
+    refused.says("2.0.0.mtf: its DTD has version 2.0.0, but 1.2.0.dtd has version 1.2.0").says("--by-name");
     metatfc(&here, &["stat", "--dtd", "2.0.0.dtd", "1.2.5.mtf"]).exits(1).says("version 1.2.5");
     metatfc(&here, &["dump", "--dtd", "1.2.0.dtd", "--by-name", "2.0.0.mtf"]).exits(0).prints("n=7");
     metatfc(&here, &["dump", "--by-name", "2.0.0.mtf"]).exits(2).says("--dtd");
@@ -406,11 +406,11 @@ fn a_trace_is_shown_as_another_version_has_it() {
         .prints("n=9");
     // Without it, the trace is read by its own DTD, and not at all by one of another version.
     metatfc(&here, &["dump", "old.mtf"]).exits(0).prints("took_us=31");
-    metatfc(&here, &["dump", "--dtd", "new.dtd", "old.mtf"]).exits(1).says("with --by-name");
+    metatfc(&here, &["dump", "--dtd", "new.dtd", "old.mtf"]).exits(1).says("use --by-name");
     metatfc(&here, &["dump", "--dtd", "new.dtd", "--by-name", "--salvage", "old.mtf"]).exits(2);
     // An item that has another kind under its name cannot be shown.
     here.write("bytes.dtd", "section s 1 { access: (n) { tag.value = 4; n.width = 12; n.interpretation = none; } }");
     metatfc(&here, &["dump", "--dtd", "bytes.dtd", "--by-name", "old.mtf"])
         .exits(1)
-        .says("it cannot be read by bytes.dtd");
+        .says("cannot be converted to bytes.dtd");
 }

@@ -151,7 +151,7 @@ fn records_more_and_others() {
     encode(here, &LINES[..7], "b.mtf", &[]);
     metatfc(here, &["diff", "a.mtf", "b.mtf"])
         .exits(1)
-        .prints("heap alloc 2         a.mtf has 2 more from here, b.mtf has no more");
+        .prints("heap alloc 2         a.mtf has 2 more from here, b.mtf ends");
     metatfc(here, &["diff", "b.mtf", "a.mtf"]).exits(1).prints("heap alloc 2         a.mtf has 2 more from here");
     let mut lines = LINES.to_vec();
     lines.swap(7, 8);
@@ -196,7 +196,7 @@ fn only_the_first_are_told() {
     let lines: Vec<String> = LINES.iter().map(|l| l.replace("\"time\":", "\"time\":1")).collect();
     encode(here, &lines.iter().map(String::as_str).collect::<Vec<_>>(), "b.mtf", &[]);
     let told = |max: &str| metatfc(here, &["diff", "--max", max, "a.mtf", "b.mtf"]).exits(1).text();
-    let ends = "heap alloc 0 time 10 != 110\nthere are more differences: --max lists them\n";
+    let ends = "heap alloc 0 time 10 != 110\nthere are more differences; to list them, use --max\n";
     assert!(words(&told("1")).ends_with(ends), "{}", told("1"));
     assert_eq!(told("0").lines().filter(|line| line.contains("  time  ")).count(), 4);
     assert_eq!(told("9"), told("0"));
@@ -219,7 +219,7 @@ fn a_summary_comes_first() {
          FIRST DIFFERENCE\n\
          record field left != right\n\
          heap list 3 value[0] 1 != 2\n\
-         there are more differences: --details lists them\n"
+         there are more differences; to list them, use --details\n"
     );
     encode(here, &LINES[..8], "b.mtf", &[]);
     assert_eq!(
@@ -230,7 +230,7 @@ fn a_summary_comes_first() {
          the same: 6 records of 4 types\n\n\
          FIRST DIFFERENCE\n\
          record field left != right\n\
-         heap list 3 a.mtf has 1 more from here, b.mtf has no more\n"
+         heap list 3 a.mtf has 1 more from here, b.mtf ends\n"
     );
     // Behind two records that do not go together, records are counted.
     let mut lines = LINES.iter().map(|line| line.replace("\"size\":64", "\"size\":65")).collect::<Vec<_>>();
@@ -243,11 +243,11 @@ fn a_summary_comes_first() {
          heap alloc 2 2 1 1 size in 1\n\
          heap list 1 1 0 0\n\
          the same: 4 records of 3 types\n\
-         heap is out of step from alloc 2 on, which meets list 2: from there on records are only counted\n\n\
+         heap is out of step from alloc 2 on, which meets list 2: later records are only counted\n\n\
          FIRST DIFFERENCE\n\
          record field left != right\n\
          heap alloc 0 size 64 != 65\n\
-         there are more differences: --details lists them\n"
+         there are more differences; to list them, use --details\n"
     );
     let json: Value = serde_json::from_str(&diff(&["--format", "json"])).expect("JSON");
     let alloc = json["records"].as_array().expect("records").iter().find(|record| record["record"] == "alloc");
@@ -369,7 +369,7 @@ fn metadata_counts_where_it_is_asked_for() {
     here.write("a.dtd", format!("// Another text.\n{DTD}"));
     encode(here, LINES, "b.mtf", &[]);
     metatfc(here, &["diff", "a.mtf", "b.mtf"]).exits(0);
-    metatfc(here, &["diff", "--metadata", "a.mtf", "b.mtf"]).exits(1).prints("their texts differ");
+    metatfc(here, &["diff", "--metadata", "a.mtf", "b.mtf"]).exits(1).prints("their text differs");
     metatfc(here, &["diff", "--metadata", "b.mtf", "b.mtf"]).exits(0);
 }
 

@@ -354,7 +354,7 @@ fn versions_of_a_dtd() {
         .replace("thread, number)", "thread, number, cpu)")
         .replace("    note:", "cpu.width = 1; cpu.interpretation = none;\n note:");
     for (dtd, lines, why) in [
-        (unit.clone(), new.clone(), "something else is meant by events.step.number"),
+        (unit.clone(), new.clone(), "different meaning of events.step.number"),
         (lacks, new.replace("\"number\":1", "\"number\":1,\"cpu\":1"), "cpu"),
         (format!("tag.version = \"2.0.0\";{newer}"), new.clone(), ""),
     ] {
