@@ -1,4 +1,4 @@
-//! `encode`: a trace from JSON lines.
+//! `encode`: writes a trace from JSON lines.
 
 mod references;
 
@@ -16,7 +16,7 @@ use std::borrow::Cow;
 use std::io::{BufRead as _, Read as _};
 use std::path::PathBuf;
 
-/// A line is in memory as a whole, and its values are several times as long.
+/// Maximum length of a line. A line is read into memory as a whole, and its values take several times as much.
 const MOST_LINE: u64 = 64 << 20;
 
 const MORE: &str = "\
@@ -91,7 +91,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let mut writer = Writer::new(sink, &schema, &options).map_err(problem)?;
     writer.inner().set_strict(args.strict);
     if let Err(failure) = copy(args, input, &schema, &mut writer) {
-        // The trace is given up, and its temporary file removed with `target`; there is nothing to be finished.
+        // The trace is abandoned, and dropping `target` removes its temporary file, so there is nothing to finish.
         std::mem::forget(writer);
         return Err(target.cause(failure));
     }

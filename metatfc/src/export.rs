@@ -1,4 +1,4 @@
-//! `export`: the records of traces as tables that other tools read.
+//! `export`: writes the records of traces as tables for other tools.
 
 mod work;
 

@@ -1,4 +1,4 @@
-//! `fmt`: lays DTDs out in the one way.
+//! `fmt`: formats DTDs.
 
 use crate::failure::{Failure, Result, print_message};
 use crate::{dtd, input, output, target};
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     if wrong { Err(Failure::Printed) } else { Ok(()) }
 }
 
-/// Formats one DTD; false if it would change, and was only to be checked.
+/// Formats one DTD. Returns false if it was only checked and would change.
 fn format(path: &Path, check: bool) -> Result<bool> {
     let text = input::read(path)?;
     let name = input::name(path);

@@ -1,4 +1,4 @@
-//! `gen`: a typed Rust reader and writer for a DTD, or emitters for C.
+//! `gen`: generates a typed Rust reader and writer for a DTD, or emitters for C.
 
 use crate::failure::{Result, usage};
 use crate::{dtd, input, output, target};
@@ -67,7 +67,7 @@ pub(crate) struct Args {
     allow_missing: bool,
 }
 
-/// A language that code is generated in.
+/// A language of generated code.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Language {
     Rust,
@@ -85,7 +85,7 @@ fn pair(text: &str) -> Result<(String, String), String> {
     Ok((path.trim().to_owned(), value.trim().to_owned()))
 }
 
-/// Names the options that say nothing in the language.
+/// Rejects options that have no effect in the language.
 fn check(args: &Args) -> Result<()> {
     let Args { lang, module, runtime, attribute, field_attribute, expect_width, emitters, without_kind, .. } = args;
     if *lang == Language::Rust {
@@ -140,9 +140,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
 }
 
-/// Writes the file, unless it has this content: then it keeps its time.
+/// Writes the file unless it already has this content, so that its modification time is kept.
 fn write(path: &Path, source: &str) -> Result<()> {
-    // Of a pipe or a device nothing is read.
+    // Pipes and devices are never read.
     let may_be_same = std::fs::metadata(path).is_ok_and(|m| m.is_file() && m.len() == source.len() as u64);
     if may_be_same && std::fs::read(path).is_ok_and(|old| old == source.as_bytes()) {
         return Ok(());

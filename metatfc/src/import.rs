@@ -1,4 +1,4 @@
-//! `import`: tables back to a trace.
+//! `import`: writes a trace from tables.
 
 use crate::pack::{PROFILES, PackArgs};
 use std::path::PathBuf;

@@ -168,7 +168,7 @@ enum Format {
 }
 
 impl Format {
-    /// How characters that a terminal obeys look in it.
+    /// Returns the style in which the format escapes terminal control characters.
     fn style(self) -> Style {
         match self {
             Self::Text => style_out(),
@@ -179,68 +179,68 @@ impl Format {
     }
 }
 
-/// An output format.
+/// A printer for an output format.
 trait Printer {
-    /// Prints what comes before the first record.
+    /// Prints the output before the first record.
     fn head(&mut self, out: &mut Vec<u8>) {
         let _ = out;
     }
 
-    /// Prints what comes after the last record.
+    /// Prints the output after the last record.
     fn foot(&mut self, out: &mut Vec<u8>) {
         let _ = out;
     }
 
-    /// Gives what finds names in place of numbers, if `--resolve` is given.
+    /// Returns the resolver of names, labels and elements, if `--resolve` is given.
     fn resolver(&mut self) -> Option<&mut Resolver> {
         None
     }
 
-    /// Returns whether what it prints of a record depends on records before.
+    /// Returns whether the output for a record depends on earlier records.
     fn carries(&mut self) -> bool {
         self.resolver().is_some_and(|resolver| resolver.carries())
     }
 
-    /// Takes note of an event, whether it is printed or not.
+    /// Notes an event, whether or not it is printed.
     fn note(&mut self, trace: &Trace<'_>, event: Event) {
         let _ = (trace, event);
     }
 
-    /// Returns whether it takes note of the values of an event, whether that is printed or not.
+    /// Returns whether the printer needs the values of an event even if the event is not printed.
     fn needs(&mut self, event: Event) -> bool {
         self.resolver().is_some_and(|resolver| resolver.needs(event))
     }
 
-    /// Takes note of values that it [`needs`](Self::needs).
+    /// Notes values that it [`needs`](Self::needs).
     fn take(&mut self, trace: &Trace<'_>, event: Event) {
         if let Some(resolver) = self.resolver() {
             resolver.take(trace, event);
         }
     }
 
-    /// Decodes the event that was announced last.
+    /// Decodes the event returned last.
     fn decode(&mut self, trace: &mut Trace<'_>, event: Event) -> metatf::Result<()> {
         trace.decode(event)
     }
 
-    /// Returns the values that were decoded.
+    /// Returns the decoded values.
     fn owned<'t>(&'t self, trace: &'t Trace<'_>) -> &'t OwnedRecord {
         trace.record()
     }
 
-    /// Has the spaces that make columns left out: their width depends on what was printed before.
+    /// Omits the padding between columns, whose width depends on earlier output.
     fn leave_gaps(&mut self) {}
 
-    /// Returns the gaps left since the last call.
+    /// Returns the gaps omitted since the last call.
     fn gaps(&mut self) -> Vec<text::Gap> {
         Vec::new()
     }
 
-    /// Prints the event that was decoded.
+    /// Prints the decoded event.
     fn print(&mut self, trace: &mut Trace<'_>, event: Event, out: &mut Vec<u8>) -> metatf::Result<()>;
 }
 
-/// Prints JSON lines (spec 8), as the runtime does; with labels where there are such.
+/// A printer of JSON lines (spec 8) in the runtime's format, with labels if the DTD defines any.
 struct Json(JsonOptions, Option<Labels>);
 
 impl Printer for Json {
@@ -280,11 +280,11 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         (args.raw.open(&args.trace, raw_section(args)?, &dtd, args.salvage)?, None)
     };
     let records = reader.raw_section().and_then(|number| schema.dtd.section(number));
-    // Of a raw stream section there are only elements.
+    // A raw stream section contains only elements.
     let elements = records.is_some_and(|section| section.stream.is_some());
     let all = args.all || elements;
     let mut sections = if args.raw.is_read_as_said() { Vec::new() } else { args.section.clone() };
-    // What stands around them is for --all.
+    // The sections around the records are printed only with --all.
     let is_around = |section: &metatf_parser::schema::Section| schema.format.is_around_records(section.number);
     if elements && !args.all && sections.is_empty() && schema.dtd.sections.iter().any(is_around) {
         sections.extend(records.and_then(|section| section.name.clone()));
@@ -306,7 +306,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
     let mut work = Work::new(args, select, printer, output, at_end, elements);
     let error = work.run(&mut trace)?;
-    // What came before an error is delivered first.
+    // Output before an error is printed first.
     let delivered = work.finish()?;
     work.foot()?;
     let records = trace.reader().records_read();
@@ -327,7 +327,7 @@ fn printer(args: &Args, schema: &Schema, select: &Select) -> Result<Box<dyn Prin
     })
 }
 
-/// Prints warnings, the error and the loss at the end, behind this many records.
+/// Prints warnings, the error and the losses after all records; `records` is their number.
 fn report(
     args: &Args,
     name: &str,
@@ -350,7 +350,7 @@ fn report(
     }
     let loss = container.loss_report();
     match loss {
-        // Nothing was lost, except for what an error ended.
+        // Nothing was lost, except for what follows an error.
         Some(loss) if error.is_none() || !loss.is_empty() => {
             for line in loss.to_string().lines() {
                 print_message(&format!("{name}: salvage: {line}"));
@@ -366,7 +366,7 @@ fn report(
     if delivered || whole { Ok(()) } else { Err(Failure::Printed) }
 }
 
-/// Returns the section that a file without a header is said to be the content of.
+/// Returns the section given for a file without a header.
 fn raw_section(args: &Args) -> Result<Option<&str>> {
     let mut named = args.section.iter().filter(|name| !name.is_empty());
     let section = named.next();

@@ -1,7 +1,8 @@
-//! `lint`: what could be better in a DTD, by its text and by traces.
+//! `lint`: reports possible improvements of a DTD, based on its text and on traces.
 //!
-//! The rules of the text are the parser's ([`metatf_parser::lint`]). `encodings` has those that go by traces, `declared` finds the
-//! places of a DTD that say how fields are stored, `measure` writes traces to see what they come to, `report` is what is printed.
+//! The parser implements the rules for the text ([`metatf_parser::lint`]). `encodings` implements those that need
+//! traces, `declared` finds the statements of a DTD that set how fields are stored, `measure` writes traces to measure
+//! their size, and `report` prints the findings.
 
 mod declared;
 mod encodings;
@@ -111,7 +112,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     for file in &args.files {
         match lint(file, args, &rules, &mut report) {
             Ok(()) => {}
-            // The other files are looked at all the same.
+            // Continue with the other files.
             Err(Failure::Failed(message)) => {
                 crate::failure::print_message(&message);
                 wrong = true;
