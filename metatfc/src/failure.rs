@@ -38,7 +38,7 @@ pub(crate) fn usage<T>(message: impl Into<String>) -> Result<T> {
 impl Failure {
     /// Describes an error of a temporary file and names its directory, which may be full even if the output's is not.
     pub(crate) fn temporary_file<E: std::fmt::Display>(error: E) -> Self {
-        Self::Failed(format!("a temporary file in {}: {error}", std::env::temp_dir().display()))
+        Self::Failed(format!("temporary file in {}: {error}", std::env::temp_dir().display()))
     }
 
     /// Converts an error of the operating system about a file.

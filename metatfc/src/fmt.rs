@@ -5,12 +5,12 @@ use crate::{dtd, input, output, target};
 use std::path::{Path, PathBuf};
 
 const MORE: &str = "\
-Comments are kept. Formatting again changes nothing. A DTD that cannot be
-parsed is left as it is.
+Comments are kept. Formatting is idempotent. A DTD that cannot be parsed is left
+unchanged.
 
 Examples:
   metatfc fmt spans.dtd              changes the file
-  metatfc fmt --check dtds/*.dtd     exit status 1 and the names of those that would change
+  metatfc fmt --check dtds/*.dtd     prints the files that would change; exit status 1
   metatfc fmt - < spans.dtd";
 
 /// Format DTDs

@@ -65,7 +65,7 @@ fn watched(path: &Path, name: &str, salvage: bool) -> metatf::Result<Reader<'sta
 /// that output should be flushed.
 pub(crate) fn follow(path: &Path) -> Result<(Reader<'static>, Arc<AtomicBool>)> {
     if trace(path, false)?.header().version == 0 {
-        return usage(format!("{}: a trace of version 0 can be read when it is finished, and not before", name(path)));
+        return usage(format!("{}: a trace of version 0 can be read only after it is finished", name(path)));
     }
     let growing = GrowingFile::open(path).map_err(|e| Failure::io(&name(path), &e))?;
     let at_end = growing.at_end();

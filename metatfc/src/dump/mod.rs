@@ -40,31 +40,30 @@ Conditions (--where):
   A condition compares fields with values, or with each other:
     ==  !=  <  <=  >  >=  &
   and combines comparisons: &&  ||  !  ( )
-  Fields are named as in JSON: size, box.point.x, address_2. The end of a name
-  is enough: x. A `vfield` is its bytes. A field alone means: not zero, not
-  empty. @section, @record and @offset are fields, too.
-  Values may be named: state == zombie, state != \"not found\". `&` is true if
-  any of the bits is set: mode & write, mode & \"read|write\", mode & 0x6.
+  Fields are named as in JSON: size, box.point.x, address_2. The last part of a
+  name is enough: x. A `vfield` stands for its bytes. A field alone is true if it
+  is not zero or empty. @section, @record and @offset are fields, too.
+  Values may be given by name: state == zombie, state != \"not found\". `&` is true
+  if any of the bits is set: mode & write, mode & \"read|write\", mode & 0x6.
   Numbers: 4096, 4_096, 0x1000, -1, 1.5. Strings: \"text\"; bytes: x\"00ff\".
-  A comparison of a repeated field holds if it holds for one of the values. It
-  does not hold for a record without the field. A condition leaves out
-  comments, metadata and group marks.
+  For a repeated field, it is enough if one of the values matches. A comparison
+  is false for a record that lacks the field. With a condition, comments,
+  metadata and group marks are not printed.
 
 Formats (--format):
-  text   a line for each record, values by the DTD's `format` and `unit`
-  jsonl  a JSON object for each record; `metatfc encode` reads it back
-  csv    one table. With one --record, its fields are the columns; else the
-         columns are @section, @record and one for each name of a field, and
-         cells of fields that a record lacks are empty. Repetitions are cells
-         of JSON. A repetition whose count has the format `bool` is an optional
-         field: a value, or empty. Comments, metadata and group marks have no
-         line
-  sql    statements for SQLite: a table for each type of record, the field of
-         role `time` first, and a column @offset. Integers have 64 bits with
-         a sign; repetitions are JSON, an optional field is NULL or a value
-  hex    each field with its offset, bytes and value, and the offset of the
-         metadata record that set its encoding, if one did. Offsets are in the
-         file, or, for compressed chunks, in the chunk's content
+  text   one line per record; values follow the DTD's `format` and `unit`
+  jsonl  one JSON object per record; `metatfc encode` reads it back
+  csv    one table. With a single --record, its fields are the columns; otherwise
+         the columns are @section, @record and one for each field name, and
+         cells of missing fields are empty. Repeated values are JSON. If the
+         count of a repetition has the format `bool`, the field is optional: one
+         value, or empty. Comments, metadata and group marks are omitted
+  sql    statements for SQLite: one table per record type, with the field of
+         role `time` first, and a column @offset. Integers are signed 64-bit
+         numbers, repeated values are JSON, and missing optional fields are NULL
+  hex    each field with its offset, bytes and value, and with the offset of the
+         metadata record that set its encoding, if any. Offsets refer to the
+         file or, for compressed chunks, to the content of the chunk
 
 Examples:
   metatfc dump T.mtf | head
@@ -83,30 +82,30 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// The trace; `-` is standard input
+    /// The trace; `-` reads standard input
     trace: PathBuf,
-    /// How to print
+    /// Output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     format: Format,
-    /// Also print comments, metadata, tags, constants, offsets and stream elements
+    /// Print comments, metadata, tags, constants, offsets and stream elements, too
     #[arg(long)]
     all: bool,
-    /// With --all and jsonl: print {"@reset":NAME} where the state of a section is reset inside a group
+    /// With --all and jsonl: print {"@reset":NAME} when the state of a section is reset within a group
     #[arg(long, requires = "all")]
     resets: bool,
-    /// With jsonl and csv: print names of values and flags instead of numbers, and words of formats such as `bool` and
-    /// `uuid`. Text always has them
+    /// With jsonl and csv: print the names of values and flags instead of numbers, and formats such as `bool` and
+    /// `uuid` as words. Text always does this
     #[arg(long)]
     names: bool,
-    /// With csv: units in the names of columns: `took (us)`
+    /// With csv: add units to column names, such as `took (us)`
     #[arg(long)]
     units: bool,
-    /// With csv: put ' before texts that begin as formulas of spreadsheets do, with one of = + - @, a tab or a return: for
-    /// traces whose texts others have written
+    /// With csv: put ' before text that a spreadsheet would evaluate as a formula because it starts with = + - @, a tab
+    /// or a carriage return. Use this for traces from untrusted sources
     #[arg(long)]
     no_formulas: bool,
-    /// With csv: a column `thread`, for formats such as heap.dtd in which a record says to which thread the records after
-    /// it belong. RECORD.FIELD is that record and its field
+    /// With csv: add a column `thread`, for formats such as heap.dtd in which a record names the thread of the records
+    /// after it. RECORD.FIELD is the field that names the thread
     #[arg(
         long,
         value_name = "RECORD.FIELD",
@@ -115,42 +114,42 @@ pub(crate) struct Args {
         default_missing_value = "thread.id"
     )]
     thread_column: Option<String>,
-    /// Only this section: its name, or its number (0: the global one); may be repeated. With --raw and --order, the
-    /// section that the file is the content of
+    /// Print only this section, given by name or number (0: the global one); may be repeated. With --raw and --order:
+    /// the section that the file contains
     #[arg(long, value_name = "NAME")]
     section: Vec<String>,
-    /// Only records of this name; may be repeated
+    /// Print only records of this name; may be repeated
     #[arg(long, value_name = "NAME")]
     record: Vec<String>,
-    /// Only records for which this holds, such as 'size > 4096' (see below)
+    /// Print only records that match, such as 'size > 4096' (see below)
     #[arg(long = "where", value_name = "CONDITION")]
     condition: Option<String>,
-    /// Skip the first N data records that would be printed
+    /// Skip the first N matching data records
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true, value_parser = number(0..=u64::MAX))]
     skip: u64,
-    /// Only the first N data records
+    /// Print only the first N data records
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number(0..=u64::MAX))]
     head: Option<u64>,
-    /// Only the last N data records
+    /// Print only the last N data records
     #[arg(long, value_name = "N", conflicts_with = "head", allow_negative_numbers = true, value_parser = number(0..=usize::MAX))]
     tail: Option<usize>,
     #[command(flatten)]
     dtd: DtdArgs,
-    /// Show a trace of any version as --dtd has it: records and fields are found by their names, earlier ones (`was`)
-    /// too, and those that --dtd lacks are left out
+    /// Convert a trace of any version to the version of --dtd: records and fields are matched by name, including
+    /// earlier names (`was`), and those missing from --dtd are omitted
     #[arg(long, requires = "dtd", conflicts_with_all = ["follow", "salvage", "raw"])]
     by_name: bool,
-    /// Continue after damage: print what is whole, and report what is lost on standard error
+    /// Continue after corruption: print all intact records, and report the losses on standard error
     #[arg(long)]
     salvage: bool,
-    /// Also print the element that a `sectionOffset` field points to, the labels of addresses and the strings of numbers, where the
-    /// DTD gives fields such roles. In csv and sql the text stands in place of the number
+    /// Also print the element that a `sectionOffset` field refers to, and the labels of addresses and the strings of
+    /// numbers if the DTD defines them by roles. In csv and sql, this text replaces the number
     #[arg(long)]
     resolve: bool,
     #[command(flatten)]
     raw: FileArgs,
-    /// At the end of the file wait for more, and print records as they are written, until the trace is finished. A writer's groups
-    /// appear as it flushes them
+    /// Wait for more records at the end of the file and print them as they are written, until the trace is finished.
+    /// Groups appear when the writer flushes them
     #[arg(long, conflicts_with_all = ["raw", "salvage", "tail"])]
     follow: bool,
     #[command(flatten)]
@@ -342,7 +341,10 @@ fn report(
         return match error {
             Some(error) if records > 0 => {
                 let whole = if records == 1 { "record before it is" } else { "records before it are" };
-                failed(format!("{error}; {} {whole} whole, and --salvage prints those behind it, too", count(records)))
+                failed(format!(
+                    "{error}; {} {whole} intact; to print the records after it, too, use --salvage",
+                    count(records)
+                ))
             }
             Some(error) => failed(error),
             None => Ok(()),
@@ -371,14 +373,14 @@ fn raw_section(args: &Args) -> Result<Option<&str>> {
     let mut named = args.section.iter().filter(|name| !name.is_empty());
     let section = named.next();
     if args.raw.is_read_as_said() && named.next().is_some() {
-        return usage("with --raw and --order, --section is given once");
+        return usage("with --raw and --order, --section can be given only once");
     }
     Ok(section.map(String::as_str))
 }
 
 fn open_to_follow(args: &Args, name: &str) -> Result<((Schema, Reader<'static>), Arc<AtomicBool>)> {
     if input::is_standard(&args.trace) {
-        return usage("standard input is followed as it is; --follow is for files");
+        return usage("--follow needs a file; standard input is always read until it ends");
     }
     let (reader, at_end) = input::follow(&args.trace)?;
     let schema = dtd::find(&reader, name, &args.dtd, false)?;

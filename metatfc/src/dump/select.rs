@@ -30,7 +30,7 @@ impl Select {
         for name in sections {
             let index = dtd::section(schema, name)?;
             if !all && schema.section(index).is_some_and(|s| s.stream.is_some()) {
-                return usage(format!("--section {name}: elements of stream sections are shown only with --all"));
+                return usage(format!("--section {name}: elements of stream sections are printed only with --all"));
             }
             let wanted = select.sections.get_or_insert_with(|| vec![false; schema.dtd.sections.len()]);
             if let Some(wanted) = wanted.get_mut(index) {
@@ -57,9 +57,9 @@ impl Select {
         match found {
             None => {
                 let names: Vec<&str> = schema.dtd.records.iter().map(|r| r.name.as_str()).collect();
-                usage(format!("--record {name}: the DTD has no such record; it has: {}", names.join(", ")))
+                usage(format!("--record {name}: no such record in the DTD; available records: {}", names.join(", ")))
             }
-            Some(false) if !self.all => usage(format!("--record {name}: such records are shown only with --all")),
+            Some(false) if !self.all => usage(format!("--record {name}: these records are printed only with --all")),
             _ => Ok(()),
         }
     }

@@ -32,14 +32,14 @@ impl ThreadColumn {
         });
         let Some((record, place)) = found else {
             return usage(format!(
-                "--thread-column: the DTD has no record `{record_name}` with a number `{field}`; name the field that tells the \
-                 thread: --thread-column=RECORD.FIELD"
+                "--thread-column: the DTD has no record `{record_name}` with a number `{field}`; name the field that identifies \
+                 the thread: --thread-column=RECORD.FIELD"
             ));
         };
         let kinds = select.kinds(schema);
         let clash = kinds.iter().filter_map(|&(_, index)| schema.record(index));
         if clash.flat_map(|record| &record.leaves).any(|leaf| leaf.key == NAME) {
-            return usage(format!("--thread-column: records have a field `{NAME}` already"));
+            return usage(format!("--thread-column: the records already have a field `{NAME}`"));
         }
         Ok(Self { record, place, number: 1 })
     }

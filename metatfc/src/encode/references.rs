@@ -131,8 +131,8 @@ impl Dangling {
         let section = schema.section(target).and_then(|section| section.name.as_deref()).unwrap_or_default();
         let element = schema.section(target).and_then(|s| schema.dtd.record(s.stream?)).map_or("", |r| &r.name);
         let message = format!(
-            "record `{record}`: `{field}` is {offset}, but no element of section `{section}` begins at that offset; \
-             elements are lines with `\"@section\":\"{section}\",\"@record\":\"{element}\"`, and count from 0 in bytes"
+            "record `{record}`: `{field}` is {offset}, but no element of section `{section}` starts at that offset; \
+             elements are lines with `\"@section\":\"{section}\",\"@record\":\"{element}\"`; offsets are bytes, starting at 0"
         );
         Self { line, message }
     }

@@ -65,7 +65,7 @@ fn form(args: &Args) -> Result<Form> {
     let Some(form) = named else {
         let forms: Vec<_> = Form::ALL.iter().map(|form| form.name()).collect();
         return usage(format!(
-            "the extension of the output file names no form that this build writes: give one with --to ({}, {SQLITE})",
+            "the file extension of the output is not a format that this build can write: choose one with --to ({}, {SQLITE})",
             forms.join(", ")
         ));
     };
@@ -79,7 +79,7 @@ fn extension(path: &Path) -> String {
 /// Returns the selected tables of a trace.
 fn tables(path: &Path, args: &Args) -> Result<Tables> {
     if input::is_standard(path) {
-        return usage("tables are made of files, which may be read twice: standard input cannot be");
+        return usage("traces may be read twice, so they cannot be read from standard input");
     }
     let named = args.dtd.force_dtd.as_ref().or(args.dtd.dtd.as_ref());
     let mapped = metatf_cli::is_mapped(path);
@@ -107,7 +107,7 @@ fn check_names(traces: &[(&Path, Tables)], args: &Args) -> Result<()> {
     for name in &args.record {
         if !tables().any(|table| table.name() == name) {
             return usage(format!(
-                "--record {name}: no trace has such a table; `metatfc show` tells the records of one"
+                "--record {name}: no trace has this table; `metatfc show` lists the records of a trace"
             ));
         }
     }
@@ -118,7 +118,7 @@ fn check_names(traces: &[(&Path, Tables)], args: &Args) -> Result<()> {
     }
     for name in &args.columns {
         if !tables().any(|table| table.schema().index_of(name).is_ok()) {
-            return usage(format!("--columns {name}: no table that is written has such a column"));
+            return usage(format!("--columns {name}: no selected table has this column"));
         }
     }
     Ok(())
@@ -140,7 +140,7 @@ fn selection(path: &Path, table: &dyn Table, args: &Args) -> Result<Option<Selec
     match Conditions::parse(args.filter.as_deref().unwrap_or_default(), &table.schema()) {
         Ok(conditions) => Ok(Some(conditions.select(columns.as_deref()))),
         Err(error) => usage(format!(
-            "--where {error}, in the table {} of {}; --record names the tables that have it",
+            "--where {error}, in the table {} of {}; use --record to select the tables that have it",
             table.name(),
             path.display()
         )),
@@ -153,7 +153,7 @@ fn one_file(traces: &[(&Path, Tables)], form: Form, args: &Args, said: &mut Stri
     for (path, Tables { wanted, .. }) in traces {
         let [(_, table)] = wanted.as_slice() else {
             return usage(format!(
-                "{}: {} tables do not go into one file: name one (--record), or a folder (-o)",
+                "{}: cannot write {} tables to one file: select one (--record), or name a directory (-o)",
                 path.display(),
                 wanted.len()
             ));
@@ -182,7 +182,7 @@ fn folder(traces: &[(&Path, Tables)], form: Form, args: &Args, said: &mut String
     let root = &args.output;
     if fs::read_dir(root).is_ok_and(|mut entries| entries.next().is_some()) {
         return failed(format!(
-            "{}: there are files in it: name a new folder, so that tables do not mix",
+            "{}: the directory is not empty: choose a new one, so that tables are not mixed",
             root.display()
         ));
     }

@@ -150,14 +150,18 @@ impl Import<'_> {
         let (mebibytes, seconds) = (self.limits.memory >> 20, self.limits.seconds);
         Failure::Failed(if death.is_memory() {
             format!(
-                "{file}: reading it takes more than {mebibytes} MiB; unless it is damaged, --max-memory SIZE allows more"
+                "{file}: reading takes more than {mebibytes} MiB; if the file is not corrupt, allow more with --max-memory SIZE"
             )
         } else if death.is_time() {
-            format!("{file}: it is damaged: decoding a part of it takes more than {seconds} seconds; export it again")
+            format!(
+                "{file}: the file is corrupt: decoding a part of it takes more than {seconds} seconds; export it again"
+            )
         } else if matches!(death, Death::System(_)) {
             format!("{file}: reading it {death}")
         } else {
-            format!("{file}: reading it {death}; the file is probably damaged: export it again, or try DuckDB on it")
+            format!(
+                "{file}: reading it {death}; the file is probably corrupt: export it again, or try to read it with DuckDB"
+            )
         })
     }
 }

@@ -80,7 +80,7 @@ fn unused(linter: &Linter<'_>, schema: &Schema, counts: &[u64]) -> Vec<Found> {
     let unused = records.filter(|((record, count), _)| record.tag.is_some() && **count == 0);
     let found = unused.map(|((record, _), laid_out)| {
         let message = format!("no trace has a record `{}`", record.name);
-        linter.finding(Rule::UnusedRecord, laid_out.span.clone(), message, "take it out, if nothing writes it")
+        linter.finding(Rule::UnusedRecord, laid_out.span.clone(), message, "remove it if nothing writes it")
     });
     found.filter_map(|finding| linter.allowed(finding)).map(|finding| Found::new(linter.name, finding)).collect()
 }
@@ -109,7 +109,7 @@ struct Group<'d> {
 impl<'d> Linter<'d> {
     fn write_one(&mut self, at: usize, schema: &Schema) -> Result<(Written, Size)> {
         let Self { sources, progress, name, .. } = self;
-        let source = sources.get(at).ok_or_else(|| Failure::Failed(format!("{name}: there is no such trace")))?;
+        let source = sources.get(at).ok_or_else(|| Failure::Failed(format!("{name}: no such trace")))?;
         source.write(schema, name, &mut || progress.step())
     }
 

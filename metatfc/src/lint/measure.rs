@@ -54,7 +54,9 @@ impl Source {
             Ok(converter) => converter,
             Err(Unconvertible { fields, records, others, .. }) => {
                 let missing = [fields, records, others].concat().join(", ");
-                return failed(format!("{name}: {dtd} lacks {missing}; `metatfc compat {dtd} {name}` tells more"));
+                return failed(format!(
+                    "{name}: {dtd} lacks {missing}; for details, run `metatfc compat {dtd} {name}`"
+                ));
             }
         };
         let header = reader.header();

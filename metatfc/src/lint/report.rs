@@ -150,7 +150,9 @@ fn savings(found: &[&Found]) -> Table {
             Value::PartChange { before: saves.of.files, after: saves.of.files.saturating_add_signed(-saves.files) },
         ]);
     }
-    table.rest(Note::new("each edit by itself, measured by writing the traces with it; `--format json` has the edits"));
+    table.rest(Note::new(
+        "savings of each edit alone, measured by writing the traces with it; for the edits, use `--format json`",
+    ));
     table
 }
 
@@ -159,7 +161,7 @@ impl Report {
         let note = |size: Size| {
             Note::new("{} of records, {} compressed").with([Value::Bytes(size.records), Value::Bytes(size.files)])
         };
-        let mut facts = Facts::new().and("as the DTD says", Value::text(note(size).to_string()));
+        let mut facts = Facts::new().and("with the current DTD", Value::text(note(size).to_string()));
         if let Some(Together { edits, size }) = &self.together {
             facts = facts.and(format!("with {edits} edits"), Value::text(note(*size).to_string()));
         }

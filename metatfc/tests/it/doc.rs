@@ -112,8 +112,9 @@ fn nothing_else_is_replaced() {
     let dtd = root().join("docs/samples/requests.dtd").display().to_string();
     let lines = root().join("docs/samples/requests.jsonl").display().to_string();
     let _ = metatfc(&folder, &["encode", "--dtd", &dtd, &lines, "r.mtf"]).exits(0);
-    let _ =
-        metatfc(&folder, &["doc", "a.dtd", "-o", "new", "--trace", "r.mtf"]).exits(1).says("the trace has a different DTD");
+    let _ = metatfc(&folder, &["doc", "a.dtd", "-o", "new", "--trace", "r.mtf"])
+        .exits(1)
+        .says("the trace has a different DTD");
     assert!(!folder.join("new").exists());
     let _ = metatfc(&folder, &["doc", "r.mtf", "-o", "new", "--trace", "r.mtf"]).exits(0);
 }

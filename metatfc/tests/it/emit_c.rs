@@ -623,7 +623,7 @@ fn options_that_say_nothing_in_c_are_named() {
     let folder = Folder::new();
     folder.write("x.dtd", "x.width = 1; x.interpretation = none; section s 1 { r: (x) { tag.value = 4; } }");
     for (arguments, message) in [
-        (&["--lang", "c", "--module", "m"][..], "--module says nothing in C"),
+        (&["--lang", "c", "--module", "m"][..], "--module cannot be used with --lang c"),
         (&["--lang", "c", "--emitters", "crate::x"], "`crate::x` is no prefix of names in C"),
         (&["--lang", "c", "--rename", "y=z"], "nothing called `y`"),
         (&["--without-kind", "Other"], "--emitters"),

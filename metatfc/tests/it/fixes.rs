@@ -57,7 +57,7 @@ fn what_a_person_has_to_decide_stays() {
 
     let run = metatfc(&folder, &["check", "--fix", "-"]);
     assert_eq!(run.status, 2);
-    assert!(run.err.contains("--fix changes files"), "{}", run.err);
+    assert!(run.err.contains("--fix cannot change standard input"), "{}", run.err);
 }
 
 #[test]

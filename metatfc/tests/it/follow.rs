@@ -69,7 +69,7 @@ fn what_ends_it() {
     while out.read_line(&mut String::new()).unwrap() > 0 {}
     // It ends inside of a chunk.
     assert_eq!(child.wait().unwrap().code(), Some(1));
-    metatfc(&folder, &["dump", "--follow", "-"]).exits(2).says("--follow is for files");
+    metatfc(&folder, &["dump", "--follow", "-"]).exits(2).says("--follow needs a file");
     fs::write(folder.join("old.mtf"), []).unwrap();
     run(&folder, &["encode", "--dtd", "a.dtd", "--version", "0", "-", "old.mtf"], b"").exits(0);
     metatfc(&folder, &["dump", "--follow", "old.mtf"]).exits(2).says("version 0");

@@ -49,7 +49,7 @@ fn a_reference_into_an_empty_table() {
     let lines = line("log", r#""number","x":7"#) + "\n" + &line("log", ACCESS);
     let refused = run(here, &["encode", "--dtd", "s.dtd", "-", "no.mtf"], lines.as_bytes()).exits(1);
     refused.says(
-        "standard input:3: record `access`: `path` is 0, but no element of section `paths` begins at that offset",
+        "standard input:3: record `access`: `path` is 0, but no element of section `paths` starts at that offset",
     );
     assert!(!std::path::Path::new(&here.path("no.mtf")).exists());
     for version in [0, 1] {
