@@ -1,7 +1,8 @@
-//! `metatfc`, the Meta-TF command line: makes, checks and formats DTDs, and reads, writes and checks traces of any DTD.
+//! `metatfc`, the Meta-TF command line: creates, checks and formats DTDs, and reads, writes and verifies traces of any
+//! DTD.
 //!
-//! One file per command. What they share: [`dtd`] finds the DTD of a trace, [`input`] opens files and standard input,
-//! [`output`] writes, [`failure`] ends a command.
+//! Each command has its own file. Shared modules: [`dtd`] finds the DTD of a trace, [`input`] opens files and standard
+//! input, [`output`] writes, [`failure`] defines failures and exit codes.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod by_name;
@@ -80,7 +81,7 @@ message.
 Exit status: 0 success, 1 a file is missing, damaged or wrong, 2 the command line
 is wrong.";
 
-/// Meta-TF: binary trace formats, declared in a page of text.
+/// The Meta-TF command line.
 #[derive(Parser)]
 #[command(version, about, after_help = EXAMPLES, max_term_width = 100)]
 struct Cli {
@@ -132,7 +133,7 @@ enum Command {
 #[global_allocator]
 static MEMORY: metatf_cli::CountedMemory = metatf_cli::CountedMemory;
 
-/// Returns the command for a file that was given without one.
+/// Returns the command to suggest for a file given without a command.
 fn for_file(path: &Path) -> String {
     let is_dtd = path.extension().is_some_and(|extension| extension == "dtd" || extension == "metatf");
     format!("metatfc {} {}", if is_dtd { "check" } else { "dump" }, path.display())

@@ -1,4 +1,4 @@
-//! `man`: manual pages, of the same texts as `--help`.
+//! `man`: writes manual pages with the same text as `--help`.
 
 use crate::failure::{Failure, Result};
 use std::path::PathBuf;

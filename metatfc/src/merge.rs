@@ -1,4 +1,4 @@
-//! `merge`: the records of several traces as one trace, in the order of their times.
+//! `merge`: merges the records of several traces in the order of their times.
 
 mod clock;
 mod fit;
@@ -83,11 +83,11 @@ pub(crate) struct Args {
     threads: ThreadArgs,
 }
 
-/// A trace that is to be merged.
+/// A trace to merge.
 struct Given {
     file: Reopenable,
     schema: Schema,
-    /// Class, order of bytes, and the DTD's name.
+    /// The class, byte order and DTD name.
     write: WriteOptions,
     survey: Survey,
     clock: Option<Arc<Clock>>,
@@ -140,7 +140,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         kept: RefCell::default(),
     };
     if let Err(failure) = work.all(&mut out) {
-        // The trace is given up, and its temporary file removed with `target`.
+        // The trace is abandoned, and dropping `target` removes its temporary file.
         out.abandon();
         return Err(target.cause(failure));
     }
@@ -148,7 +148,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     target.keep(sink)
 }
 
-/// The new trace must not replace one that it is made of.
+/// Checks that the new trace does not replace one of the inputs.
 fn not_an_input(args: &Args) -> Result<()> {
     if args.inputs.iter().filter(|path| crate::input::is_standard(path)).count() > 1 {
         return usage("only one of the traces can come from standard input");
@@ -163,7 +163,7 @@ fn not_an_input(args: &Args) -> Result<()> {
     }
 }
 
-/// Finds the clocks of all traces, and returns the one that began first.
+/// Determines the clocks of all traces and returns the index of the trace that started first.
 fn clocks(args: &Args, given: &mut [Given]) -> Result<usize> {
     if args.by.is_some() {
         return Ok(0);
@@ -198,7 +198,7 @@ impl Given {
         let reader = file.open(args.salvage)?;
         let name = file.name();
         let schema = dtd::find(&reader, name, &args.dtd, args.salvage)?;
-        // Before anything is asked of its fields.
+        // Check this before looking up fields.
         if args.inputs.len() > 1 && fit::is_heap(&schema) {
             return failed(format!(
                 "{name}: its DTD is for the heap of one program: addresses of several would be taken for those of one; \

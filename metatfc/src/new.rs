@@ -1,4 +1,4 @@
-//! `new`: a DTD to start from.
+//! `new`: creates a DTD to start from.
 
 use crate::failure::{Failure, Result, failed, usage};
 use crate::output;

@@ -1,10 +1,10 @@
-//! How a trace is packed: `--preset`, and the options that override it.
+//! Options for compressing a trace: `--preset`, and options that override it.
 
 use clap::ValueEnum;
 use metatf::container::{Codec, Filter, WriteOptions};
 use metatf_tools::recode::Preset;
 
-/// Describes the presets, for help texts.
+/// The description of the presets in help texts.
 pub(crate) const PROFILES: &str = "\
 Profiles (--codec, --filter, --chunk and others override them):
   fast      for a trace that is read right away: LZ4 if it saves a tenth, else
@@ -18,7 +18,7 @@ Profiles (--codec, --filter, --chunk and others override them):
 Each section gets its own codec and filter: all are tried on its first chunk,
 and on every 16th after it. `metatfc stat` shows the choice.";
 
-/// Said before work by the preset `archive` begins.
+/// The message printed before slow work with the preset `archive` begins.
 pub(crate) const SLOW: &str = "metatfc: --preset archive is slow: it takes four times as long as the default, or more";
 
 #[derive(clap::Args, Clone, Debug)]
@@ -38,7 +38,7 @@ pub(crate) struct PackArgs {
 }
 
 impl PackArgs {
-    /// Sets codec, filter, chunks and groups.
+    /// Sets the codec, filter, chunk size and groups.
     pub(crate) fn apply(&self, write: &mut WriteOptions) {
         self.preset.apply(write);
         if let Some(codec) = self.codec {
@@ -82,7 +82,8 @@ impl From<FilterArg> for Filter {
     }
 }
 
-/// Parses the size of a chunk: at most 32 MiB, so that a record that ends behind the limit still fits (spec 5.2: 64 MiB).
+/// Parses a chunk size. The maximum is 32 MiB, so that a record that extends beyond the limit still fits (spec 5.2: 64
+/// MiB).
 pub(crate) fn parse_size(text: &str) -> Result<usize, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match text.get(digits.len()..).unwrap_or_default() {

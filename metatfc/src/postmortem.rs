@@ -1,4 +1,4 @@
-//! `postmortem`: the events of a program that was killed, or that runs.
+//! `postmortem`: reads the events of a killed or running program.
 
 use crate::failure::{Failure, Result, print_message};
 use crate::labels::Labels;
@@ -59,12 +59,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
 }
 
-/// Finds buffers.
+/// Finds the buffers.
 pub(crate) fn open(place: &str) -> Result<Buffers> {
     locate(place).map_err(|error| failure(&error))
 }
 
-/// Converts an error of telemetry; its messages name the file.
+/// Converts a telemetry error, whose message names the file.
 pub(crate) fn failure(error: &metatf_telemetry::Error) -> Failure {
     Failure::Failed(error.to_string())
 }
@@ -83,18 +83,18 @@ fn write(buffers: &Buffers, path: &Path) -> Result<()> {
     report(&found)
 }
 
-/// Prints what is odd, and what is missing: then the command fails, though it did what it could.
+/// Prints warnings and losses. If there are losses, returns a failure, although everything else has been done.
 fn report(found: &Found) -> Result<()> {
     found.warnings.iter().for_each(|warning| print_message(&format!("warning: {warning}")));
     found.lost.iter().for_each(|lost| print_message(lost));
     if found.lost.is_empty() { Ok(()) } else { Err(Failure::Printed) }
 }
 
-/// The last lines of a kind and a thread.
+/// The number of events and the last lines, by kind and thread.
 type Last = BTreeMap<(String, u64), (u64, VecDeque<Vec<u8>>)>;
 
 fn print(buffers: &Buffers, most: usize) -> Result<()> {
-    // Recovered as a trace first: its records come in the order of their times.
+    // Recover a trace first, as its records are sorted by time.
     let file = tempfile::NamedTempFile::new().map_err(Failure::temporary_file)?;
     let sink: Box<dyn Sink + Send> = Box::new(BufWriter::new(file.reopen().map_err(Failure::temporary_file)?));
     let (found, mut sink) = buffers.recover(sink).map_err(|error| failure(&error))?;

@@ -1,4 +1,4 @@
-//! `recode`: the same records in another encoding.
+//! `recode`: writes the same records in another encoding.
 
 use crate::dtd::{self, DtdArgs};
 use crate::failure::{Failure, Result, failed, usage};
@@ -129,7 +129,8 @@ fn parse_group(text: &str) -> Result<usize, String> {
 pub(crate) fn run(args: &Args) -> Result<()> {
     let name = input::name(&args.input);
     let name = &*name;
-    // A file without a header has no other DTD than the one that is given: there, `--dtd` means what it means elsewhere.
+    // A file without a header has no DTD other than the given one, so here `--dtd` has the same meaning as for other
+    // commands.
     let is_source = args.raw.is_given() && args.source_dtd.is_none() && args.force_dtd.is_none();
     let source = DtdArgs {
         dtd: args.source_dtd.clone().or_else(|| args.dtd.clone().filter(|_| is_source)),
@@ -169,7 +170,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
 }
 
-/// Where the fields go, with `--dtd`.
+/// Returns the converter of the fields, with `--dtd`.
 fn converter(args: &Args, name: &str, schema: &Schema) -> Result<Option<Converter>> {
     let Some(path) = &args.dtd else { return Ok(None) };
     if input::is_standard(path) && input::is_standard(&args.input) {
@@ -195,8 +196,8 @@ fn converter(args: &Args, name: &str, schema: &Schema) -> Result<Option<Converte
     failed(lines.into_iter().map(|line| format!("{name}: {line}")).collect::<Vec<_>>().join("\nmetatfc: "))
 }
 
-/// Returns the preset's plan, with the options that override it. Models know nothing at the start of a block, so that blocks are as large
-/// as any preset's where there are models.
+/// Returns the preset's plan, with overriding options applied. Models start each block without any state, so with
+/// models, blocks are as large as those of the largest preset.
 fn plan_options(args: &Args, schema: &Schema) -> Options {
     let preset = args.pack.preset.options();
     let large = if schema.format.models.is_empty() { 0 } else { Preset::Archive.options().block };

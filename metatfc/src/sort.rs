@@ -1,4 +1,4 @@
-//! `sort`: the records of a trace in the order of a field.
+//! `sort`: sorts the records of a trace by a field.
 
 pub(crate) mod key;
 pub(crate) mod runs;
@@ -101,7 +101,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     });
     drop(progress);
     if let Err(failure) = done {
-        // The trace is given up, and its temporary file removed with `target`.
+        // The trace is abandoned, and dropping `target` removes its temporary file.
         writer.abandon();
         return Err(target.cause(failure));
     }
@@ -109,11 +109,11 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     target.keep(sink)
 }
 
-/// Stream sections whose elements are values of records: the writer makes them again.
+/// Stream sections whose elements are values of records; the writer creates these elements again.
 struct Streams {
-    /// By section.
+    /// Whether records stride through each section.
     strided: Vec<bool>,
-    /// By section: offsets of records point to it.
+    /// Whether records contain offsets into each section.
     pointed_at: Vec<bool>,
 }
 
@@ -152,12 +152,12 @@ struct Sorting<'a> {
     runs: Runs<'a>,
     streams: Streams,
     groups: u32,
-    /// The key of the record before.
+    /// The key of the previous record.
     last: u64,
 }
 
 impl Sorting<'_> {
-    /// Takes all records; elements of tables go to the writer.
+    /// Reads all records, and passes the elements of tables to the writer.
     fn read<S: Sink>(&mut self, trace: &mut Trace<'_>, writer: &mut Writer<S>, progress: &mut Progress) -> Result<()> {
         let schema = trace.schema().clone();
         loop {

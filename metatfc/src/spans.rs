@@ -1,4 +1,4 @@
-//! `spans`: how long spans took, by kind.
+//! `spans`: prints how long spans took, by kind.
 
 mod chrome;
 mod filter;
@@ -82,7 +82,7 @@ pub(crate) struct Args {
     raw: RawArgs,
 }
 
-/// What is not the report by kind.
+/// An output format that is not the report by kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Form {
     /// A table of what lies in what
@@ -158,13 +158,13 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         }
     }
     match error {
-        // What came before it is printed.
+        // The output before the error has been printed.
         Some(error) => Err(Failure::Failed(format!("{name}: {}", metatf::explain(&schema.format, &error)))),
         None => Ok(()),
     }
 }
 
-/// What is made of spans and events: counts, which are printed at the end, or a stream.
+/// The output: a table that is printed at the end, or a stream of spans and events.
 enum Printer {
     Report(Table),
     Lines(Lines, Output),
@@ -206,7 +206,7 @@ impl Printer {
     }
 }
 
-/// Returns the process of a trace of telemetry, and its program, or else the name of the trace without what is behind its first point.
+/// Returns the process ID of a telemetry trace, and its program or else the file name of the trace up to the first dot.
 fn process(user_metadata: &[Vec<u8>], trace: &str) -> Option<(u64, String)> {
     let parsed = user_metadata.iter().filter_map(|json| serde_json::from_slice::<serde_json::Value>(json).ok());
     let telemetry = parsed.map(|json| json["telemetry"].clone()).find(serde_json::Value::is_object)?;

@@ -1,4 +1,4 @@
-//! `sql`: asks DuckDB about the records of traces.
+//! `sql`: queries the records of traces with DuckDB.
 
 use metatf_cli::sql::{Sql, text};
 

@@ -1,8 +1,8 @@
-//! `lsp`: a language server for DTDs, on standard input and output.
+//! `lsp`: a language server for DTDs on standard input and output.
 //!
-//! What a text means is found out by `metatf_parser` ([`index`](metatf_parser::index())); here are messages. A text is looked at as a
-//! whole after each change: that takes some milliseconds. Messages are JSON by hand, as there are a dozen kinds; the test deserializes
-//! each into the types of the protocol.
+//! `metatf_parser` analyzes the text ([`index`](metatf_parser::index())), and this module exchanges messages. After
+//! each change, the entire text is analyzed again, which takes a few milliseconds. Messages are built as plain JSON
+//! because there are only a dozen kinds; the test deserializes each into the types of the protocol.
 
 mod answers;
 mod document;
@@ -39,21 +39,21 @@ pub(crate) struct Args {
 pub(crate) fn run(_: &Args) -> Result<()> {
     let (connection, threads) = Connection::stdio();
     let served = serve(&connection);
-    // The thread that writes ends when nobody can send to it any more.
+    // The writer thread ends when all senders are dropped.
     drop(connection);
     let joined = threads.join();
     served?;
     joined.map_err(|e| Failure::io("standard input and output", &e))
 }
 
-/// How long nothing has to come until mistakes are reported.
+/// The pause without messages after which diagnostics are published.
 const PAUSE: Duration = Duration::from_millis(20);
 
 fn serve(connection: &Connection) -> Result<()> {
     let protocol = |error: lsp_server::ProtocolError| Failure::Failed(format!("the editor: {error}"));
     let (id, params) = match connection.initialize_start() {
         Ok(started) => started,
-        // No editor at all.
+        // The input ended before an editor connected.
         Err(error) if error.channel_is_disconnected() => return Ok(()),
         Err(error) => return Err(protocol(error)),
     };
@@ -61,7 +61,7 @@ fn serve(connection: &Connection) -> Result<()> {
     connection.initialize_finish(id, server.capabilities()).map_err(protocol)?;
     let mut send = |answer| connection.sender.send(answer).is_ok();
     loop {
-        // Mistakes are reported in a pause of typing: answers come first.
+        // Answers have priority; diagnostics are published when typing pauses.
         let received = match server.is_published() {
             true => connection.receiver.recv().ok(),
             false => match connection.receiver.recv_timeout(PAUSE) {

@@ -1,4 +1,4 @@
-//! The field that has the number of the trace which a record comes from.
+//! The field that contains the number of the trace that a record comes from.
 
 use crate::failure::{Result, usage};
 use metatf::dynamic::Schema;
@@ -6,7 +6,8 @@ use metatf_parser::schema::LeafId;
 use metatf_tools::roles::Place;
 use std::sync::Arc;
 
-/// Returns the schema with a field in each record that gets the number of its trace, where none has it.
+/// Returns the schema with a field for the trace number added to each record, unless some record already has that
+/// field.
 pub(super) fn with_field(schema: &Schema, field: &str) -> Result<Schema> {
     if schema.dtd.records.iter().any(|record| record.leaves.iter().any(|leaf| leaf.name == field)) {
         return Ok(schema.clone());
@@ -29,7 +30,7 @@ pub(super) fn with_field(schema: &Schema, field: &str) -> Result<Schema> {
     }
 }
 
-/// Returns where each record has the field for the number of its trace.
+/// Returns the position of the field for the trace number in each record type.
 pub(super) fn places(schema: &Schema, field: &str) -> Result<Arc<[Option<Place>]>> {
     let mut places = Vec::new();
     for record in &schema.dtd.records {

@@ -6,9 +6,10 @@ use metatf::dynamic::{OwnedRecord, Schema};
 use metatf_parser::schema::{Format, LeafId, Record};
 use metatf_tools::roles::{self, Place, Role};
 
-/// Where records have the field.
+/// The positions of the field in records.
 pub(crate) struct Keys {
-    /// By record: the place in its owned records, and what makes a number of it that is compared without a sign.
+    /// By record type: the position among its values, and a mask that makes a signed number comparable as an unsigned
+    /// one.
     places: Vec<Option<(Place, u64)>>,
 }
 
@@ -45,7 +46,7 @@ impl Keys {
         }
     }
 
-    /// Returns the key of a record; `None` for one without the field.
+    /// Returns the key of a record, or `None` if the record lacks the field.
     pub(crate) fn of(&self, record: u16, owned: &OwnedRecord) -> Option<u64> {
         let (place, sign) = (*self.places.get(usize::from(record))?)?;
         Some(place.number(owned)? ^ sign)

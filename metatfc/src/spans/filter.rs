@@ -1,11 +1,11 @@
-//! Which spans and events are shown: `--level`, `--from`, `--to`, `--field`.
+//! Filters for spans and events: `--level`, `--from`, `--to`, `--field`.
 
 use crate::failure::{Result, usage};
 use metatf::dynamic::Schema;
 use metatf_tools::roles::{self, Role};
 use metatf_tools::spans::{Around, Found, Instant, Origin, Span, Values};
 
-/// What was asked for.
+/// The filter options.
 #[derive(clap::Args)]
 pub(crate) struct FilterArgs {
     /// Only what is as severe as this or more: a name that the DTD gives to a value of the field of role `level`, or a
@@ -30,7 +30,7 @@ pub(super) struct Filter<'a> {
     fields: Vec<(&'a str, Option<&'a str>)>,
 }
 
-/// Reads a time in nanoseconds.
+/// Parses a time in nanoseconds.
 fn time(text: &str) -> std::result::Result<u64, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match text.get(digits.len()..).unwrap_or_default() {
@@ -45,7 +45,7 @@ fn time(text: &str) -> std::result::Result<u64, String> {
     if whole.is_empty() || !all_digits(whole) || !all_digits(part) || part.len() > unit {
         return Err("a time is a number with ns, us, ms or s behind it, such as 1.5s".to_owned());
     }
-    // What is behind the point fills up to nanoseconds.
+    // Pad the fraction to nanoseconds.
     let digits = format!("{whole}{part:0<unit$}");
     digits.parse().map_err(|_| "that is too much".to_owned())
 }
@@ -60,7 +60,7 @@ impl<'a> Filter<'a> {
         Ok(Self { level, from: args.from.unwrap_or(0), to: args.to.unwrap_or(u64::MAX), fields: fields.collect() })
     }
 
-    /// Values decide.
+    /// Returns whether values are needed to decide.
     pub(super) fn needs_values(&self) -> bool {
         !self.fields.is_empty()
     }
@@ -74,7 +74,7 @@ impl<'a> Filter<'a> {
             Found::Event(Instant { origin, time, values, around, .. }) => {
                 self.holds(origin.as_deref(), *time, values, around)
             }
-            // They are counted.
+            // Open spans are counted elsewhere.
             Found::Open(_) => false,
             Found::Flow { time, .. } => {
                 (self.from..=self.to).contains(time) && self.fields.is_empty() && self.level.is_none()
