@@ -57,29 +57,28 @@ use std::process::ExitCode;
 const EXAMPLES: &str = "\
 Examples:
   metatfc new spans                          a DTD to start from: spans.dtd
-  metatfc check spans.dtd                    report all mistakes in it
-  metatfc lint --trace out.mtf spans.dtd     what could be better in it, and smaller
+  metatfc check spans.dtd                    report every mistake in it
+  metatfc lint --trace out.mtf spans.dtd     suggest improvements and savings
   metatfc gen spans.dtd -o spans.rs          a Rust reader and writer
   metatfc encode --dtd spans.dtd in.jsonl out.mtf
-  metatfc sort --by time out.mtf sorted.mtf  in the order of a field
-  metatfc merge a.mtf b.mtf -o both.mtf      several traces as one, by time
+  metatfc sort --by time out.mtf sorted.mtf  sort by a field
+  metatfc merge a.mtf b.mtf -o both.mtf      merge traces by time
   metatfc recode out.mtf small.mtf           the same records in fewer bytes
-  metatfc dump out.mtf | head                print a trace, one line for each record
+  metatfc dump out.mtf | head                print a trace, one line per record
   metatfc dump --format jsonl --where 'size > 4096' out.mtf
-  metatfc verify out.mtf                     is it whole?
-  metatfc diff out.mtf other.mtf             do they hold the same values?
+  metatfc verify out.mtf                     check that it is intact
+  metatfc diff out.mtf other.mtf             compare the values of two traces
 
 A file named `-` is standard input or output. If a trace does not embed its DTD,
-metatfc uses the first of these that fits: --dtd, a built-in DTD (HATF10,
+metatfc uses the first of these that matches: --dtd, a built-in DTD (HATF10,
 HATF10-split, heap, heap-split, heap-values, mps, mps-split, pcap, pcapng, perf,
-xray), a file or folder on METATF_PATH.
+xray), a file or directory on METATF_PATH.
 
-A command takes at most half of the memory that is available, or what
---max-memory SIZE says, such as --max-memory 8GiB; beyond that it ends with a
-message.
+Each command may use up to half of the available memory, or the amount set by
+--max-memory SIZE, such as --max-memory 8GiB; beyond that, it stops with an
+error message.
 
-Exit status: 0 success, 1 a file is missing, damaged or wrong, 2 the command line
-is wrong.";
+Exit status: 0 success, 1 a file is missing, corrupt or invalid, 2 usage error.";
 
 /// The Meta-TF command line.
 #[derive(Parser)]

@@ -14,29 +14,29 @@ use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
 const MORE: &str = "\
-A program with telemetry (crate `metatf-telemetry`) writes its events into
-buffers, which outlive it: a file in /dev/shm, or in the folder that
-METATF_TELEMETRY_FOLDER names. WHERE is one of
-  the number of a process, killed or running
+A program with telemetry (crate `metatf-telemetry`) writes its events to buffers
+that outlive it: a file in /dev/shm, or in the directory set by
+METATF_TELEMETRY_FOLDER. WHERE is one of
+  the ID of a process, killed or running
   its buffers file
-  its unfinished trace, which names them
+  its unfinished trace, which names the buffers file
   its core dump, if it ran with METATF_TELEMETRY_MEMORY=core
 
 Without --output, the last events of each kind and thread are printed as JSON
-lines, the newest first. With it, all events go to a trace: those of the
-unfinished trace, and those that only the buffers have. The buffers stay; remove
-the file when you are done.
+lines, newest first. With --output, all events are written to a trace: those of
+the unfinished trace, and those that are only in the buffers. The buffers file is
+kept; remove it when you are done.
 
-An unfinished trace that cannot be read is an error, and nothing is written. If
-it is gone, or a part of it or of the buffers is damaged, what is missing is
-printed, the events that are known to be missing count as dropped in the new
-trace, and the exit status is 1.
+If the unfinished trace cannot be read, this is an error, and nothing is written.
+If the trace is missing, or parts of it or of the buffers are corrupt, the losses
+are printed, events known to be missing are counted as dropped in the new trace,
+and the exit status is 1.
 
 Examples:
   metatfc postmortem 4711
   metatfc postmortem events.mtf -o whole.mtf && metatfc stat whole.mtf";
 
-/// Read the events of a program that was killed, or that runs
+/// Read the events of a killed or running program
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
@@ -46,7 +46,7 @@ pub(crate) struct Args {
     /// Write a trace of all events
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
-    /// How many events of each kind and thread to print
+    /// Number of events to print of each kind and thread
     #[arg(long, value_name = "N", default_value_t = 10)]
     last: usize,
 }
@@ -74,7 +74,7 @@ fn write(buffers: &Buffers, path: &Path) -> Result<()> {
     let (found, sink) = buffers.recover(sink).map_err(|error| target.cause(failure(&error)))?;
     target.keep(sink)?;
     print_message(&format!(
-        "{}: {} records of the trace, {} that only the buffers had, {} threads",
+        "{}: {} records from the trace, {} only from the buffers, {} threads",
         buffers.path().display(),
         found.in_trace,
         found.in_buffers,
@@ -137,9 +137,9 @@ fn print(buffers: &Buffers, most: usize) -> Result<()> {
     for ((kind, thread), (count, lines)) in &last {
         let title = match names.get(thread) {
             Some(name) => {
-                format!("# {kind}, thread {thread} ({}): {} of {count}, the newest first\n", shown(name), lines.len())
+                format!("# {kind}, thread {thread} ({}): {} of {count}, newest first\n", shown(name), lines.len())
             }
-            None => format!("# {kind}: {} of {count}, the newest first\n", lines.len()),
+            None => format!("# {kind}: {} of {count}, newest first\n", lines.len()),
         };
         output.buffer().extend_from_slice(title.as_bytes());
         for line in lines.iter().rev() {

@@ -17,8 +17,8 @@ use std::sync::Arc;
 /// Options that describe a file without a header.
 #[derive(clap::Args, Clone, Debug, Default)]
 pub(crate) struct FileArgs {
-    /// Read the file as one without a Meta-TF header. With --order, records begin at its first byte; else its first bytes say
-    /// how it is read, as they do of each file that is not a trace
+    /// Read a file that has no Meta-TF header. With --order, records start at the first byte; otherwise the first bytes
+    /// identify the format, as for any file that is not a trace
     #[arg(long)]
     pub(crate) raw: bool,
     /// With --raw: 1 for 32-bit, 2 for 64-bit [default: 2]
@@ -27,10 +27,10 @@ pub(crate) struct FileArgs {
     /// With --raw: the byte order of the file, little or big (needs a DTD)
     #[arg(long, alias = "byteorder", requires = "raw", value_parser = parse_order)]
     order: Option<Order>,
-    /// With --raw and --order: leave out this many bytes at the beginning of the file
+    /// With --raw and --order: skip this many bytes at the beginning of the file
     #[arg(long, value_name = "BYTES", requires_all = ["raw", "order"], default_value_t = 0, hide_default_value = true)]
     skip_bytes: u64,
-    /// With --raw and --order: read this many bytes, and leave out what is behind them
+    /// With --raw and --order: read only this many bytes, and ignore the rest
     #[arg(long, value_name = "BYTES", requires_all = ["raw", "order"])]
     take_bytes: Option<u64>,
 }
@@ -40,7 +40,7 @@ pub(crate) struct FileArgs {
 pub(crate) struct RawArgs {
     #[command(flatten)]
     file: FileArgs,
-    /// With --raw and --order: the section that the file is the content of [default: the only one]
+    /// With --raw and --order: the section that the file contains [default: the only one]
     #[arg(long, value_name = "NAME", requires_all = ["raw", "order"])]
     section: Option<String>,
 }
@@ -172,7 +172,7 @@ impl<'a> Known<'a> {
                 Ok(file) => found.extend(file.map(|file| (dtd, schema, file))),
                 Err(error) => {
                     let error = metatf::explain(&schema.format, &error);
-                    return failed(format!("{name}: it begins as a file of {dtd} does, but {error}"));
+                    return failed(format!("{name}: it begins like a file of {dtd}, but {error}"));
                 }
             }
         }
@@ -180,29 +180,29 @@ impl<'a> Known<'a> {
             [(_, schema, file)] => Ok(((*schema).clone(), file.clone())),
             [] => match Reader::from_slice(bytes) {
                 Err(error) => failed(format!("{name}: {}", self.unknown(&error)?)),
-                Ok(_) => usage(format!("{name}: it is a trace: read it without --raw")),
+                Ok(_) => usage(format!("{name} is a trace: omit --raw")),
             },
             several => {
                 let names: Vec<&str> = several.iter().map(|(dtd, ..)| dtd.as_str()).collect();
-                usage(format!("{name}: it may be a file of {}: name the DTD (--dtd NAME)", names.join(" or of ")))
+                usage(format!("{name}: it may be a file of {}: choose the DTD with --dtd NAME", names.join(" or of ")))
             }
         }
     }
 
     /// Returns why a file is neither a trace nor of a known format, and what to do.
     fn unknown(&self, no_trace: &metatf::Error) -> Result<String> {
-        let raw = "--raw --order little|big --dtd FILE [--skip-bytes N] reads any file of records";
+        let raw = "to read any file of records, use --raw --order little|big --dtd FILE [--skip-bytes N]";
         let schemas = self.schemas()?;
         let tried = schemas.iter().map(|(dtd, _)| dtd.as_str()).collect::<Vec<_>>().join(", ");
         let says_nothing = schemas.iter().all(|(_, schema)| schema.format.raw.is_none());
         Ok(match self.named() {
             Some(_) if says_nothing => {
-                format!("{no_trace}; {tried} does not say how files without a header begin; {raw}")
+                format!("{no_trace}; {tried} does not describe how files without a header begin; {raw}")
             }
-            Some(_) => format!("{no_trace}; nor does it begin as a file of {tried} does; {raw}"),
+            Some(_) => format!("{no_trace}; nor does it begin like a file of {tried}; {raw}"),
             None => {
                 format!(
-                    "{no_trace}; nor does it begin as a file of {tried} does; --dtd FILE tries another DTD, and {raw}"
+                    "{no_trace}; nor does it begin like a file of {tried}; to try another DTD, use --dtd FILE; {raw}"
                 )
             }
         })
@@ -240,7 +240,7 @@ impl Raw<'_> {
     /// Opens a file by a DTD, which must be given.
     fn open(self, path: &Path, args: &DtdArgs) -> Result<(Schema, Reader<'static>)> {
         let Some(dtd) = args.force_dtd.as_ref().or(args.dtd.as_ref()) else {
-            return usage("--raw with --order needs a DTD: name one (--dtd FILE)");
+            return usage("--raw with --order needs a DTD: add --dtd FILE");
         };
         let schema = Schema::new(dtd::load(dtd)?);
         let number = self.section(&schema).map(|index| schema.section(index).map_or(0, |s| s.number))?;
@@ -250,7 +250,7 @@ impl Raw<'_> {
             let there = reader.input().map_or(0, <[u8]>::len) as u64;
             if let Some(take) = self.take.filter(|_| there < end) {
                 return failed(format!(
-                    "{}: it has {there} bytes, too few for --skip-bytes {} and --take-bytes {take}; without --take-bytes it is read to its end",
+                    "{}: the file has {there} bytes, too few for --skip-bytes {} and --take-bytes {take}; to read to its end, omit --take-bytes",
                     input::name(path),
                     self.skip
                 ));

@@ -15,23 +15,23 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 const MORE: &str = "\
-The table has a row for each leaf: its index (which metadata records use), its
-name, its width and interpretation and where the DTD sets them (block of a
-record, section, global), the leaves that share its previous value, its
-annotations and its documentation.
+The table has a row for each leaf. It shows the index (used by metadata records),
+the name, the width and interpretation and where the DTD sets them (block of a
+record, section, global), the leaves that share its previous value, the
+annotations and the documentation.
 
 Examples:
   metatfc show spans.dtd
-  metatfc show T.mtf                       what the DTD of a trace means
+  metatfc show T.mtf                       the meaning of a trace's DTD
   metatfc show --format dtd T.mtf > T.dtd  the DTD of a trace
-  metatfc show capture.pcap                what the DTD of such files means
+  metatfc show capture.pcap                the meaning of the DTD for such files
   metatfc show --format json spans.dtd | jq '.sections[].records[].name'";
 
 /// Show the fields of all records: width, interpretation, and where the DTD sets them
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// A DTD, a trace, or a file that a built-in DTD knows; `-` is standard input (a DTD)
+    /// A DTD, a trace, or a file that a built-in DTD describes; `-` reads a DTD from standard input
     file: PathBuf,
     #[command(flatten)]
     output: OutputOrArgs<Source>,
@@ -42,7 +42,7 @@ pub(crate) struct Args {
 /// An output format that is not a report.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Source {
-    /// The DTD's own text, as a trace embeds it
+    /// The text of the DTD, as embedded in a trace
     Dtd,
 }
 

@@ -22,37 +22,35 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 const MORE: &str = "\
-verify reads all bytes and checks all rules: checksums, index and footer,
-counts, every field of every record and of every stream element, and that an
-element begins at every offset that a field refers to. For a damaged
-trace it prints the first error and what is lost: ranges of bytes, and numbers
-of records if they are known.
+verify reads the entire trace and checks everything: checksums, index and footer,
+counts, every field of every record and stream element, and that every offset in a
+field refers to the start of an element. For a corrupt trace, it prints the first
+error and the losses: ranges of bytes, and the number of lost records if known.
 
-A trace that its writer has not closed is unfinished: it is still being written,
-or its writer was killed. All that is there is whole, and records may be missing
-at its end.
+A trace that has not been closed by its writer is unfinished: it is still being
+written, or the writer was killed. Everything in it is intact, but records may be
+missing at the end.
 
-Exit status: 0 all traces are whole, 1 a trace is damaged, 2 the command line is
-wrong, 3 no trace is damaged, and one is unfinished, 4 the trace of --salvage
-was not written.
+Exit status: 0 all traces are intact, 1 a trace is corrupt, 2 usage error, 3 no
+trace is corrupt, but one is unfinished, 4 the trace of --salvage was not written.
 
 Examples:
   metatfc verify *.mtf
-  metatfc verify --salvage whole.mtf torn.mtf      writes what is whole as a new trace
+  metatfc verify --salvage whole.mtf torn.mtf      write all intact records to a new trace
   metatfc verify capture.pcap
   curl -s https://example.org/T.mtf | metatfc verify -";
 
-/// Check that traces are whole, and salvage those that are not
+/// Check that traces are intact, and salvage corrupt ones
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// The traces; `-` is standard input
+    /// The traces; `-` reads standard input
     #[arg(required = true)]
     traces: Vec<PathBuf>,
-    /// Write the whole records of one TRACE to a new trace; if that is written, the exit status still reports damage
+    /// Write the intact records of a single TRACE to a new trace; the exit status still reports any corruption
     #[arg(long, value_name = "OUT")]
     salvage: Option<PathBuf>,
-    /// Print nothing for whole traces
+    /// Print nothing for intact traces
     #[arg(long, short)]
     quiet: bool,
     #[command(flatten)]
@@ -65,10 +63,10 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     if args.salvage.is_some() && args.traces.len() > 1 {
-        return usage("--salvage writes one trace: give one");
+        return usage("--salvage writes one trace: name only one");
     }
     if args.traces.iter().filter(|path| input::is_standard(path)).count() > 1 {
-        return usage("standard input can be read once");
+        return usage("standard input can be read only once");
     }
     let (mut damaged, mut unfinished) = (false, false);
     for path in &args.traces {
@@ -167,7 +165,9 @@ fn read_all(args: &Args, name: &str, file: &Reopenable, found: &mut Option<Schem
     let is_open = container.warnings().iter().any(|warning| matches!(warning, Warning::NotClosed));
     let unfinished = is_open.then(|| {
         let spool = spool(container.user_metadata());
-        spool.map_or_else(String::new, |folder| format!("; what its recorder has not written yet is in {folder:?}"))
+        spool.map_or_else(String::new, |folder| {
+            format!("; the events not yet written by its recorder are in {folder:?}")
+        })
     });
     let records = trace.reader().records_read();
     let counts = format!(
@@ -306,11 +306,11 @@ fn report_loss(name: &str, trace: &Trace<'_>, ended_early: bool) {
                 print_message(&format!("{name}: lost: {line}"));
             }
         }
-        _ if ended_early => print_message(&format!("{name}: lost: all that follows the error")),
+        _ if ended_early => print_message(&format!("{name}: lost: everything after the error")),
         _ if declared > found => {
-            print_message(&format!("{name}: lost: {} records, by the header's count", declared - found))
+            print_message(&format!("{name}: lost: {} records, according to the header", declared - found))
         }
-        _ => print_message(&format!("{name}: no record is lost")),
+        _ => print_message(&format!("{name}: no records were lost")),
     }
 }
 
@@ -380,8 +380,8 @@ impl Copy {
         if let Some(number) = self.moved.intersection(&self.pointed_at).next() {
             let section = schema.dtd.sections.iter().find(|s| s.number == *number).and_then(|s| s.name.as_deref());
             return failed(format!(
-                "{}: records hold offsets into section {}, whose elements would get others; \
-                 `metatfc dump --salvage --resolve` shows what is whole",
+                "{}: records contain offsets into section {}, whose elements would be moved; \
+                 to see the intact records, run `metatfc dump --salvage --resolve`",
                 self.target.name(),
                 section.unwrap_or_default()
             ));

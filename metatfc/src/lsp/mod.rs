@@ -17,21 +17,22 @@ use server::Server;
 use std::time::Duration;
 
 const MORE: &str = "\
-An editor starts it, and speaks the Language Server Protocol with it. It has
-mistakes as you type, hover, definitions, references, rename, completion,
-formatting, corrections, an outline, colours, and the width of each field.
+Editors start this command and communicate with it by the Language Server
+Protocol. It provides diagnostics as you type, hover, definitions, references,
+rename, completion, formatting, quick fixes, an outline, semantic highlighting,
+and the width of each field.
 
-With `trace` in the initialization options, a path, hover also says which widths
-fields have in that trace.
+If the initialization options contain `trace`, the path of a trace, hover also
+shows the field widths in that trace.
 
-docs/editors.md in the repository of this program has the lines for Neovim,
-Helix, Zed and VS Code.";
+docs/editors.md in the repository contains the settings for Neovim, Helix, Zed
+and VS Code.";
 
-/// Serve editors: mistakes as you type, hover, rename, completion (Language Server Protocol)
+/// Run a language server for editors: diagnostics, hover, rename, completion (Language Server Protocol)
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// Ignored: the server has no other channel (editors give it)
+    /// Ignored; editors pass it, but there is no other channel
     #[arg(long, hide = true)]
     stdio: bool,
 }
@@ -50,7 +51,7 @@ pub(crate) fn run(_: &Args) -> Result<()> {
 const PAUSE: Duration = Duration::from_millis(20);
 
 fn serve(connection: &Connection) -> Result<()> {
-    let protocol = |error: lsp_server::ProtocolError| Failure::Failed(format!("the editor: {error}"));
+    let protocol = |error: lsp_server::ProtocolError| Failure::Failed(format!("editor: {error}"));
     let (id, params) = match connection.initialize_start() {
         Ok(started) => started,
         // The input ended before an editor connected.

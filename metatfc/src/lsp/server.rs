@@ -116,13 +116,14 @@ impl Server {
         let document = || {
             let uri = params.pointer("/textDocument/uri").and_then(Value::as_str);
             let open = uri.and_then(|uri| self.documents.get_key_value(uri));
-            open.ok_or_else(|| (ErrorCode::InvalidParams, "this document is not open".to_owned()))
+            open.ok_or_else(|| (ErrorCode::InvalidParams, "the document is not open".to_owned()))
         };
         // Returns a document and the offset of a position in it.
         let at = || {
             let (uri, document) = document()?;
             let offset = params.get("position").and_then(|position| place::offset(&document.lines(), position));
-            let offset = offset.ok_or_else(|| (ErrorCode::InvalidParams, "there is no position".to_owned()))?;
+            let offset =
+                offset.ok_or_else(|| (ErrorCode::InvalidParams, "the position is missing or invalid".to_owned()))?;
             Ok::<_, Refusal>((uri.as_str(), document, offset))
         };
         Ok(match request.method.as_str() {
@@ -169,7 +170,7 @@ impl Server {
                 let range = params.get("range").and_then(|range| place::bytes(&document.lines(), range));
                 answers::hints(document, range)
             }
-            other => return Err((ErrorCode::MethodNotFound, format!("there is no {other} here"))),
+            other => return Err((ErrorCode::MethodNotFound, format!("unknown method {other}"))),
         })
     }
 }

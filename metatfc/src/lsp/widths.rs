@@ -46,7 +46,7 @@ impl Widths {
         let name = self.path.display();
         let read = match self.read.get() {
             _ if fields.is_empty() => return String::new(),
-            None => return format!("`{name}` is being read"),
+            None => return format!("still reading `{name}`"),
             Some(Err(message)) => return message.clone(),
             Some(Ok(read)) => read,
         };

@@ -85,7 +85,11 @@ fn times(record: &Record) -> Result<Vec<Time>, String> {
                 let is_signed = leaf.format == Format::Signed;
                 Ok(Time { place, is_signed, nanoseconds: leaf.nanoseconds().unwrap_or(1) })
             }
-            None => Err(format!("{}.{} is a time, but no integer that stands once", record.name, leaf.path.join("."))),
+            None => Err(format!(
+                "{}.{} is a time, but not an integer that occurs exactly once",
+                record.name,
+                leaf.path.join(".")
+            )),
         }
     };
     times.filter(|_| record.tag.is_some()).map(place).collect()

@@ -27,10 +27,10 @@ pub(super) fn target<'s>(inputs: &[(&str, &'s Schema)]) -> Result<(usize, &'s Sc
         let Some(unfit) = unfit else { return Ok((index, target)) };
         first.get_or_insert(unfit);
     }
-    let Some((name, other, wrong)) = first else { return failed("there is no trace") };
+    let Some((name, other, wrong)) = first else { return failed("no trace was given") };
     failed(format!(
-        "{other}: its records do not fit the DTD of {name}: {}; `metatfc compat {other} {name}` lists what changed, and \
-         `metatfc recode --dtd` moves a trace to another DTD",
+        "{other}: its records do not fit the DTD of {name}: {}; `metatfc compat {other} {name}` lists the changes, and \
+         `metatfc recode --dtd` converts a trace to another DTD",
         wrong.join("; ")
     ))
 }

@@ -22,7 +22,7 @@ pub(super) fn with_field(schema: &Schema, field: &str) -> Result<Schema> {
         Some((Some(dtd), _)) => Ok(Schema::new(dtd)),
         Some((None, errors)) => {
             let first = errors.first().map_or("it has errors", |error| error.message.as_str());
-            usage(format!("--source {field}: the DTD with this field is none: {first}"))
+            usage(format!("--source {field}: the DTD is invalid with this field: {first}"))
         }
         None => usage(format!(
             "--source {field}: the field cannot be added to the DTD: put parentheses around the fields of each record"
@@ -40,13 +40,18 @@ pub(super) fn places(schema: &Schema, field: &str) -> Result<Arc<[Option<Place>]
             None => None,
             Some((id, leaf)) => match Place::of(record, id).filter(|_| leaf.is_numeric() && leaf.constant.is_none()) {
                 Some(place) => Some(place),
-                None => return usage(format!("--source: {}.{field} is no number that stands once", record.name)),
+                None => {
+                    return usage(format!(
+                        "--source: {}.{field} is not a number that occurs exactly once",
+                        record.name
+                    ));
+                }
             },
         };
         places.push(place);
     }
     if places.iter().all(Option::is_none) {
-        return usage(format!("--source {field}: no record has a number of this name"));
+        return usage(format!("--source {field}: no record has a numeric field of this name"));
     }
     Ok(places.into())
 }

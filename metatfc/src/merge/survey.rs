@@ -42,7 +42,7 @@ impl Survey {
                 Err(_) if salvage => break,
                 Err(error) => {
                     let error = metatf::explain(&schema.format, &error);
-                    return failed(format!("{name}: {error}; --salvage merges what is whole"));
+                    return failed(format!("{name}: {error}; to merge the intact records, use --salvage"));
                 }
             };
             let Event::Record(at) = entry.event else { continue };
@@ -65,7 +65,7 @@ impl Survey {
             .iter()
             .map(text)
             .collect::<std::result::Result<_, _>>()
-            .map_err(|_| Failure::Failed(format!("{name}: its user metadata is no text")))?;
+            .map_err(|_| Failure::Failed(format!("{name}: its user metadata is not valid UTF-8")))?;
         let metadata = survey.metadata();
         let start = |object| metadata.get(object)?.get("start_wall_ns")?.as_u64();
         survey.start = start("telemetry").or_else(|| start("telemetry_recovered"));

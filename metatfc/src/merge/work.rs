@@ -161,7 +161,7 @@ impl Work<'_> {
         let Some((index, section, offset)) = wrong else { return Ok(()) };
         let section = self.schema.section(*section).and_then(|section| section.name.as_deref()).unwrap_or_default();
         failed(format!(
-            "{}: it has offset {offset} of section {section}, and no element there; the table of all traces has one",
+            "{}: a record refers to offset {offset} of section {section}, where the trace has no element, but the merged table has one",
             self.given.get(*index).map_or("", |given| given.file.name())
         ))
     }

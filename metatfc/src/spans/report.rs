@@ -70,8 +70,8 @@ impl metatf_page::Report for Report<'_> {
         page.push(table);
         for (count, what) in [
             (self.open, "{} spans have not ended"),
-            (self.without_end, "{} spans have no end: their number came again, or one around them ended"),
-            (self.without_begin, "{} spans ended whose beginnings are not in the trace"),
+            (self.without_end, "{} spans have no end: their number was reused, or an enclosing span ended"),
+            (self.without_begin, "{} spans ended without a beginning in the trace"),
         ] {
             if count > 0 {
                 page.push(Note::new(what).with([Value::Count(count)]));
@@ -89,7 +89,7 @@ impl metatf_page::Report for Report<'_> {
             }
             page.push(table);
         }
-        let title = format!("{}: time of spans without that of spans in them", self.trace);
+        let title = format!("{}: time of spans, excluding nested spans", self.trace);
         page.figure(tree::flame(self.tree.0, title));
         page
     }

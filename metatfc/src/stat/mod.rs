@@ -20,22 +20,22 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 const MORE: &str = "\
-The bytes of a leaf are those that records store before compression: 0 for
+The bytes of a leaf are the bytes stored in records, before compression: 0 for
 default, stride and sectionStride. `metadata` counts the records that change
-widths and interpretations. A leaf whose values have names (`values`, `flags`,
-format `bool`) has the count of each, and so has the tag of a record of all
-other tags (`tag.value = other;`).
+widths and interpretations. For leaves with named values (`values`, `flags`,
+format `bool`), and for the tag of a record that accepts all other tags
+(`tag.value = other;`), the number of each value is shown.
 
 Examples:
   metatfc stat T.mtf
   metatfc stat capture.pcap
   metatfc stat --format json T.mtf | jq '.sections[] | {name, stored_bytes}'";
 
-/// Print what a trace holds: records by type, bytes by leaf, compression by section
+/// Print statistics of a trace: records by type, bytes by leaf, compression by section
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// The trace; `-` is standard input
+    /// The trace; `-` reads standard input
     trace: PathBuf,
     #[command(flatten)]
     output: OutputArgs,

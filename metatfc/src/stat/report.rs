@@ -120,7 +120,7 @@ impl Report {
     fn facts(&self) -> Facts {
         let version = self.version.map_or_else(|| "raw".to_owned(), |version| format!("version {version}"));
         let layout = format!("{version}, class {}, {}-endian", self.class, self.order);
-        let dtd = if self.dtd.is_empty() { "without a name" } else { &self.dtd };
+        let dtd = if self.dtd.is_empty() { "unnamed" } else { &self.dtd };
         let embedded = if self.is_embedded { ", embedded" } else { "" };
         let count = Value::Count;
         #[expect(clippy::cast_precision_loss, reason = "a ratio to be read")]
@@ -131,11 +131,7 @@ impl Report {
             .and("layout", Value::text(layout))
             .and("dtd", Value::text(format!("{dtd}{embedded}")))
             .and_said("file", count(self.file_bytes), Note::new("bytes, header {}").with([count(self.header_bytes)]))
-            .and_said(
-                "records",
-                count(self.records),
-                Note::new("beside {} stream elements").with([count(self.elements)]),
-            )
+            .and_said("records", count(self.records), Note::new("and {} stream elements").with([count(self.elements)]))
             .and_said("content", count(self.content_bytes), Note::new(content).with([ratio]))
             .and_said(
                 "metadata",
@@ -145,7 +141,7 @@ impl Report {
         if self.version != Some(1) {
             return facts;
         }
-        facts.and_said("groups", count(self.groups), Note::new("with {} resets inside").with([count(self.resets)]))
+        facts.and_said("groups", count(self.groups), Note::new("with {} resets").with([count(self.resets)]))
     }
 
     fn sections(&self) -> Table {
@@ -199,7 +195,7 @@ impl metatf_page::Report for Report {
         let mut page = Page::new(self.trace.clone());
         page.push(self.facts());
         if !self.sections.is_empty() {
-            page.heading("SECTIONS (chunks, and their bytes)");
+            page.heading("SECTIONS (chunks and their bytes)");
             page.push(self.sections());
         }
         page.heading("RECORDS (before compression)");
@@ -250,7 +246,7 @@ impl LeafCounts {
     /// Returns a description of the values, in lines.
     fn said(&self) -> Vec<String> {
         let predicted = self.predicted.map(|Predicted { by_code_alone: codes, with_elements: elements }| {
-            format!("{} by a code alone, {elements} with elements", Value::Part(codes, codes + elements))
+            format!("{} by code alone, {elements} with elements", Value::Part(codes, codes + elements))
         });
         let mut names: Vec<String> =
             self.names.iter().take(MOST_NAMES).map(|(name, count)| format!("{name} {count}")).collect();

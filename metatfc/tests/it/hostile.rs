@@ -21,7 +21,7 @@ fn inputs_without_an_end() {
         metatfc(here, &[command, "/dev/zero"]).exits(1).says("not a Meta-TF trace (it begins with `\\x00");
     }
     metatfc(here, &["dump", "/dev/null"]).exits(1).says("not a Meta-TF trace (it is empty)");
-    run(here, &["verify", "-", "-"], b"hello").exits(2).says("standard input can be read once");
+    run(here, &["verify", "-", "-"], b"hello").exits(2).says("standard input can be read only once");
     run(here, &["verify", "-"], b"hello")
         .exits(1)
         .says("standard input: offset 0: not a Meta-TF trace (it begins with `hell`)");
@@ -70,7 +70,7 @@ fn version_0_without_a_dtd() {
     let dtd = here.read("a.dtd");
     run(here, &["encode", "--dtd", "-", "--version", "0", "a.jsonl", "v.mtf"], &dtd).exits(2).says("--url");
     run(here, &["encode", "--dtd", "-", "a.jsonl", "v.mtf"], &dtd).exits(0);
-    metatfc(here, &["recode", "--version", "0", "v.mtf", "v0.mtf"]).exits(1).says("--version 0 cannot carry the DTD");
+    metatfc(here, &["recode", "--version", "0", "v.mtf", "v0.mtf"]).exits(1).says("--version 0 cannot embed the DTD");
     assert!(!here.join("v0.mtf").exists());
     metatfc(here, &["recode", "--version", "0", "a.mtf", "v0.mtf"]).exits(0);
 }

@@ -84,9 +84,9 @@ fn failures_of_decoders_are_errors() {
         import(file).exits(1).says("the file is damaged: its decoder failed: ");
         assert!(!stands(&folder, file));
     }
-    import("exhausts.arrow")
-        .exits(1)
-        .says("exhausts.arrow: reading takes more than 1024 MiB; if the file is not corrupt, allow more with --max-memory");
+    import("exhausts.arrow").exits(1).says(
+        "exhausts.arrow: reading takes more than 1024 MiB; if the file is not corrupt, allow more with --max-memory",
+    );
     // The file that failed is named, and not one that was read before.
     let both = ["import", "--dtd", "table.dtd", "--record", "r", "r.csv", "exhausts.arrow", "-o", "x.mtf"];
     metatfc(&folder, &both).exits(1).says("metatfc: exhausts.arrow: ");

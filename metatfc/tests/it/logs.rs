@@ -316,15 +316,15 @@ fn a_damaged_prologue_is_an_error_at_its_place() {
         file
     };
     for (file, problem) in [
-        (PCAP.bytes[..20].to_vec(), "begins as a file of pcap does, but offset 20"),
-        (PERF.bytes[..150].to_vec(), "begins as a file of perf does, but offset 104"),
+        (PCAP.bytes[..20].to_vec(), "begins like a file of pcap, but offset 20"),
+        (PERF.bytes[..150].to_vec(), "begins like a file of perf, but offset 104"),
         // Offset and size of the records.
         (perf(40, 103), "leaf attributes"),
         (perf(40, u64::MAX), "leaf attributes"),
         (perf(48, 30_713), "the size of the records is 30713"),
         (perf(48, u64::MAX), "the size of the records is 18446744073709551615"),
         // Neither of the sizes that a header has.
-        (perf(8, 105), "nor does it begin as a file of hprof, mps, pcap, pcapng, perf, xray does"),
+        (perf(8, 105), "nor does it begin like a file of hprof, mps, pcap, pcapng, perf, xray"),
         (PCAPNG.bytes[..11].to_vec(), "nor does it begin"),
         (XRAY.bytes[..40].to_vec(), "nor does it begin"),
         (b"no log".to_vec(), "it begins with `no l`"),
@@ -369,11 +369,11 @@ fn a_file_by_a_dtd_of_its_own() {
     metatfc(here, &["dump", "other"])
         .exits(1)
         .says("a file of hprof, log, mps, ")
-        .says("--dtd FILE tries another DTD, and --raw");
-    metatfc(here, &["dump", "--dtd", "pcap", "a.log"]).exits(1).says("nor does it begin as a file of pcap does");
+        .says("to try another DTD, use --dtd FILE");
+    metatfc(here, &["dump", "--dtd", "pcap", "a.log"]).exits(1).says("nor does it begin like a file of pcap");
     metatfc(here, &["dump", "--dtd", "heap", "a.log"])
         .exits(1)
-        .says("heap does not say how files without a header begin");
+        .says("heap does not describe how files without a header begin");
     metatfc(here, &["recode", "--source-dtd", "log.dtd", "a.log", "a.mtf"]).exits(0);
     metatfc(here, &["recode", "a.mtf", "again.log", "--to-raw"]).exits(0);
     assert_eq!(here.read("again.log"), log);

@@ -385,7 +385,7 @@ fn widths_of_a_trace() {
         if text.contains("3 values: 2 of 2 bytes, 1 of 4 bytes") {
             break;
         }
-        assert!(text.contains("is being read") && std::time::Instant::now() < deadline, "{text}");
+        assert!(text.contains("still reading") && std::time::Instant::now() < deadline, "{text}");
         std::thread::yield_now();
     }
     client.end();

@@ -134,7 +134,7 @@ fn new_makes_a_format_that_works() {
     metatfc(here, &["fmt", "--check", "spans.dtd"]).exits(0);
     metatfc(here, &["gen", "spans.dtd"]).exits(0).prints("struct Begin");
     let before = here.read("spans.dtd");
-    metatfc(here, &["new", "spans"]).exits(1).says("left as it is");
+    metatfc(here, &["new", "spans"]).exits(1).says("so it was not changed");
     assert_eq!(here.read("spans.dtd"), before);
     metatfc(here, &["new", "-"]).exits(0).prints("section events 1");
     metatfc(here, &["new", ""]).exits(2);
@@ -446,7 +446,7 @@ fn raw() {
         run(here, &[&dump[..], &["--section", "heap", "--format", "jsonl", "-"]].concat(), &bytes).exits(0).text();
     assert!(json.contains("address") && !json.contains("@offset"), "only --all prints offsets: {json}");
     run(here, &[&dump[..], &["-"]].concat(), &bytes).exits(2).says("heap, names");
-    run(here, &["dump", "--raw", "-"], &bytes).exits(1).says("nor does it begin as a file of hprof, mps");
+    run(here, &["dump", "--raw", "-"], &bytes).exits(1).says("nor does it begin like a file of hprof, mps");
     let cut = run(here, &[&dump[..], &["--section", "heap", "-"]].concat(), &bytes[..7]).exits(1);
     cut.says("offset 5: ").says("leaf address");
 }
@@ -487,7 +487,7 @@ fn encode() {
 fn stat() {
     let folder = folder();
     let here = &folder;
-    metatfc(here, &["stat", "a.mtf"]).exits(0).prints("4  beside 2 stream elements").prints("1  records, 12 bytes");
+    metatfc(here, &["stat", "a.mtf"]).exits(0).prints("4  and 2 stream elements").prints("1  records, 12 bytes");
     let json = metatfc(here, &["stat", "--format", "json", "a.mtf"]).exits(0).text();
     let stat: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!((&stat["records"], &stat["metadata"]["records"]), (&4.into(), &1.into()));
@@ -529,7 +529,7 @@ fn verify() {
     bytes[at + 1] ^= 0xff;
     here.write("g.mtf", &bytes);
     let bad = metatfc(here, &["verify", "--salvage", "s.mtf", "a.mtf", "g.mtf"]).exits(2);
-    bad.says("give one");
+    bad.says("name only one");
     let bad = metatfc(here, &["verify", "--salvage", "s.mtf", "g.mtf"]).exits(1);
     bad.says("CRC").says("lost: bytes ").says("2 records salvaged into s.mtf");
     let saved = metatfc(here, &["dump", "--format", "jsonl", "s.mtf"]).exits(0).text();
@@ -596,7 +596,10 @@ fn a_trace_that_was_not_closed_is_unfinished() {
     let at = bytes.windows(6).rposition(|w| w == b"MTFC\0\x02").expect("the index");
     here.write("spooled.mtf", &bytes[..at]);
     let says_where = || {
-        metatfc(here, &["verify", "spooled.mtf"]).exits(3).err.contains("what its recorder has not written yet is in")
+        metatfc(here, &["verify", "spooled.mtf"])
+            .exits(3)
+            .err
+            .contains("the events not yet written by its recorder are in")
     };
     assert!(!says_where());
     std::fs::create_dir(&spool).expect("a folder");

@@ -384,13 +384,13 @@ fn what_cannot_be_merged_is_said() {
     metatfc(here, &["merge", "-", "-", "-o", "no.mtf"]).exits(2).says("only one");
     metatfc(here, &["merge", "--by", "hour", "a.mtf", "b.mtf", "-o", "no.mtf"]).exits(2).says("no field `hour`");
     metatfc(here, &["merge", "a.mtf", "c.mtf", "-o", "no.mtf"]).exits(1).says("c.mtf");
-    metatfc(here, &["merge", "b.mtf", "-o", "./b.mtf"]).exits(2).says("cannot take its place");
+    metatfc(here, &["merge", "b.mtf", "-o", "./b.mtf"]).exits(2).says("is also an input");
     metatfc(here, &["merge", "b.mtf", "-o", "nowhere/b.mtf"]).exits(1).says("nowhere/b.mtf");
     assert!(!here.join("no.mtf").exists());
     // The clock on the wall was set back.
     encode(here, "back.mtf", &[sync(0, 1000), step(1, 1, 1), sync(5, 500), step(6, 1, 1)].concat());
     let warned = metatfc(here, &["merge", "back.mtf", "b.mtf", "-o", "both.mtf"]).exits(0);
-    warned.says("back.mtf: warning: the clock on the wall goes back: 1 clock_sync record not followed");
+    warned.says("back.mtf: warning: the wall clock was set back: 1 clock_sync record ignored");
     let heap = metatf_test::root().join("dtds/heap.dtd");
     let line =
         NO_STACK.to_owned() + "{\"@section\":\"heap\",\"@record\":\"free\",\"time\":0,\"stack\":0,\"address\":64}\n";
@@ -421,7 +421,7 @@ fn an_offset_that_leads_nowhere() {
     );
     metatfc(here, &["merge", "--by", "time", "a.mtf", "a.mtf", "-o", "both.mtf"]).exits(0);
     let wrong = metatfc(here, &["merge", "--by", "time", "a.mtf", "b.mtf", "-o", "no.mtf"]).exits(1);
-    wrong.says("a.mtf: it has offset 0 of section names");
+    wrong.says("a.mtf: a record refers to offset 0 of section names");
 }
 
 /// Damage is an error before anything is written; salvaged, what is whole is merged.

@@ -48,7 +48,7 @@ fn each_command_reads_one() {
     assert_eq!(here.read("again.log"), LOG);
     // One event alone could be anything.
     here.write("first.log", &LOG[..50]);
-    metatfc(here, &["dump", "first.log"]).exits(1).says("nor does it begin as a file of hprof, mps");
+    metatfc(here, &["dump", "first.log"]).exits(1).says("nor does it begin like a file of hprof, mps");
 }
 
 #[test]

@@ -85,7 +85,7 @@ fn what_has_no_place_is_dropped_only_when_that_is_said() {
     let told = told.says("no record createHeap, destroyHeap, createThread, destroyThread").says("alloc.vfield.data");
     assert!(!here.join("small.mtf").exists() && told.err.contains("free.time"), "{}", told.err);
     let records = ["--drop-record", "createHeap,destroyHeap,createThread,destroyThread"];
-    metatfc(here, &[&args[..], &records].concat()).exits(1).says("--drop leaves them out");
+    metatfc(here, &[&args[..], &records].concat()).exits(1).says("to drop them, use --drop)");
     let fields = ["--drop", "time,thread,heap,vfield"];
     metatfc(here, &[&args[..], &records, &fields].concat()).exits(0);
     let diff = metatfc(here, &["diff", "heap.mtf", "small.mtf"]).exits(0);

@@ -39,7 +39,7 @@ fn the_headers_count_is_checked() {
     bytes[at] = 40;
     here.write("more.mtf", &bytes);
     let bad = metatfc(here, &["verify", "more.mtf"]).exits(1);
-    let bad = bad.says("the header says 40 records, there are 4").says("lost: 36 records, by the header's count");
+    let bad = bad.says("the header says 40 records, there are 4").says("lost: 36 records, according to the header");
     assert_eq!(bad.text(), "");
 }
 

@@ -155,7 +155,7 @@ fn what_cannot_be_sorted_is_said() {
     let here = &folder();
     metatfc(here, &["sort", "a.mtf", "-"]).exits(2).says("--by FIELD");
     metatfc(here, &["sort", "--by", "hour", "a.mtf", "-"]).exits(2).says("no field `hour`");
-    metatfc(here, &["sort", "--by", "value", "a.mtf", "-"]).exits(2).says("no integer that stands once");
+    metatfc(here, &["sort", "--by", "value", "a.mtf", "-"]).exits(2).says("not an integer that occurs exactly once");
     metatfc(here, &["sort", "--raw", "--class", "2", "--order", "little", "a.mtf", "-"]).exits(2).says("--dtd FILE");
     here.write("torn.log", LOG.get(..LOG.len() - 3).unwrap_or_default());
     let torn = ["sort", "--raw", "--class", "2", "--order", "little", "--dtd", "mps", "torn.log", "out.mtf"];

@@ -105,7 +105,7 @@ fn what_has_no_spans() {
     let here = &folder();
     here.write("n.dtd", "section s 1 { n: (tag) { tag.value = 4; } }");
     run(here, &["encode", "--dtd", "n.dtd", "-", "n.mtf"], b"{\"@section\":\"s\",\"@record\":\"n\"}").exits(0);
-    metatfc(here, &["spans", "n.mtf"]).exits(2).says("n.mtf: no record of its DTD begins a span");
+    metatfc(here, &["spans", "n.mtf"]).exits(2).says("n.mtf: its DTD does not define spans");
     metatfc(here, &["spans", "--format", "chrome", "n.mtf"]).exits(0);
     // What came before damage is counted.
     let mut bytes = here.read("s.mtf");
@@ -199,8 +199,8 @@ fn events_of_a_program_as_lines() {
         assert_eq!(lines(filter).lines().collect::<Vec<_>>(), shown, "{filter:?}");
     }
     for (filter, problem) in [
-        (["--level", "loud"], "there is no such level; there are: error, warn, info, debug, trace"),
-        (["--from", "1h"], "`h` is no unit of time"),
+        (["--level", "loud"], "unknown level; available levels: error, warn, info, debug, trace"),
+        (["--from", "1h"], "unknown unit `h`"),
     ] {
         metatfc(here, &[&["spans", "server.mtf"][..], &filter].concat()).exits(2).says(problem);
     }
