@@ -1,10 +1,10 @@
-//! Numbers on the command line.
+//! Numeric command-line arguments.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-/// Returns a parser of numbers in a range, for `value_parser`.
+/// Returns a parser for numbers in a range, for use as a `value_parser`.
 pub fn number<T>(range: RangeInclusive<T>) -> impl Fn(&str) -> Result<T, String> + Clone
 where
     T: FromStr + PartialOrd + Display + Clone + Send + Sync,
@@ -12,7 +12,7 @@ where
 {
     move |text| {
         let number = text.parse().ok().filter(|number| range.contains(number));
-        // Nobody wants to read the most that 64 bits hold.
+        // Do not print the maximum if it is the maximum of 64 bits.
         let bounded = u64::try_from(range.end().clone()).is_ok_and(|end| end < u64::MAX);
         number.ok_or_else(|| match bounded {
             true => format!("expected a number from {} to {}", range.start(), range.end()),
