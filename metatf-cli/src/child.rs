@@ -198,7 +198,7 @@ fn serve(
 }
 
 fn write_message(output: &mut dyn Write, kind: u8, content: &[u8]) -> io::Result<()> {
-    let too_long = |_| io::Error::new(ErrorKind::InvalidInput, "a message of more than 4 GiB");
+    let too_long = |_| io::Error::new(ErrorKind::InvalidInput, "the message is longer than 4 GiB");
     let length = u32::try_from(content.len()).map_err(too_long)?;
     output.write_all(&[kind])?;
     output.write_all(&length.to_le_bytes())?;
@@ -243,7 +243,7 @@ fn both(out: Option<impl Read>, err: Option<impl Read + Send>) -> io::Result<(Ve
     std::thread::scope(|scope| {
         let err = std::thread::Builder::new().spawn_scoped(scope, || read_all(Some(err)))?;
         let out = read_all(out);
-        let err = err.join().unwrap_or_else(|_| Err(io::Error::other("the thread that reads a pipe panicked")));
+        let err = err.join().unwrap_or_else(|_| Err(io::Error::other("the thread reading a pipe panicked")));
         Ok((out?, err?))
     })
 }

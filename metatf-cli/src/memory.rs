@@ -38,7 +38,7 @@ pub struct CountedMemory;
 /// Options available for every command.
 #[derive(clap::Args, Clone, Copy, Debug)]
 pub struct MemoryLimit {
-    /// Most memory that the command may take, such as 512MiB or 8GiB [default: half of what is available]
+    /// Maximum memory of the command, such as 512MiB or 8GiB [default: half of the available memory]
     #[arg(long = "max-memory", value_name = "SIZE", global = true, hide = true, value_parser = size)]
     max_memory: Option<u64>,
 }
@@ -144,7 +144,7 @@ fn exceeded(limit: isize) -> ! {
     let command = COMMAND.get().copied().unwrap_or_default();
     let _ = writeln!(
         rest,
-        "{command}: it takes more memory than {} MiB: --max-memory SIZE allows more (by default half of what is available)",
+        "{command}: out of memory: the limit is {} MiB; to raise it, use --max-memory SIZE (default: half of the available memory)",
         limit >> 20
     );
     let left = rest.len();

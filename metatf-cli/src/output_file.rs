@@ -322,7 +322,7 @@ fn follow_links(path: &Path) -> io::Result<PathBuf> {
             return Ok(place);
         }
         if !may_follow(metadata.uid(), rustix::process::geteuid().as_raw()) {
-            let why = format!("{} is a link that another user has made", place.display());
+            let why = format!("{} is a link created by another user", place.display());
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
         }
         place = place.parent().unwrap_or(&place).join(fs::read_link(&place)?);

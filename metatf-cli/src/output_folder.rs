@@ -53,11 +53,11 @@ impl OutputFolder {
     pub fn open_own(path: &Path) -> io::Result<Self> {
         let is_link = || fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink());
         let handle = Handle::open(path, false).map_err(|error| {
-            if is_link() { refused("it is a link; remove it, or name another output") } else { error }
+            if is_link() { refused("it is a link; remove it or choose another output") } else { error }
         })?;
         let folder = Self { path: path.to_owned(), handle: Arc::new(handle) };
         if !folder.is_own()? {
-            return Err(refused("it belongs to another user; remove it, or name another output"));
+            return Err(refused("it belongs to another user; remove it or choose another output"));
         }
         Ok(folder)
     }

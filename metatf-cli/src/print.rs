@@ -13,11 +13,11 @@ use crate::{JSON_VERSION, OutputFile, Style, stdout, stdout_is_terminal};
 /// Output options of commands that print a report.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct OutputArgs {
-    /// How to print it.
+    /// Output format.
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub format: Format,
 
-    /// Write it to this file, and not to standard output.
+    /// Write to this file instead of standard output.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }
@@ -25,7 +25,7 @@ pub struct OutputArgs {
 /// Like [`OutputArgs`], for commands whose `-o` names their product; the report is printed to standard output.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct FormatArgs {
-    /// How to print the outcome.
+    /// Output format of the report.
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub format: Format,
 }
@@ -33,11 +33,11 @@ pub struct FormatArgs {
 /// Like [`OutputArgs`], for commands with additional output formats that are not reports, which are named by `O`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct OutputOrArgs<O: ValueEnum + Send + Sync + 'static> {
-    /// How to print it.
+    /// Output format.
     #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = format_or::<O>())]
     pub format: FormatOr<O>,
 
-    /// Write it to this file, and not to standard output.
+    /// Write to this file instead of standard output.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }
@@ -86,16 +86,16 @@ impl OutputArgs {
 /// The formats of a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// For people: as wide as the terminal, or as wide as it needs to be.
+    /// Text, wrapped to the width of the terminal, if any.
     #[default]
     Text,
-    /// For issues and pull requests.
+    /// Markdown, for issues and pull requests.
     Markdown,
-    /// For programs: one object with all that is known.
+    /// JSON: one object with all details, for programs.
     Json,
-    /// For a browser: one file without scripts.
+    /// HTML: one file without scripts, for browsers.
     Html,
-    /// Its picture alone, where it has one.
+    /// SVG: only the picture, if the report has one.
     Svg,
 }
 

@@ -48,7 +48,7 @@ impl Progress {
     pub fn of(mut self, total: u64) -> Self {
         self.total = total;
         if total > 0 {
-            self.template = "{spinner} {percent} %, {human_pos} of {human_len} {msg} in {elapsed} ({rate}), {eta} left";
+            self.template = "{spinner} {percent}%, {human_pos} of {human_len} {msg} in {elapsed} ({rate}), {eta} left";
         }
         self
     }

@@ -97,7 +97,7 @@ fn engine() -> Result<Engine, String> {
     if works(Command::new("python3").args(["-c", "import duckdb"])) {
         return Ok(Engine::Python("python3".into()));
     }
-    Err("SQL needs DuckDB, as the program `duckdb` or as a module of python3: `pip install duckdb`".to_owned())
+    Err("DuckDB not found: install the program `duckdb`, or run `pip install duckdb`".to_owned())
 }
 
 /// Returns whether a program exists and succeeds.
@@ -112,7 +112,7 @@ fn extension() -> Result<PathBuf, String> {
         return if path.is_file() {
             Ok(path)
         } else {
-            Err(format!("{}, which {EXTENSION_VARIABLE} names, is not there", path.display()))
+            Err(format!("{EXTENSION_VARIABLE} names {}, which does not exist", path.display()))
         };
     }
     let program = env::current_exe().and_then(|program| program.canonicalize()).unwrap_or_default();
@@ -121,7 +121,7 @@ fn extension() -> Result<PathBuf, String> {
         return Ok(path);
     }
     Err(format!(
-        "SQL needs the extension of DuckDB. `scripts/duckdb-extension --release` builds it; put it at {}, or name it in {EXTENSION_VARIABLE}",
+        "DuckDB extension not found: build it with `scripts/duckdb-extension --release`, and copy it to {} or set {EXTENSION_VARIABLE}",
         path.display()
     ))
 }

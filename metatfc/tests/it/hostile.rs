@@ -193,7 +193,7 @@ fn a_trace_that_takes_much_memory() {
     assert!(here.size("m.mtf") < 10_000, "{} bytes", here.size("m.mtf"));
     metatfc(here, &["--max-memory", "8MiB", "spans", "m.mtf"])
         .exits(1)
-        .says("it takes more memory than 8 MiB: --max-memory");
+        .says("out of memory: the limit is 8 MiB; to raise it, use --max-memory");
     metatfc(here, &["spans", "--max-memory", "512MiB", "m.mtf"]).exits(0);
     metatfc(here, &["dump", "--max-memory", "16MiB", "--threads", "1", "m.mtf"]).exits(0);
     metatfc(here, &["spans", "--max-memory", "1", "m.mtf"]).exits(2).says("expected at least 1MiB");

@@ -145,10 +145,8 @@ fn new_makes_a_format_that_works() {
 fn arguments_that_are_no_numbers_or_no_files() {
     let folder = folder();
     let here = &folder;
-    metatfc(here, &["dump", "a.mtf", "--head", "-1"])
-        .exits(2)
-        .says("'--head <N>': expected a number that is at least 0");
-    metatfc(here, &["dump", "a.mtf", "--tail", "x"]).exits(2).says("expected a number");
+    metatfc(here, &["dump", "a.mtf", "--head", "-1"]).exits(2).says("'--head <N>': expected an integer of at least 0");
+    metatfc(here, &["dump", "a.mtf", "--tail", "x"]).exits(2).says("expected an integer");
     metatfc(here, &["stat", "a.mtf", "--threads", "0"]).exits(2).says("expected a number from 1 to 1024");
     metatfc(here, &["recode", "a.mtf", "b.mtf", "--chunk", "-1"]).exits(2).says("expected a size from 1 to 32M");
     for command in ["dump", "stat", "verify", "check", "fmt", "show", "gen"] {
