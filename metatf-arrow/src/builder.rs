@@ -157,7 +157,7 @@ impl Builder {
         match self {
             Self::Bytes(bytes) => bytes.push(value),
             Self::Text(Kind::WordOfBytes, bytes) => {
-                bytes.push(leaf.format.word_of_bytes(value).ok_or("it has not 16 bytes")?.as_bytes())
+                bytes.push(leaf.format.word_of_bytes(value).ok_or("it is not 16 bytes long")?.as_bytes())
             }
             Self::Text(_, bytes) => match leaf.format.text_of_bytes(value) {
                 Some(text) => bytes.push(text.as_bytes()),
@@ -241,7 +241,7 @@ impl Builder {
             Self::Optional(indices, item) => {
                 indices.push(if items == 0 { None } else { u32::try_from(item.len().saturating_sub(1)).ok() });
                 if items > 1 {
-                    return Err(format!("it is there {items} times, and may be there or not"));
+                    return Err(format!("it occurs {items} times, but at most once is allowed"));
                 }
             }
             _ => {}
@@ -252,7 +252,7 @@ impl Builder {
     /// Builds an array of this type and resets the builder.
     pub(crate) fn finish(&mut self, data_type: &DataType) -> Result<ArrayRef, ArrowError> {
         Ok(match self {
-            Self::Skipped => return Err(ArrowError::ComputeError("a column that was not read".to_owned())),
+            Self::Skipped => return Err(ArrowError::ComputeError("the column was not read".to_owned())),
             Self::Signed(values) | Self::Count(values) => Arc::new(Int64Array::from(std::mem::take(values))),
             Self::Unsigned(values) => Arc::new(UInt64Array::from(std::mem::take(values))),
             Self::Float(values) => Arc::new(Float64Array::from(std::mem::take(values))),
@@ -306,7 +306,7 @@ impl Builder {
     }
 }
 
-const TOO_LONG: &str = "a batch would have over 2 GiB of it";
+const TOO_LONG: &str = "a batch would contain more than 2 GiB of it";
 
 impl Bytes {
     pub(crate) fn new() -> Self {
@@ -347,7 +347,7 @@ pub(crate) fn take_offsets(offsets: &mut Vec<i32>) -> Result<OffsetBuffer<i32>, 
     if taken.is_sorted() && taken.first() == Some(&0) {
         return Ok(OffsetBuffer::new(ScalarBuffer::from(taken)));
     }
-    Err(ArrowError::ComputeError("offsets that do not ascend".to_owned()))
+    Err(ArrowError::ComputeError("the offsets are not in ascending order".to_owned()))
 }
 
 fn item_field(data_type: &DataType) -> Result<Arc<Field>, ArrowError> {
@@ -362,7 +362,7 @@ pub(crate) fn offset(at: usize) -> Result<i32, Fault> {
 }
 
 pub(crate) fn count(n: u64) -> Result<i64, Fault> {
-    i64::try_from(n).map_err(|_| format!("{n} is over 63 bits, which a column of numbers with a sign has"))
+    i64::try_from(n).map_err(|_| format!("{n} does not fit in a signed 64-bit column"))
 }
 
 fn truth(n: u64) -> Result<bool, Fault> {

@@ -153,9 +153,9 @@ fn kinds(schema: &Schema) -> Vec<(u16, Vec<usize>)> {
 impl Lead {
     fn field(self) -> Field {
         let (name, data_type, doc) = match self {
-            Self::Number => (NUMBER, DataType::Int64, "How many data records stand before it in the trace"),
-            Self::Offset => (OFFSET, DataType::Int64, "Where it begins in its stream section"),
-            Self::Section => (SECTION, DataType::Utf8, "The section that it stands in"),
+            Self::Number => (NUMBER, DataType::Int64, "Number of preceding data records in the trace"),
+            Self::Offset => (OFFSET, DataType::Int64, "Offset in its stream section"),
+            Self::Section => (SECTION, DataType::Utf8, "Section that contains it"),
         };
         Field::new(name, data_type, false).with_metadata([("doc".to_owned(), doc.to_owned())].into())
     }

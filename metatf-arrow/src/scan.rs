@@ -135,7 +135,7 @@ impl Pass {
         let thread = std::thread::Builder::new().name("metatf-scan".to_owned());
         thread
             .spawn(move || read_groups(trace, &reading, &makers, bytes.unwrap_or(0..u64::MAX), threads, &sender))
-            .map_err(|e| Error::new(&source.path, format!("there is no thread to read it: {e}")))?;
+            .map_err(|e| Error::new(&source.path, format!("could not start a thread to read it: {e}")))?;
         Ok(Self::Threads(receiver))
     }
 }
@@ -216,13 +216,13 @@ impl Maker {
             Stop::Value { record, field, fault, .. } => Error::new(
                 &source.path,
                 format!(
-                    "record {} ({}), field {field}: {fault}; opened with stored values, it is read as it is",
+                    "record {} ({}), field {field}: {fault}; to read the value unconverted, open the trace with stored values",
                     before + record,
                     self.table.name
                 ),
             ),
             Stop::Arrow(error) => return error,
-            Stop::Unwanted => Error::new(&source.path, "nobody reads on"),
+            Stop::Unwanted => Error::new(&source.path, "the receiver has stopped reading"),
         };
         ArrowError::ExternalError(Box::new(error))
     }

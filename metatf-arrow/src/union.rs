@@ -31,7 +31,7 @@ pub struct Union {
 pub fn find(tables: &[Arc<dyn Table>], name: &str) -> Result<Arc<dyn Table>, String> {
     tables.iter().find(|table| table.name() == name).map(Arc::clone).ok_or_else(|| {
         let names: Vec<&str> = tables.iter().map(|table| table.name()).collect();
-        format!("there is no table {name}; there are {}", names.join(", "))
+        format!("there is no table {name}; available tables: {}", names.join(", "))
     })
 }
 
@@ -54,7 +54,7 @@ impl Union {
         let (found, wanted) = (table.schema(), self.schema.fields().iter().skip(1));
         let columns = |field: &Arc<Field>| (field.name().clone(), field.data_type().clone());
         if !found.fields().iter().map(columns).eq(wanted.map(columns)) {
-            let message = format!("its table {} has other columns than that of the first trace", self.name);
+            let message = format!("the columns of its table {} differ from those in the first trace", self.name);
             return Err(Error::new(path, message));
         }
         table.scan(scan)

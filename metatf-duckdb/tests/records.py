@@ -72,7 +72,7 @@ def errors(connection):
         (f"from metatf_tables('{__file__}')", "records.py: offset 0: not a Meta-TF trace"),
         (f"from metatf_tables('{GOLDEN}/every.no-dtd.mtf')", "every.no-dtd.mtf: "),
         (f"from metatf_tables('{GOLDEN}/every.no-dtd.mtf', dtd := '{__file__}')", "records.py"),
-        (f"from metatf_records('{GOLDEN}/heap.gawk-default.mtf', 'mallok')", "there is no table mallok; there are malloc, calloc"),
+        (f"from metatf_records('{GOLDEN}/heap.gawk-default.mtf', 'mallok')", "there is no table mallok; available tables: malloc, calloc"),
         (f"from metatf_records('{GOLDEN}/*.gawk-default.mtf', 'thread')", "thread"),
     ]:
         try:

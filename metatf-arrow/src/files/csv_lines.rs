@@ -36,11 +36,11 @@ impl<R: BufRead> CsvLines<R> {
                 if before == 0 {
                     return Ok(None);
                 }
-                return Err(invalid("the file ends within quotes"));
+                return Err(invalid("the file ends inside a quoted cell"));
             }
             self.line += 1;
             if self.text.len() > MOST {
-                return Err(invalid("the line is too long: at most 64 MiB"));
+                return Err(invalid("the line is longer than 64 MiB"));
             }
             if self.text.iter().filter(|&&byte| byte == b'"').count() % 2 == 0 {
                 break;
@@ -58,7 +58,7 @@ fn cells(line: &str) -> io::Result<Vec<TextCell>> {
     loop {
         let (cell, behind) = match rest.strip_prefix('"') {
             Some(quoted) => {
-                let (text, behind) = unquote(quoted).ok_or_else(|| invalid("quotes that do not end"))?;
+                let (text, behind) = unquote(quoted).ok_or_else(|| invalid("a quoted cell is not closed"))?;
                 (TextCell { text, is_quoted: true }, behind)
             }
             None => {
@@ -71,7 +71,7 @@ fn cells(line: &str) -> io::Result<Vec<TextCell>> {
         match behind.strip_prefix(',') {
             Some(next) => rest = next,
             None if behind.is_empty() => return Ok(cells),
-            None => return Err(invalid("something stands between quotes and a comma")),
+            None => return Err(invalid("unexpected text between a closing quote and a comma")),
         }
     }
 }

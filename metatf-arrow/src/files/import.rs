@@ -81,7 +81,7 @@ impl<'s> Input<'s> {
         let name = record.or_else(|| path.file_stem()?.to_str()).unwrap_or_default();
         let table = tables.iter().find(|table| table.name == name).ok_or_else(|| {
             let known: Vec<&str> = tables.iter().map(|table| table.name.as_str()).collect();
-            fail(format!("the DTD has no record `{name}`; there are: {}", known.join(", ")))
+            fail(format!("the DTD has no record `{name}`; it has: {}", known.join(", ")))
         })?;
         let record = schema.record(table.record).ok_or_else(|| fail("the DTD has no such record".to_owned()))?;
         let index = table.record;
@@ -101,13 +101,13 @@ impl<'s> Input<'s> {
             return if is_text {
                 Ok(None)
             } else {
-                let why = "its rows are elements that others point to by their offset, which another trace cannot keep";
-                Err(fail(format!("{why}; leave the table out, and columns that point to it")))
+                let why = "its rows are elements that other records refer to by offset, and the offsets change in a new trace";
+                Err(fail(format!("{why}; omit this table and the columns that refer to it")))
             };
         }
         if !strange.is_empty() {
             return Err(fail(format!(
-                "the record `{}` has no place for {}; it has: {}",
+                "the record `{}` has no column {}; it has: {}",
                 table.name,
                 strange.join(", "),
                 known.join(", ")
@@ -126,7 +126,7 @@ impl<'s> Input<'s> {
 
     /// Reads the next row.
     fn read(&mut self) -> Result<()> {
-        self.next = self.rows.next().map_err(|message| self.fail(format!("behind it, {message}")))?;
+        self.next = self.rows.next().map_err(|message| self.fail(format!("in the row after it: {message}")))?;
         let (is_there, number) = match &self.next {
             None => (false, None),
             Some(Row::Encoded(_, number)) => (number.is_some(), number.and_then(|number| u64::try_from(number).ok())),
@@ -160,7 +160,7 @@ impl<'s> Input<'s> {
                 let of_name =
                     |&section: &usize| schema.section(section).and_then(|s| s.name.as_deref()).unwrap_or("") == name;
                 let found = self.sections.iter().copied().find(of_name);
-                found.ok_or_else(|| self.fail(format!("the record does not stand in a section `{name}`")))?
+                found.ok_or_else(|| self.fail(format!("section `{name}` does not contain this record")))?
             }
             None => self.sections.first().copied().unwrap_or(0),
         };
@@ -317,7 +317,9 @@ impl<S: Sink> Maker<'_, S> {
     /// Adds a text to the elements of a section. Returns its offset.
     fn offset(&mut self, section: usize, element: LeafId, text: &str) -> Result<Value, String> {
         let stream = self.schema.section(section);
-        let record = stream.and_then(|section| self.schema.dtd.record(section.stream?)).ok_or("it points nowhere")?;
+        let record = stream
+            .and_then(|section| self.schema.dtd.record(section.stream?))
+            .ok_or("it refers to a section that does not exist")?;
         let key = record.leaf(element).map(|leaf| leaf.path.clone()).unwrap_or_default();
         let mut line = json!({ "@section": stream.and_then(|s| s.name.clone()), "@record": record.name });
         // The data leaf of a `vfield` takes the name of the `vfield`.

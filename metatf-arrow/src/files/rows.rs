@@ -32,7 +32,7 @@ pub(crate) enum Row {
     /// Values by column name, without missing values.
     Values(Map<String, Value>),
     /// Index in the batch that [`Rows::encoder`] encodes, and the record number if the batch has a column of numbers.
-    #[cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "a row of CSV is read value by value"))]
+    #[cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "CSV rows are always read as values"))]
     Encoded(usize, Option<i64>),
 }
 
@@ -87,7 +87,7 @@ impl Rows {
                 None => None,
                 Some(cells) if cells.len() == names.len() => Some(Row::Values(of_cells(names, cells))),
                 Some(cells) => {
-                    return Err(format!("line {}: {} cells in place of {}", lines.line, cells.len(), names.len()));
+                    return Err(format!("line {}: expected {} cells, found {}", lines.line, names.len(), cells.len()));
                 }
             },
         };
@@ -118,7 +118,7 @@ fn of_batches(head: &[u8], file: File, encoder_of: EncoderOf) -> Result<Rows, St
 
 #[cfg(not(feature = "parquet"))]
 fn of_batches(_: &[u8], _: File, _: EncoderOf) -> Result<Rows, String> {
-    Err("Parquet and Arrow files are read by a build with the feature `tables`".to_owned())
+    Err("this build cannot read Parquet and Arrow files: the feature `tables` is not enabled".to_owned())
 }
 
 fn of_cells(names: &[String], cells: Vec<TextCell>) -> Map<String, Value> {

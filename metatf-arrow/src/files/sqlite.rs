@@ -72,7 +72,7 @@ impl Database {
     pub fn batch(&mut self, name: &str, lead: Option<&str>, batch: &RecordBatch) -> Result<(), WriteError> {
         let columns = usize::from(lead.is_some()) + batch.num_columns();
         let Some((_, rows)) = self.tables.get_mut(name).filter(|(count, _)| *count == columns) else {
-            return Err(WriteError::Table(format!("table {name}: it has other columns than in the traces before")));
+            return Err(WriteError::Table(format!("table {name}: its columns differ from those in previous traces")));
         };
         let places = vec!["?"; columns].join(", ");
         let sql = format!("insert into {} values ({places})", quoted(name));

@@ -62,8 +62,8 @@ pub(crate) fn span_tables(source: &Arc<Source>, records: &[Arc<RecordTable>], st
         let columns = Column::all(what);
         let fields: Vec<_> = columns.iter().map(|column| column.field(what, time)).collect();
         let doc = match what {
-            What::Spans => "Spans: what lies between two records. One without an end has none in the trace",
-            What::Events => "Records that have a time and are not parts of spans",
+            What::Spans => "Spans between two records. A span without an end has no end record in the trace",
+            What::Events => "Records with a time that do not belong to spans",
         };
         let schema = ArrowSchema::new_with_metadata(fields, [("doc".to_owned(), doc.to_owned())].into());
         SpanTable { source: Arc::clone(source), name, schema: Arc::new(schema), what, columns, time }

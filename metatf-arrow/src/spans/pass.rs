@@ -49,7 +49,7 @@ impl SpanPass {
         let tables = tables.into_iter().map(|(table, wanted)| Filled::new(table, &wanted));
         let tables = tables.collect::<Result<Vec<_>>>()?;
         let Some(source) = tables.first().map(|filled| Arc::clone(&filled.table.source)) else {
-            return Err(Error::new("", "no table is read"));
+            return Err(Error::new("", "no table was requested"));
         };
         let with_values = tables.iter().any(Filled::needs_values);
         let trace = source.open()?;
@@ -221,7 +221,7 @@ impl Filled {
             column.put(row).map_err(|fault| {
                 let (name, record, column) = (&self.table.name, row.record, column.name());
                 let message = format!(
-                    "record {record} ({name}), column {column}: {fault}; opened with stored values, it is read as it is"
+                    "record {record} ({name}), column {column}: {fault}; to read the value unconverted, open the trace with stored values"
                 );
                 Error::new(&self.table.source.path, message)
             })?;

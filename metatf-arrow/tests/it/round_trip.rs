@@ -104,10 +104,10 @@ fn what_has_no_place_is_named() {
     let schema = Schema::parse("ticks.dtd", dtd).unwrap();
     let folder = tempfile::tempdir().unwrap();
     for (name, text, error) in [
-        ("tick.csv", "n,m\n1,2\n", "no place for m"),
+        ("tick.csv", "n,m\n1,2\n", "has no column m"),
         ("tock.csv", "n\n1\n", "no record `tock`"),
         ("tick.csv", "n\nx\n", "row 1: `n`"),
-        ("tick.csv", "n\n1,2\n", "line 2: 2 cells in place of 1"),
+        ("tick.csv", "n\n1,2\n", "line 2: expected 1 cells, found 2"),
         ("tick.csv", "@number\n1\n", "`n` is missing"),
         ("tick.csv", "@number,n\nx,1\n", "@number is not a number"),
         ("tick.parquet", "PAR1 and no more", "tick.parquet"),

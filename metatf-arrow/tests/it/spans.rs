@@ -381,7 +381,7 @@ fn a_time_above_63_bits_is_refused_unless_values_are_stored() {
     let (found, error) = rows(&tables.spans().unwrap(), &Scan::default());
     assert!(found.is_empty());
     let error = error.unwrap();
-    assert!(error.contains("record 0 (spans), column end_time: 18446744073709551615 is over 63 bits"), "{error}");
+    assert!(error.contains("record 0 (spans), column end_time: 18446744073709551615 does not fit"), "{error}");
     let stored = open_tables(file.path(), &OpenOptions { stored: true, ..OpenOptions::default() }).unwrap();
     assert_eq!(row(&stored.spans().unwrap(), "load")["end_time"], u64::MAX);
 }
