@@ -1,4 +1,4 @@
-//! `marks`: where the program said that it is, and its phases.
+//! The table `marks`: positions that the program marked, and its phases.
 
 use hatf_lab::object_rows::ROWS;
 use hatf_lab::sites::Amount;
@@ -9,15 +9,15 @@ use super::{Collector, Row, Take, trace_column};
 use crate::Names;
 use crate::column::{Column, Of};
 
-/// A mark, or the begin or end of a phase.
+/// A mark, or the beginning or end of a phase.
 pub(crate) struct MarkRow {
     time: u64,
     tick: u64,
     thread: u64,
-    /// Its place in [`kinds`].
+    /// Index in [`kinds`].
     kind: usize,
     name: String,
-    /// What was live; none where the trace does not say when objects end.
+    /// The live heap, or `None` if the trace does not tell when objects end.
     live: Option<Amount>,
     allocated_objects: u64,
     allocated_bytes: u64,
@@ -27,7 +27,7 @@ fn kinds() -> Vec<&'static str> {
     vec!["mark", "phase_begin", "phase_end"]
 }
 
-/// Makes the rows.
+/// Collects the rows.
 struct Marks<'t> {
     rows: Vec<MarkRow>,
     take: Take<'t, MarkRow>,

@@ -1,4 +1,4 @@
-//! `objects`: one row an object, in the order in which they end.
+//! The table `objects`: one row per object, in the order in which objects end.
 
 use hatf_lab::object_rows::{End, ObjectRow, ObjectRows};
 use hatf_lab::{Cause, Heap, Result};
@@ -13,11 +13,11 @@ use crate::column::{Column, Of};
 pub(crate) struct TableObject {
     row: ObjectRow,
     stack: u64,
-    /// Whether the trace says when objects end.
+    /// Whether the trace tells when objects end.
     ends_are_known: bool,
 }
 
-/// Returns the names of functions that allocate, by their places.
+/// Returns the names of the allocation functions, in the order of their indices.
 fn functions() -> Vec<&'static str> {
     Function::ALL.map(Function::name).to_vec()
 }
@@ -53,7 +53,7 @@ impl TableObject {
         }
     }
 
-    /// Returns its end, where the program made it end.
+    /// Returns the end of the object if the program freed or reallocated it.
     fn freed(&self) -> Option<&End> {
         self.end().filter(|end| matches!(end.cause, Cause::Call | Cause::Realloc))
     }

@@ -1,4 +1,4 @@
-//! `processes`: the programs that a process was, one after the other by `exec`.
+//! The table `processes`: the programs that a process executed one after the other through `exec`.
 
 use hatf_lab::object_rows::ROWS;
 use hatf_lab::{Change, Heap, ObjectEvent, Observer, Result};
@@ -26,7 +26,7 @@ pub(crate) struct ProcessRow {
     allocated_bytes: u64,
     peak_bytes: u64,
     peak_ns: u64,
-    /// The trace does not say when objects end.
+    /// Whether the trace does not tell when objects end.
     has_sizes_only: bool,
 }
 
@@ -36,10 +36,10 @@ impl ProcessRow {
     }
 }
 
-/// Makes the rows.
+/// Collects the rows.
 pub(super) struct Processes<F> {
     now: ProcessRow,
-    /// Whether an image, or an object, was met since the last row.
+    /// Whether there was an image or object since the last row.
     any: bool,
     live: u64,
     modules: Modules,
@@ -55,7 +55,7 @@ impl<F: FnMut(&[ProcessRow]) -> Result<()>> Processes<F> {
         Self { now, any: false, live: 0, modules: Modules::default(), rows: Vec::new(), first: None, take }
     }
 
-    /// Ends the row of this image.
+    /// Completes the row of the current image.
     pub(super) fn end_image(&mut self) -> Result<()> {
         if std::mem::take(&mut self.any) {
             self.first.get_or_insert_with(|| self.now.clone());
@@ -70,7 +70,7 @@ impl<F: FnMut(&[ProcessRow]) -> Result<()>> Processes<F> {
         Ok(())
     }
 
-    /// Gives the rows that are left.
+    /// Emits the remaining rows.
     pub(super) fn finish(mut self) -> Result<()> {
         self.end_image()?;
         self.send()
@@ -140,7 +140,7 @@ impl<F: FnMut(&[ProcessRow]) -> Result<()>> Observer for Processes<F> {
     }
 }
 
-/// Returns the command that was recorded, its arguments separated by spaces.
+/// Returns the recorded command with its arguments separated by spaces.
 pub(super) fn command(user_metadata: &UserMetadata) -> Option<String> {
     let arguments = user_metadata.get("command")?.as_array()?;
     Some(arguments.iter().filter_map(|argument| argument.as_str()).collect::<Vec<_>>().join(" "))

@@ -1,4 +1,4 @@
-//! `sites`: one row a stack that allocated.
+//! The table `sites`: one row per allocating stack.
 
 use std::collections::BTreeMap;
 
@@ -12,13 +12,13 @@ use super::{AtEnd, Collector, Row, Take, trace_column};
 use crate::Names;
 use crate::column::{Column, Of};
 
-/// What a stack allocated.
+/// The allocations of a stack.
 pub(crate) struct SiteRow {
     stack: u64,
     counts: Counts,
     bounds: Bounds,
     own_function: Option<String>,
-    /// Which measures mean something of the trace: it may not say when objects end.
+    /// Whether the trace tells when objects end, and whether it contains lifetimes. Other measures have no meaning.
     ends_are_known: bool,
     lives_are_known: bool,
 }
@@ -122,7 +122,7 @@ impl Row for SiteRow {
             let lives_are_known = Measure::Short.is_known(heap);
             let own = Places::own_functions(&heap.stacks, &names.folding());
             let mut hashes = StackHashes::default();
-            // A program that is loaded elsewhere after an exec has its stacks again, under other numbers.
+            // A program that is loaded at a different address after an exec has the same stacks with other numbers.
             let mut rows: BTreeMap<u64, Self> = BTreeMap::new();
             for (number, counts) in sites.report().into_iter().enumerate().filter(|(_, c)| c.allocated.blocks > 0) {
                 let stack = hashes.of(&heap.stacks, number as u64);

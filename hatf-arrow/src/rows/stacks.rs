@@ -1,4 +1,4 @@
-//! `stacks`: the frames of each stack.
+//! The table `stacks`: the frames of each stack.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ pub(crate) struct StackRow {
     frames: Vec<FrameRow>,
 }
 
-/// Returns the rows of a location: one for each of its functions, or one that has none.
+/// Returns one row per function of a location, or one row without a function if it has none.
 fn frames(location: &Location) -> impl Iterator<Item = FrameRow> + '_ {
     (0..location.functions.len().max(1)).map(|place| {
         let function = location.functions.get(place);

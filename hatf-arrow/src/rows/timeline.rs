@@ -1,4 +1,4 @@
-//! `timeline`: the heap over time, and its exact peak.
+//! The table `timeline`: the heap over time, including its exact peak.
 
 use hatf_lab::Heap;
 use hatf_lab::timeline::{Snapshot, Timeline};
@@ -7,10 +7,10 @@ use super::{AtEnd, Collector, Row, Take, trace_column};
 use crate::Names;
 use crate::column::{Column, Of};
 
-/// A moment.
+/// The heap at a point in time.
 pub(crate) struct TimelineRow {
     now: Snapshot,
-    /// Whether the trace says when objects end.
+    /// Whether the trace tells when objects end.
     ends_are_known: bool,
 }
 

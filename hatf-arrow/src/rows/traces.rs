@@ -1,4 +1,4 @@
-//! `traces`: one row a trace, with what it says of itself and its totals.
+//! The table `traces`: one row per trace, with its metadata and totals.
 
 use hatf_lab::{Heap, Observer, Result};
 use hatf_trace::event::UserMetadata;
@@ -15,12 +15,12 @@ pub(crate) struct TraceRow {
     user_metadata: UserMetadata,
     command: Option<String>,
     labels: Option<String>,
-    /// Its first program.
+    /// The first program.
     first: Option<ProcessRow>,
     duration: u64,
     lost: u64,
     totals: hatf_lab::Totals,
-    /// Whether the trace says when objects end.
+    /// Whether the trace tells when objects end.
     ends_are_known: bool,
     sampling: Option<u64>,
     stacks: u64,
@@ -40,7 +40,7 @@ fn nothing(_: &[ProcessRow]) -> Result<()> {
     Ok(())
 }
 
-/// Notes what rows of a trace need beside the heap.
+/// Collects the facts about a trace that the heap does not contain.
 #[derive(Default)]
 struct Facts {
     user_metadata: UserMetadata,
@@ -126,7 +126,7 @@ impl Row for TraceRow {
     ];
 
     fn collector(mut take: Take<'_, Self>) -> Box<dyn Collector + '_> {
-        // Of the processes the first alone is wanted.
+        // Only the first process is needed.
         let processes = Processes::new(nothing);
         let finish = move |(facts, mut processes): (Facts, Processes<_>), heap: &Heap, _: &dyn Names| {
             processes.end_image()?;
