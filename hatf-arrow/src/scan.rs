@@ -110,7 +110,7 @@ impl Reading {
         thread::Builder::new()
             .name("hatf-table".to_owned())
             .spawn(move || self.read(&sender))
-            .map_err(|error| Error::new("hatf-table", format!("no thread: {error}")))?;
+            .map_err(|error| Error::new("hatf-table", format!("could not start a thread: {error}")))?;
         let mut failed = false;
         Ok(batches.into_iter().take_while(move |made| !std::mem::replace(&mut failed, made.is_err())))
     }

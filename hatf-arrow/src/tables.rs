@@ -35,7 +35,7 @@ pub fn open<P: AsRef<Path>>(traces: &[P]) -> Result<Tables> {
     for path in traces.iter().map(AsRef::as_ref) {
         let found = std::fs::metadata(path).map_err(|error| Error::new(path, error))?;
         if !found.is_file() {
-            return Err(Error::new(path, "not a file: tables are of files of traces"));
+            return Err(Error::new(path, "not a regular file: tables can only be read from trace files"));
         }
     }
     let traces = traces.iter().map(|path| path.as_ref().to_owned()).collect();

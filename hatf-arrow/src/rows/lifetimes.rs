@@ -37,17 +37,17 @@ impl Row for LifetimeRow {
         Column {
             name: "stack_hash",
             unit: "",
-            doc: "the hash of the stack that allocated them; 0: not known",
+            doc: "hash of the allocating stack; 0 if it is not known",
             of: Of::Hash(|l| l.stack),
         },
         Column {
             name: "below_ns",
             unit: "ns",
-            doc: "a power of two: they lived less until they were freed, and half of it or longer; null: they were not freed, or the trace has sizes only",
+            doc: "a power of two: the lifetime until the free is less than this and at least half of it; null if the objects were not freed or the trace has only sizes",
             of: Of::MaybeCount(|l| l.below),
         },
-        Column { name: "objects", unit: "", doc: "how many they are", of: Of::Count(|l| l.objects) },
-        Column { name: "bytes", unit: "byte", doc: "bytes of these", of: Of::Count(|l| l.bytes) },
+        Column { name: "objects", unit: "", doc: "number of objects", of: Of::Count(|l| l.objects) },
+        Column { name: "bytes", unit: "byte", doc: "size of these objects", of: Of::Count(|l| l.bytes) },
     ];
 
     fn collector(take: Take<'_, Self>) -> Box<dyn Collector + '_> {

@@ -151,7 +151,7 @@ pub(crate) fn collector<R: Row>(output: Output<'_>) -> Box<dyn Collector + '_> {
 /// Defines the first column of every table.
 macro_rules! trace_column {
     () => {
-        Column { name: "trace", unit: "", doc: "the path of the trace", of: Of::Trace }
+        Column { name: "trace", unit: "", doc: "path of the trace", of: Of::Trace }
     };
 }
 pub(crate) use trace_column;

@@ -48,10 +48,15 @@ impl Row for StackRow {
         Column {
             name: "stack_hash",
             unit: "",
-            doc: "the hash of the stack, by the build id and the offset of each frame",
+            doc: "hash of the stack, computed from the build id and offset of each frame",
             of: Of::Hash(|s| s.stack),
         },
-        Column { name: "depth", unit: "", doc: "its frames, without inlined functions", of: Of::Count(|s| s.depth) },
+        Column {
+            name: "depth",
+            unit: "",
+            doc: "number of frames, without inlined functions",
+            of: Of::Count(|s| s.depth),
+        },
         Column {
             name: "frames",
             unit: "",
