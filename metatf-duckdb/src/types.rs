@@ -1,16 +1,17 @@
-//! Which type of DuckDB an Arrow column gets.
+//! The mapping of Arrow types to DuckDB types.
 
 use arrow_schema::{DataType, TimeUnit};
 use libduckdb_sys as duckdb;
 
 use crate::api::{LogicalType, Result};
 
-/// The type of a column of these values.
+/// Returns the DuckDB type for values of an Arrow type.
 ///
-/// Durations are numbers in their unit, as in Parquet: DuckDB's intervals have microseconds, and would lose nanoseconds.
+/// Durations become numbers in their unit, as in Parquet, because DuckDB's intervals have microsecond resolution and
+/// would lose nanoseconds.
 ///
 /// # Errors
-/// There is no such type.
+/// DuckDB has no such type.
 pub(crate) fn logical(arrow: &DataType) -> Result<LogicalType> {
     let number = match arrow {
         DataType::Boolean => duckdb::DUCKDB_TYPE_DUCKDB_TYPE_BOOLEAN,
