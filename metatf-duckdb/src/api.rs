@@ -47,13 +47,13 @@ impl<'a> Loading<'a> {
 
     /// Opens a connection to the database that loads the extension.
     pub(crate) fn connect(&self) -> Result<Connection> {
-        let get = self.access.get_database.ok_or("DuckDB gives no database")?;
+        let get = self.access.get_database.ok_or("DuckDB provides no database")?;
         let mut connection = std::ptr::null_mut();
         // SAFETY: `info` is valid while the extension is loaded, and the database outlives the call.
         unsafe {
-            let database = get(self.info).as_ref().ok_or("DuckDB gives no database")?;
+            let database = get(self.info).as_ref().ok_or("DuckDB provides no database")?;
             if duckdb::duckdb_connect(*database, &raw mut connection) != duckdb::DuckDBSuccess {
-                return Err("cannot connect to the database".to_owned());
+                return Err("could not connect to the database".to_owned());
             }
         }
         Ok(Connection(connection))
@@ -168,13 +168,13 @@ pub(crate) fn register<F: TableFunction>(to: &Connection, function: F) -> Result
         duckdb::duckdb_destroy_table_function(&raw mut handle);
         state
     };
-    if state == duckdb::DuckDBSuccess { Ok(()) } else { Err(format!("cannot register {}", function.name())) }
+    if state == duckdb::DuckDBSuccess { Ok(()) } else { Err(format!("could not register {}", function.name())) }
 }
 
 /// Runs the body of a callback. A panic must not unwind into DuckDB, so it is converted to an error.
 fn guard(run: impl FnOnce() -> Result<()>, set_error: impl FnOnce(&CStr)) {
-    let result =
-        catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| Err("a fault of the extension metatf".to_owned()));
+    let result = catch_unwind(AssertUnwindSafe(run))
+        .unwrap_or_else(|_| Err("internal error in the extension metatf".to_owned()));
     if let Err(message) = result {
         set_error(&c_string(&message));
     }
@@ -396,7 +396,7 @@ impl Vector<'_> {
             if duckdb::duckdb_list_vector_reserve(self.vector, elements as u64) != duckdb::DuckDBSuccess
                 || duckdb::duckdb_list_vector_set_size(self.vector, elements as u64) != duckdb::DuckDBSuccess
             {
-                return Err(format!("no room for {elements} elements of lists"));
+                return Err(format!("not enough memory for {elements} list elements"));
             }
             Ok(Vector { vector: duckdb::duckdb_list_vector_get_child(self.vector), rows: elements, chunk: PhantomData })
         }

@@ -18,5 +18,5 @@ pub(crate) fn matching(pattern: &str) -> Result<Vec<PathBuf>> {
     let found = glob::glob(pattern).map_err(|error| format!("{pattern}: {error}"))?;
     let files: Vec<PathBuf> =
         found.collect::<std::result::Result<_, _>>().map_err(|error| format!("{pattern}: {error}"))?;
-    if files.is_empty() { Err(format!("{pattern}: no file is called so")) } else { Ok(files) }
+    if files.is_empty() { Err(format!("{pattern}: no file matches")) } else { Ok(files) }
 }

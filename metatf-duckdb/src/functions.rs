@@ -161,7 +161,6 @@ fn spans(pattern: &str, made: Made, options: OpenOptions) -> Result<Union> {
         Made::Spans => tables.spans(),
         Made::Events => tables.events(),
     };
-    let table =
-        table.ok_or_else(|| format!("{}: its DTD does not say which records are {}", first.display(), made.name()))?;
+    let table = table.ok_or_else(|| format!("{}: its DTD does not define {}", first.display(), made.name()))?;
     Ok(Union::new(&table, FILE, files.into(), options))
 }

@@ -35,6 +35,6 @@ pub unsafe extern "C" fn metatf_init_c_api(
     match registered {
         Ok(Ok(())) => true,
         Ok(Err(message)) => loading.fail(&message),
-        Err(_) => loading.fail("metatf: a fault of the extension"),
+        Err(_) => loading.fail("metatf: internal error in the extension"),
     }
 }

@@ -27,7 +27,7 @@ impl Bound {
             bind.add_column(field.name(), &logical);
         }
         let conditions = Conditions::parse(predicate.unwrap_or_default(), &schema);
-        let conditions = conditions.map_err(|error| format!("predicate, {error}"))?;
+        let conditions = conditions.map_err(|error| format!("predicate: {error}"))?;
         Ok(Self { table, schema, conditions })
     }
 }
@@ -114,7 +114,7 @@ impl Running {
         for (place, declared) in self.columns.iter().flatten() {
             let found = batch.columns().get(*place).map(|column| column.data_type());
             if found != Some(declared) {
-                return Err(format!("a batch has a column of {found:?} in place of {declared}"));
+                return Err(format!("expected a column of type {declared} in a batch, found {found:?}"));
             }
         }
         self.selection.rows(batch).map(Some).map_err(|error| metatf_arrow::message(&error))

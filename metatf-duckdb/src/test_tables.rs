@@ -84,7 +84,7 @@ impl Table for TestTable {
             Self::Values => Box::new([Ok(batch(0)), Ok(batch(BATCH))].into_iter()),
             Self::Types => Box::new([Ok(numbers(0)), Ok(other_types())].into_iter()),
             Self::Fails => Box::new([Ok(numbers(0)), failure()].into_iter()),
-            #[expect(clippy::panic, reason = "the test is that the extension bears it")]
+            #[expect(clippy::panic, reason = "the test checks that the extension survives it")]
             Self::Panics => Box::new(std::iter::from_fn(|| panic!("as the test wants it"))),
             Self::Unknown => Box::new(std::iter::empty()),
             Self::Endless => Box::new(std::iter::repeat_with(|| Ok(numbers(0)))),

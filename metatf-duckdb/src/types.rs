@@ -38,8 +38,10 @@ pub(crate) fn logical(arrow: &DataType) -> Result<LogicalType> {
             return Ok(LogicalType::list(&logical(element.data_type())?));
         }
         DataType::Map(entries, _) => {
-            let DataType::Struct(fields) = entries.data_type() else { return Err("a map without entries".to_owned()) };
-            let [keys, values] = fields.as_ref() else { return Err("a map without keys and values".to_owned()) };
+            let DataType::Struct(fields) = entries.data_type() else {
+                return Err("the map type has no entries".to_owned());
+            };
+            let [keys, values] = fields.as_ref() else { return Err("the map type has no keys and values".to_owned()) };
             return Ok(LogicalType::map(&logical(keys.data_type())?, &logical(values.data_type())?));
         }
         DataType::Struct(fields) => {

@@ -143,7 +143,7 @@ fn bytes<'a>(
 
 /// Copies values of a dictionary. If it is small, each text is copied once and shared by all rows that contain it.
 fn dictionary(array: &dyn Array, rows: Range<usize>, to: usize, vector: &mut Vector<'_>) -> Result<()> {
-    let keys_of = array.as_any_dictionary_opt().ok_or("a dictionary without values")?;
+    let keys_of = array.as_any_dictionary_opt().ok_or("the dictionary has no values")?;
     let values = keys_of.values();
     let text =
         matches!(values.data_type(), DataType::Utf8 | DataType::LargeUtf8 | DataType::Binary | DataType::LargeBinary);

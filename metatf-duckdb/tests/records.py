@@ -66,7 +66,7 @@ def several_files(connection):
 def errors(connection):
     for query, message in [
         ("from metatf_records('none.mtf', 'malloc')", "none.mtf: "),
-        ("from metatf_records('none-*.mtf', 'malloc')", "none-*.mtf: no file is called so"),
+        ("from metatf_records('none-*.mtf', 'malloc')", "none-*.mtf: no file matches"),
         ("from metatf_tables('[')", "[: "),
         (f"from metatf_tables('{GOLDEN}')", "it is a folder"),
         (f"from metatf_tables('{__file__}')", "records.py: offset 0: not a Meta-TF trace"),

@@ -78,8 +78,8 @@ def damage(connection, trace):
 
 def without(connection):
     golden = CHECKOUT / "tests/golden/1.0/heap.gawk-default.mtf"
-    fails(connection, f"from metatf_spans('{golden}')", "its DTD does not say which records are spans")
-    fails(connection, f"from metatf_events('{golden}')", "its DTD does not say which records are events")
+    fails(connection, f"from metatf_spans('{golden}')", "its DTD does not define spans")
+    fails(connection, f"from metatf_events('{golden}')", "its DTD does not define events")
 
 
 def fails(connection, query, message):
