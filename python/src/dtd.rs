@@ -1,4 +1,4 @@
-//! What a DTD declares, for Python to look at.
+//! The declarations of a DTD, as Python objects.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -84,7 +84,7 @@ pub(crate) struct Field {
 }
 
 impl Dtd {
-    /// Finds a record by `name` or `section.name`: indices of the section and of the record.
+    /// Finds a record by `name` or `section.name`. Returns the indices of the section and of the record.
     pub(crate) fn find(&self, name: &str) -> PyResult<(usize, u16)> {
         let dtd = &self.schema.dtd;
         let (section, record) = match name.split_once('.') {
@@ -100,7 +100,7 @@ impl Dtd {
             let named = listed.filter(|id| dtd.record(**id).is_some_and(|known| known.name == record));
             found.extend(named.map(|id| (number, id.0)));
         }
-        // The global section lists the records of all sections, and holds none where there are others.
+        // The global section lists the records of all sections, but contains none itself if there are other sections.
         if found.len() > 1 && section.is_none() {
             found.retain(|(number, _)| *number != 0);
         }
@@ -119,7 +119,7 @@ impl Dtd {
         }
     }
 
-    /// The names of its data records and elements.
+    /// Returns the names of the data records and elements.
     pub(crate) fn names(&self) -> Vec<String> {
         let records = self.schema.dtd.records.iter().skip(schema::METADATA.0 as usize + 1);
         let mut names: Vec<String> = records.map(|record| record.name.clone()).collect();
@@ -250,7 +250,7 @@ impl Dtd {
     }
 }
 
-/// Whether text is the name of a file, not a DTD.
+/// Returns whether a text is a file name and not a DTD.
 fn is_name(text: &str) -> bool {
     text.ends_with(".dtd") && !text.contains(['{', '\n'])
 }
@@ -277,7 +277,7 @@ impl Field {
     }
 }
 
-/// A schema that a trace is read by.
+/// Returns the schema that is used to read a trace.
 pub(crate) fn of_schema(schema: &Schema) -> Dtd {
     Dtd { schema: Schema { dtd: Arc::clone(&schema.dtd), format: Arc::clone(&schema.format) } }
 }

@@ -43,7 +43,7 @@ pub(crate) fn scan(py: Python<'_>, pattern: &Bound<'_, PyAny>) -> PyResult<Files
 }
 
 impl Files {
-    /// The tables of the first trace, each over all.
+    /// Returns the tables of the first trace, extended to all traces.
     fn tables(&self, py: Python<'_>) -> PyResult<&[Arc<dyn metatf_arrow::Table>]> {
         if self.tables.get().is_none() {
             let Some(first) = self.paths.first() else { return Ok(&[]) };
@@ -54,12 +54,12 @@ impl Files {
         Ok(self.tables.get().map(Vec::as_slice).unwrap_or_default())
     }
 
-    /// The table of the first trace, over all.
+    /// Extends a table of the first trace to all traces.
     fn over_all(&self, first: &dyn metatf_arrow::Table) -> Arc<dyn metatf_arrow::Table> {
         Arc::new(Union::new(first, "file", self.paths.clone().into(), OpenOptions::default()))
     }
 
-    /// A table of the first trace that pairing records gives, over all.
+    /// Returns a table of the first trace that is derived from paired records, extended to all traces.
     fn made(
         &self,
         py: Python<'_>,

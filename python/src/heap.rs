@@ -1,4 +1,4 @@
-//! Heap traces: their tables, and the reports of the command `hatf`.
+//! Heap traces: their tables, and the reports of the `hatf` command.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -59,12 +59,12 @@ impl Heap {
         Self { paths, status: None }
     }
 
-    /// What a program left that ended with this status.
+    /// Returns the trace of a program that ended with this status.
     pub(crate) fn recorded(path: PathBuf, status: i32) -> Self {
         Self { status: Some(status), ..Self::new(vec![path]) }
     }
 
-    /// One of the tables of `docs/heap-tables.md`, with stacks named so.
+    /// Returns one of the tables of `docs/heap-tables.md`, with names for its stacks.
     fn table(&self, name: &str, folding: Folding) -> PyResult<Table> {
         let tables = hatf_arrow::open(&self.paths).map_err(error::plain)?;
         let table = tables.with_names(Arc::new(Named::new(folding))).get(name);
@@ -72,7 +72,7 @@ impl Heap {
         table.map(|table| Table::new(table, path)).ok_or_else(|| error::plain(format!("there is no table {name}")))
     }
 
-    /// The trace that a report is of.
+    /// Returns the only trace, for reports.
     fn one(&self) -> PyResult<&Path> {
         match self.paths.as_slice() {
             [path] => Ok(path),
@@ -81,7 +81,7 @@ impl Heap {
     }
 }
 
-/// Looks for signals while a sink gets events.
+/// A sink that checks for signals while it receives events.
 struct Watched<'s> {
     sink: &'s mut dyn EventSink,
     ticks: Ticks<'s>,
@@ -108,7 +108,7 @@ impl EventSink for Watched<'_> {
     }
 }
 
-/// A trace that is read, once or several times, in a thread of its own.
+/// A trace that is read one or more times on its own thread.
 struct Reading<'r> {
     path: &'r Path,
     signals: Signals,
@@ -116,7 +116,7 @@ struct Reading<'r> {
 }
 
 impl Reading<'_> {
-    /// Gives a sink all events of the trace.
+    /// Sends all events of the trace to a sink.
     fn read(&self, sink: &mut dyn EventSink) -> hatf::Result<()> {
         let mut watched = Watched { sink, ticks: Ticks::new(&self.signals, &self.interrupted) };
         let options = OpenOptions { form: None, note: |_| () };
@@ -124,7 +124,7 @@ impl Reading<'_> {
     }
 }
 
-/// Does something with a trace while the interpreter is free.
+/// Processes a trace while the interpreter is released.
 fn detached<T: Send>(
     py: Python<'_>,
     path: &Path,
@@ -142,7 +142,7 @@ fn threads() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Counts what stacks allocated.
+/// Counts the allocations of each stack.
 fn counted(reading: &Reading<'_>) -> hatf::Result<(Followed, Vec<Counts>)> {
     let mut tracker = HeapTracker::new(Counting::new()).with_sizes_only();
     reading.read(&mut tracker)?;
@@ -151,7 +151,7 @@ fn counted(reading: &Reading<'_>) -> hatf::Result<(Followed, Vec<Counts>)> {
     Ok((heap, counting.report()))
 }
 
-/// What a measure is called.
+/// Returns a measure and its description.
 fn measure(name: &str) -> PyResult<(Measure, &'static str)> {
     Ok(match name {
         "peak" => (Measure::Peak, "live at the peak"),

@@ -15,7 +15,7 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    /// The page of a report on a trace.
+    /// Returns the page of a report on a trace.
     pub(crate) fn new(path: &Path, report: &impl Report) -> PyResult<Self> {
         let json = serde_json::to_string(report).map_err(error::plain)?;
         let mut page = report.page();
@@ -25,7 +25,7 @@ impl Page {
         Ok(Self { page, json })
     }
 
-    /// A page that is a picture.
+    /// Returns a page that consists of a picture.
     pub(crate) fn of_picture(page: metatf_page::Page, json: String) -> Self {
         Self { page, json }
     }

@@ -1,4 +1,4 @@
-//! Recording a program: by the command `hatf`, which carries the recorder.
+//! Records a program with the `hatf` command, which contains the recorder.
 
 use std::path::PathBuf;
 
@@ -49,7 +49,8 @@ pub(crate) fn record(
     arguments.push("--".into());
     arguments.extend(command);
     let before = modified(&output);
-    // Python's own waits for the program when Ctrl-C comes, so that the trace is whole. What both say comes with the exception.
+    // Python's own subprocess module waits for the program on Ctrl-C, so that the trace is complete. The standard error
+    // of both programs goes into the exception.
     let (subprocess, named) = (py.import("subprocess")?, PyDict::new(py));
     named.set_item("stderr", subprocess.getattr("PIPE")?)?;
     named.set_item("errors", "replace")?;
@@ -63,7 +64,7 @@ pub(crate) fn record(
     Ok(Heap::recorded(output, status))
 }
 
-/// When a file was written; `None`: there is none.
+/// Returns the modification time of a file, or `None` if it does not exist.
 fn modified(path: &std::path::Path) -> Option<std::time::SystemTime> {
     path.metadata().and_then(|metadata| metadata.modified()).ok()
 }

@@ -1,4 +1,4 @@
-//! Tables: which columns and rows of one are wanted, and its batches for those who take them.
+//! Tables: the selection of columns and rows, and their batches for other libraries.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::html::Html;
 use crate::signals::Signals;
 use crate::{capsule, cell, error};
 
-/// Rows that notebooks show of a table.
+/// Maximum number of rows that notebooks show.
 const SHOWN: u64 = 10;
 
 /// A table that is read when it is used.
@@ -32,7 +32,7 @@ pub(crate) struct Table {
     threads: usize,
 }
 
-/// Finds a table by its name.
+/// Finds a table by name.
 pub(crate) fn find(tables: &[Arc<dyn metatf_arrow::Table>], name: &str) -> PyResult<Arc<dyn metatf_arrow::Table>> {
     metatf_arrow::find(tables, name).map_err(PyKeyError::new_err)
 }
@@ -51,7 +51,7 @@ impl Table {
         })
     }
 
-    /// The schema of the columns that are wanted.
+    /// Returns the schema of the selected columns.
     fn projected(&self) -> PyResult<SchemaRef> {
         match &self.columns {
             None => Ok(self.table.schema()),
@@ -59,7 +59,7 @@ impl Table {
         }
     }
 
-    /// Starts to read, with signals looked for in this thread.
+    /// Starts reading. Signals are checked on the calling thread.
     fn rows(&self, limit: Option<u64>) -> PyResult<Rows> {
         let schema = self.projected()?;
         let limit = limit.into_iter().chain(self.limit).min();
@@ -69,7 +69,7 @@ impl Table {
     }
 }
 
-/// The rows of a table that are wanted, in batches. After an error nothing more comes.
+/// The selected rows of a table, in batches. The iterator ends after an error.
 struct Rows {
     batches: Option<Batches>,
     schema: SchemaRef,
@@ -122,7 +122,7 @@ impl RecordBatchReader for Rows {
     }
 }
 
-/// An error of a batch, as an exception. Ours say the file and the place themselves.
+/// Converts an error of a batch to an exception. Errors of this project already contain file and position.
 fn of_batch(py: Python<'_>, problem: &ArrowError) -> PyErr {
     if let Err(raised) = py.check_signals() {
         return raised;
@@ -130,7 +130,7 @@ fn of_batch(py: Python<'_>, problem: &ArrowError) -> PyErr {
     error::plain(metatf_arrow::message(problem))
 }
 
-/// The value that a column is compared with.
+/// Converts a value that a column is compared with.
 fn scalar(value: &Bound<'_, PyAny>) -> PyResult<Scalar> {
     if let Ok(value) = value.cast::<PyBool>() {
         return Ok(Scalar::Integer(value.is_true().into()));
@@ -231,7 +231,7 @@ impl Table {
         py: Python<'py>,
         requested_schema: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        // The protocol leaves it to the producer whether it follows the request.
+        // The protocol allows the producer to ignore the requested schema.
         let _ = requested_schema;
         let rows = py.detach(|| self.rows(None))?;
         capsule::of_stream(py, Box::new(rows))

@@ -25,7 +25,7 @@ pub(crate) struct Trace {
     path: PathBuf,
     given: Option<Schema>,
     schema: Schema,
-    /// The tables, once one was asked for.
+    /// The tables, once they have been requested.
     tables: OnceLock<metatf_arrow::Tables>,
     closed: AtomicBool,
 }
@@ -76,7 +76,7 @@ impl Trace {
         if let Some(tables) = self.tables.get() {
             return Ok(tables);
         }
-        // No lock is held meanwhile: who waits for one may hold the interpreter.
+        // No lock is held here: a thread that waits for a lock may hold the interpreter.
         let tables = py.detach(|| tables_of(&self.path, self.given.as_ref()))?;
         Ok(self.tables.get_or_init(|| tables))
     }
@@ -86,14 +86,14 @@ impl Trace {
     }
 }
 
-/// The tables of a trace.
+/// Returns the tables of a trace.
 pub(crate) fn tables_of(path: &Path, given: Option<&Schema>) -> PyResult<metatf_arrow::Tables> {
     error::check_file(path)?;
     let options = metatf_arrow::OpenOptions { dtd: given.cloned(), ..Default::default() };
     metatf_arrow::open_tables(path, &options).map_err(|problem| error::of_table(path, &problem))
 }
 
-/// A table that pairing records gives, if the DTD says which records are spans.
+/// Returns a table that is derived from paired records, if the DTD defines spans.
 pub(crate) fn made<T>(table: Option<T>, what: &str) -> PyResult<T> {
     table.ok_or_else(|| PyKeyError::new_err(format!("the DTD does not say which records are {what}")))
 }
@@ -192,13 +192,13 @@ pub(crate) struct Records {
     reading: Mutex<Box<Reading>>,
 }
 
-/// Where in a trace the next record is.
+/// The position in a trace.
 struct Reading {
     records: Reader<'static>,
     owned: OwnedRecord,
     classes: Classes,
     ended: bool,
-    /// Records up to the next look for signals.
+    /// Number of records until the next check for signals.
     left: u16,
 }
 
@@ -212,7 +212,7 @@ impl Records {
         let reading = self.reading.get_mut().unwrap_or_else(PoisonError::into_inner);
         let Reading { records, owned, classes, ended, left } = &mut **reading;
         while !*ended {
-            // What is skipped, such as comments, runs no Python, which looks for signals itself.
+            // Skipped entries, such as comments, run no Python code that would check for signals.
             *left = left.wrapping_sub(1);
             if *left == 0 {
                 Signals::of_this_thread().check()?;

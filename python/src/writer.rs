@@ -17,10 +17,10 @@ use crate::dtd::Dtd;
 use crate::signals::Signals;
 use crate::{capsule, cell, columns, error, load};
 
-/// Rows that are written before somebody asks for signals.
+/// Number of rows between two checks for signals.
 const SIGNALS: usize = 1 << 16;
 
-/// Characters of a message.
+/// Maximum length of a message in characters.
 const MESSAGE: usize = 400;
 
 /// Writes a trace of any format; a context manager. The file appears when it is closed without an exception, and not before.
@@ -58,7 +58,7 @@ struct Writing {
     owned: OwnedRecord,
 }
 
-/// A record that is written, found once.
+/// The record type of a record to write, looked up once.
 struct Kind<'s> {
     schema: &'s Schema,
     section: usize,
@@ -78,7 +78,7 @@ impl<'s> Kind<'s> {
 
     fn wrong(&self, message: impl std::fmt::Display) -> PyErr {
         let mut message = message.to_string();
-        // It may have a whole value in it.
+        // The message may contain a complete value.
         if let Some((end, _)) = message.char_indices().nth(MESSAGE) {
             message.truncate(end);
             message.push('…');
@@ -86,7 +86,8 @@ impl<'s> Kind<'s> {
         error::plain(format!("record {}: {message}", self.record_name))
     }
 
-    /// Writes one. What refers to an element may be given as the element: it is put into its section, equal ones once.
+    /// Writes a record. A reference may be given as the element itself, which is added to its section; equal elements
+    /// are stored once.
     fn write(&self, writing: &mut Writing, mut fields: Map<String, Value>) -> PyResult<()> {
         let Some(record) = self.schema.record(self.record) else { return Ok(()) };
         for (key, value) in &mut fields {
@@ -105,7 +106,7 @@ impl<'s> Kind<'s> {
         written.map_err(|problem| self.wrong(metatf::explain(&self.schema.format, &problem)))
     }
 
-    /// Puts an element into a stream section; gives its offset.
+    /// Adds an element to a stream section and returns its offset.
     fn element(&self, writing: &mut Writing, number: u8, value: Value) -> PyResult<u64> {
         let section = self.schema.format.section_index(number);
         let of = section.and_then(|index| self.schema.section(index));
@@ -134,7 +135,7 @@ impl<'s> Kind<'s> {
     }
 }
 
-/// Whether a value is an offset as JSON lines have a resolved one.
+/// Returns whether a value is an offset in the form of a resolved reference in JSON lines.
 fn is_offset(value: &Value) -> bool {
     value.get("offset").is_some_and(Value::is_number)
 }
@@ -248,7 +249,7 @@ impl Writer {
 }
 
 impl Writer {
-    /// Drops what was written.
+    /// Discards the records written so far.
     fn abandon(&mut self) {
         if let Some(writing) = self.writing.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
             writing.records.abandon();
@@ -269,8 +270,8 @@ impl Writer {
         self.with(py, |dtd, writing| Kind::find(dtd, record)?.write(writing, fields))
     }
 
-    /// Writes the rows of a batch by its columns; false, and nothing is written, if these are not fields of one value each, or a value has
-    /// no place.
+    /// Writes the rows of a batch column by column. Returns false and writes nothing if the columns are not fields with
+    /// one value each, or if a value does not fit.
     fn write_columns(&mut self, py: Python<'_>, record: &str, batch: &RecordBatch) -> PyResult<bool> {
         let signals = Signals::of_this_thread();
         self.with(py, |dtd, writing| {
@@ -302,7 +303,7 @@ impl Writer {
                 let mut fields = Map::new();
                 for (field, column) in schema.fields().iter().zip(batch.columns()) {
                     let value = cell::value(py, column.as_ref(), row)?;
-                    // What is not there has no key.
+                    // A missing value has no key.
                     if !value.is_none(py) {
                         fields.insert(field.name().clone(), load::value(value.bind(py))?);
                     }

@@ -1,4 +1,4 @@
-"""Tables, and the libraries that take them."""
+"""Tables, and the libraries that accept them."""
 
 import hatf
 import pytest
