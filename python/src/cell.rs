@@ -71,7 +71,7 @@ pub(crate) fn value(py: Python<'_>, array: &dyn Array, row: usize) -> PyResult<P
             }
             dict.into_py_any(py)
         }
-        other => Err(error::plain(format!("columns of {other} have no values in Python"))),
+        other => Err(error::plain(format!("columns of type {other} cannot be converted to Python values"))),
     }
 }
 

@@ -15,8 +15,8 @@ create_exception!(
     hatf,
     Error,
     PyValueError,
-    "What is wrong with a trace, a DTD, or a value on its way into a trace.\n\nThe message begins with the file, where there is one, \
-     and says the place in it. `file` is the file's name or None; `offset` the byte in it, or None."
+    "An error in a trace, a DTD, or a value to be written to a trace.\n\nThe message begins with the name of the file, if there is \
+     one, and contains the position in it. `file` is the file name or None, and `offset` the byte offset in the file or None."
 );
 
 /// Creates an error about a file.

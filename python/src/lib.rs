@@ -25,9 +25,9 @@ mod writer;
 
 use pyo3::prelude::*;
 
-/// Read and write binary traces, and ask heap traces.
+/// Read and write binary traces, and analyze heap traces.
 ///
-/// A table of a trace goes into pyarrow, polars, pandas and DuckDB as it is:
+/// pyarrow, polars, pandas and DuckDB accept the tables of a trace directly. Records are named tuples:
 ///
 /// >>> import hatf, tempfile, pathlib
 /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "ticks.mtf"

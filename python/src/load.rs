@@ -16,7 +16,7 @@ pub(crate) fn value(from: &Bound<'_, PyAny>) -> PyResult<Value> {
 }
 
 fn nested(from: &Bound<'_, PyAny>, deep: usize) -> PyResult<Value> {
-    let Some(deep) = deep.checked_sub(1) else { return Err(PyTypeError::new_err("a value nests too deep")) };
+    let Some(deep) = deep.checked_sub(1) else { return Err(PyTypeError::new_err("a value is nested too deeply")) };
     if from.is_none() {
         return Ok(Value::Null);
     }
@@ -27,7 +27,7 @@ fn nested(from: &Bound<'_, PyAny>, deep: usize) -> PyResult<Value> {
         return match (from.extract::<u64>(), from.extract::<i64>()) {
             (Ok(number), _) => Ok(number.into()),
             (_, Ok(number)) => Ok(number.into()),
-            _ => Err(crate::error::plain(format!("{from} does not fit 64 bits"))),
+            _ => Err(crate::error::plain(format!("{from} does not fit in 64 bits"))),
         };
     }
     if from.is_instance_of::<PyFloat>() {
@@ -60,7 +60,9 @@ fn nested(from: &Bound<'_, PyAny>, deep: usize) -> PyResult<Value> {
     }
     let items = from.try_iter().map_err(|_| {
         let kind = from.get_type();
-        PyTypeError::new_err(format!("a value of a record is a number, text, bytes, a dict or a list, not {kind}"))
+        PyTypeError::new_err(format!(
+            "expected a number, text, bytes, a dict or a list as a record value, found {kind}"
+        ))
     })?;
     items.map(|item| nested(&item?, deep)).collect::<PyResult<Vec<_>>>().map(Value::Array)
 }

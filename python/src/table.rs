@@ -19,8 +19,9 @@ const SHOWN: u64 = 10;
 
 /// A table that is read when it is used.
 ///
-/// Libraries that know Arrow's PyCapsule protocol take it as it is, without a copy: `pyarrow.table(t)`, `polars.DataFrame(t)`,
-/// `pandas.DataFrame.from_arrow(t)`, `duckdb.sql("from t")`. Each use reads the trace again; what is not asked for is not decoded.
+/// Libraries that support Arrow's PyCapsule protocol accept it directly, without a copy: `pyarrow.table(t)`,
+/// `polars.DataFrame(t)`, `pandas.DataFrame.from_arrow(t)`, `duckdb.sql("from t")`. Each use reads the trace again;
+/// columns that are not selected are not decoded.
 #[pyclass(frozen, module = "hatf")]
 #[derive(Clone)]
 pub(crate) struct Table {
@@ -47,7 +48,11 @@ impl Table {
         self.table.schema().index_of(name).map_err(|_| {
             let schema = self.table.schema();
             let names: Vec<&str> = schema.fields().iter().map(|field| &**field.name()).collect();
-            PyKeyError::new_err(format!("{} has no column {name:?}; it has {}", self.table.name(), names.join(", ")))
+            PyKeyError::new_err(format!(
+                "{} has no column {name:?}; available columns: {}",
+                self.table.name(),
+                names.join(", ")
+            ))
         })
     }
 
@@ -146,26 +151,26 @@ fn scalar(value: &Bound<'_, PyAny>) -> PyResult<Scalar> {
 
 #[pymethods]
 impl Table {
-    /// Its name.
+    /// Name of the table.
     #[getter]
     fn name(&self) -> &str {
         self.table.name()
     }
 
-    /// The names of its columns.
+    /// Names of the columns.
     #[getter]
     fn column_names(&self) -> PyResult<Vec<String>> {
         Ok(self.projected()?.fields().iter().map(|field| field.name().clone()).collect())
     }
 
-    /// These columns alone, in this order. Others are not decoded.
+    /// Return the table with only these columns, in this order. Other columns are not decoded.
     fn columns(&self, names: Vec<String>) -> PyResult<Self> {
         let available = self.projected()?;
         for name in &names {
             available.index_of(name).map_err(|_| {
                 self.column(name).map_or_else(
                     |absent| absent,
-                    |_| PyKeyError::new_err(format!("the column {name:?} was left out before")),
+                    |_| PyKeyError::new_err(format!("the column {name:?} was excluded by an earlier selection")),
                 )
             })?;
         }
@@ -173,13 +178,14 @@ impl Table {
         Ok(Self { columns: Some(columns), ..self.clone() })
     }
 
-    /// The rows whose `column` compares so with `value`: `==`, `!=`, `<`, `<=`, `>`, `>=`. All conditions of a table hold.
+    /// Return the rows for which the comparison of `column` with `value` is true: `==`, `!=`, `<`, `<=`, `>`, `>=`.
+    /// Several conditions must all be true.
     ///
-    /// Times are numbers in the column's unit. A row with null in the column does not pass.
+    /// Times are numbers in the column's unit. Rows with null in the column are excluded.
     #[pyo3(name = "where")]
     fn filter(&self, column: &str, comparison: &str, value: &Bound<'_, PyAny>) -> PyResult<Self> {
         let Some(comparison) = Comparison::of_sign(comparison) else {
-            let message = format!("{comparison:?} is no comparison: ==, !=, <, <=, > and >= are");
+            let message = format!("unknown comparison {comparison:?}: expected ==, !=, <, <=, > or >=");
             return Err(PyValueError::new_err(message));
         };
         let filter = Filter { column: self.column(column)?, comparison, value: scalar(value)? };
@@ -189,12 +195,13 @@ impl Table {
         Ok(Self { conditions, ..self.clone() })
     }
 
-    /// At most this many rows, the first ones.
+    /// Return the first `rows` rows.
     fn head(&self, rows: u64) -> Self {
         Self { limit: Some(self.limit.map_or(rows, |limit| limit.min(rows))), ..self.clone() }
     }
 
-    /// Decodes in this many threads; 0, the default: one for each processor. The rows and their order are the same.
+    /// Set the number of decoding threads; 0, the default, uses one per processor. Rows and their order do not depend
+    /// on it.
     fn threads(&self, threads: usize) -> PyResult<Self> {
         if threads > 1024 {
             return Err(PyValueError::new_err("at most 1024 threads"));
@@ -202,7 +209,7 @@ impl Table {
         Ok(Self { threads, ..self.clone() })
     }
 
-    /// How many rows it has.
+    /// Return the number of rows.
     fn count(&self, py: Python<'_>) -> PyResult<u64> {
         let first = self.columns.as_ref().and_then(|columns| columns.first().copied()).unwrap_or(0);
         let narrow = Self { columns: Some(vec![first]), ..self.clone() };
@@ -219,12 +226,12 @@ impl Table {
         counted.map_err(|problem| of_batch(py, &problem))
     }
 
-    /// Its rows as named tuples.
+    /// Return the rows as named tuples.
     fn __iter__(&self, py: Python<'_>) -> PyResult<TableRows> {
         self.iterate(py, None)
     }
 
-    /// Its batches, for Arrow.
+    /// Return the batches, for Arrow.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,
@@ -237,7 +244,7 @@ impl Table {
         capsule::of_stream(py, Box::new(rows))
     }
 
-    /// Its schema, for Arrow. Docs and units are metadata of its fields, by the keys `doc` and `unit`.
+    /// Return the schema, for Arrow. Field metadata contains documentation under `doc` and the unit under `unit`.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         capsule::of_schema(py, &*self.projected()?)
     }

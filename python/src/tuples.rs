@@ -270,7 +270,7 @@ impl Making<'_> {
             let appended = self.record(record, owned).and_then(|tuple| Ok(list.append(tuple)?));
             appended.map_err(|error| {
                 self.failed = Some(error);
-                metatf::Error::at(0, metatf::ErrorKind::Usage("Python could not take a record"))
+                metatf::Error::at(0, metatf::ErrorKind::Usage("a record could not be converted to Python"))
             })
         });
         (self.nested, self.from) = (nested, from);

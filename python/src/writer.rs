@@ -23,7 +23,8 @@ const SIGNALS: usize = 1 << 16;
 /// Maximum length of a message in characters.
 const MESSAGE: usize = 400;
 
-/// Writes a trace of any format; a context manager. The file appears when it is closed without an exception, and not before.
+/// A writer of traces of any format, to be used as a context manager. The file is created only when the writer is
+/// closed without an exception.
 ///
 /// >>> import tempfile, os
 /// >>> path = os.path.join(tempfile.mkdtemp(), "spans.mtf")
@@ -112,14 +113,16 @@ impl<'s> Kind<'s> {
         let of = section.and_then(|index| self.schema.section(index));
         let element = of.and_then(|of| self.schema.dtd.record(of.stream?));
         let (Some(section), Some(of), Some(element)) = (section, of, element) else {
-            return Err(self.wrong(format!("there is no section {number} for what it refers to")));
+            return Err(self.wrong(format!("it refers to section {number}, which does not exist")));
         };
         let mut fields = match (value, load::only_key(element)) {
             (Value::Object(fields), key) if !(key.is_some() && fields.contains_key("hex")) => fields,
             (value, Some(key)) => Map::from_iter([(key.to_owned(), value)]),
             (value, None) => {
                 let name = &element.name;
-                return Err(self.wrong(format!("{value} is no {name}: an offset, or a dict of its fields is expected")));
+                return Err(
+                    self.wrong(format!("{value} is not an element {name}: expected an offset or a dict of its fields"))
+                );
             }
         };
         fields.insert("@section".to_owned(), of.name.clone().map_or(Value::Null, Value::String));
@@ -127,7 +130,7 @@ impl<'s> Kind<'s> {
         let mut owned = OwnedRecord::default();
         match self.schema.read_object(Order::Little, &fields, &mut owned) {
             Ok(Line::Element(..)) => {}
-            Ok(_) => return Err(self.wrong("it refers to a section that has no elements")),
+            Ok(_) => return Err(self.wrong("it refers to a section without elements")),
             Err(problem) => return Err(self.wrong(problem)),
         }
         let interned = writing.records.intern(section, &owned);
@@ -159,7 +162,7 @@ impl Writer {
             Err(_) => py.get_type::<Dtd>().call1((dtd,))?.cast_into::<Dtd>()?.unbind(),
         };
         if path.as_os_str() == "-" {
-            return Err(PyValueError::new_err("a trace is written to a file"));
+            return Err(PyValueError::new_err("a trace cannot be written to standard output: expected a file"));
         }
         let (file, sink) = OutputFile::create(&path).map_err(|problem| error::of_system(&path, &problem))?;
         let records = Records::new(sink, &dtd.get().schema, &WriteOptions::default());
@@ -168,8 +171,8 @@ impl Writer {
         Ok(Self { path, dtd, writing: Mutex::new(Some(writing)) })
     }
 
-    /// Writes a record, by its name or `section.name`. Counts and constants may be left out; what refers to an element of a stream
-    /// section, such as a string in a table, is given as the element.
+    /// Write a record, given its name or `section.name`. Counts and constants may be omitted. A reference to an element
+    /// of a stream section, such as a string in a table, is given as the element itself.
     #[pyo3(signature = (record, /, **fields))]
     fn write(&mut self, py: Python<'_>, record: &str, fields: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
         let fields = match fields.map(|fields| load::value(fields.as_any())).transpose()? {
@@ -179,14 +182,14 @@ impl Writer {
         self.with(py, |dtd, writing| Kind::find(dtd, record)?.write(writing, fields))
     }
 
-    /// Writes records from columns: a dict of sequences of one length, or a table of any library that knows Arrow.
+    /// Write records from columns: a dict of sequences of equal length, or a table of any library that supports Arrow.
     #[pyo3(signature = (record, columns, /))]
     fn write_batch(&mut self, py: Python<'_>, record: &str, columns: &Bound<'_, PyAny>) -> PyResult<()> {
         if columns.hasattr("__arrow_c_stream__")? {
             return self.write_arrow(py, record, columns);
         }
         let columns = columns.cast::<PyDict>().map_err(|_| {
-            pyo3::exceptions::PyTypeError::new_err("columns are a dict of sequences, or a table of Arrow")
+            pyo3::exceptions::PyTypeError::new_err("expected a dict of sequences or an Arrow table as columns")
         })?;
         if let Some(batch) = columns::batch(columns)?
             && self.write_columns(py, record, &batch)?
@@ -199,7 +202,9 @@ impl Writer {
         for (name, column) in columns {
             let length = column.len()?;
             if *rows.get_or_insert(length) != length {
-                return Err(PyValueError::new_err(format!("the column {name} has {length} values, others have not")));
+                return Err(PyValueError::new_err(format!(
+                    "the column {name} has {length} values, but other columns have a different number"
+                )));
             }
             names.push(name.cast::<PyString>()?.to_str()?.to_owned());
             iterators.push(column.try_iter()?);
@@ -208,7 +213,9 @@ impl Writer {
         for row in 0..rows.unwrap_or(0) {
             let mut fields = Map::new();
             for (name, values) in names.iter().zip(&mut iterators) {
-                let value = values.next().ok_or_else(|| PyValueError::new_err("a column was changed"))??;
+                let value = values
+                    .next()
+                    .ok_or_else(|| PyValueError::new_err("a column was changed while it was being read"))??;
                 fields.insert(name.clone(), load::value(&value)?);
             }
             self.row(py, record, fields, row, &signals)?;
@@ -216,7 +223,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Finishes the trace: its file is there.
+    /// Complete the trace and create its file.
     fn close(&mut self, py: Python<'_>) -> PyResult<()> {
         let Some(writing) = self.writing.get_mut().unwrap_or_else(PoisonError::into_inner).take() else {
             return Ok(());
@@ -233,7 +240,7 @@ impl Writer {
         this
     }
 
-    /// Finishes the trace; drops it if there was an exception.
+    /// Complete the trace, or discard it if there was an exception.
     #[pyo3(signature = (*raised))]
     fn __exit__(&mut self, py: Python<'_>, raised: &Bound<'_, PyTuple>) -> PyResult<()> {
         if raised.get_item(0).is_ok_and(|kind| kind.is_none()) {

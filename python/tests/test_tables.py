@@ -38,7 +38,7 @@ def test_spans(in_folder):
         assert tuple(event) == ("odd", 8000, {"code": "3"})
         with pytest.raises(ValueError, match="cannot be compared"):
             t.spans().where("fields", "==", "x")
-    with hatf.open("jobs.mtf") as t, pytest.raises(KeyError, match="does not say which records are spans"):
+    with hatf.open("jobs.mtf") as t, pytest.raises(KeyError, match="does not define spans"):
         t.spans()
     both = hatf.scan(["server.mtf", "server.mtf"])
     assert [r.file for r in both.spans()] == ["server.mtf"] * 4 and both.events().count() == 2
