@@ -30,7 +30,7 @@ const module = {
     URL.revokeObjectURL(url);
     await new Promise((ready, failed) => {
       this.worker.onmessage = ({ data }) => (data.ready ? ready() : failed(new Error(data.stopped)));
-      this.worker.onerror = event => failed(new Error(event.message || "the browser gives this page no worker"));
+      this.worker.onerror = event => failed(new Error(event.message || "the browser does not allow workers on this page"));
       this.worker.postMessage({ packed: fromBase64($("module").textContent) });
     });
     this.worker.onmessage = ({ data }) => this.take(data);
@@ -54,7 +54,7 @@ const module = {
     if (stopped) {
       // The memory of a module that failed cannot be trusted.
       waits.failed(new Error(stopped));
-      this.stop("the module was started again");
+      this.stop("the module was restarted");
     } else if (answer.error !== undefined) waits.failed(new Error(answer.error));
     else waits.done({ answer, bytes });
   },

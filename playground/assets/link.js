@@ -18,7 +18,7 @@ async function fromFragment(fragment) {
   if (!fragment.startsWith("#v1:")) return null;
   const bytes = fromBase64(fragment.slice(4).replaceAll("-", "+").replaceAll("_", "/"));
   const { dtd, lines, options } = JSON.parse(new TextDecoder().decode(await through(bytes, new DecompressionStream("deflate-raw"), MOST_TEXT)));
-  if (typeof dtd !== "string" || typeof lines !== "string") throw new Error("it has no format");
+  if (typeof dtd !== "string" || typeof lines !== "string") throw new Error("it does not contain a format");
   const { big, version_0, lz4 } = options ?? {};
   return { dtd, lines, options: { big: big === true, version_0: version_0 === true, lz4: lz4 === true } };
 }

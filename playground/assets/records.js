@@ -28,7 +28,7 @@ function showRows() {
   $("bytes").scrollTop = 0;
   showDetails();
   const last = shown.from + shown.rows.length;
-  $("range").textContent = shown.rows.length ? `${shown.from} to ${last - 1}${shown.end ? ", the last" : " of more"}` : "";
+  $("range").textContent = shown.rows.length ? `${shown.from} to ${last - 1}${shown.end ? " (end)" : ""}` : "";
   $("earlier").disabled = shown.from === 0;
   $("later").disabled = shown.end;
   $("from").value = shown.from;
@@ -138,21 +138,21 @@ function showDetails() {
   const list = [], { at, opened } = shown;
   const put = (name, ...value) => list.push(make("dt", { textContent: name }), make("dd", {}, ...value));
   if (!at) {
-    $("details").replaceChildren(make("p", { className: "hint", textContent: shown.rows.length ? "Point at a field or a byte, or use the arrow keys; a click keeps it." : "" }));
+    $("details").replaceChildren(make("p", { className: "hint", textContent: shown.rows.length ? "Point at a field or a byte, or use the arrow keys; click to keep the selection." : "" }));
     return;
   }
   const row = shown.rows[at.row], field = row.fields[at.field], kind = opened.kinds[row.record], leaf = field.name ? null : kind?.leaves[field.leaf];
   const width = field.to - field.from, bytes = row.bytes.slice(2 * field.from, 2 * Math.min(field.to, field.from + 24)).replace(/../g, "$& ");
   put(`${row.title} ${row.number}`, make("b", { textContent: fieldName(row, field) }), leaf?.doc ? `: ${leaf.doc}` : "");
   put("value", field.value);
-  const where = row.chunk === undefined ? `at ${row.offset + field.from} of the file` : `at ${row.offset + field.from} of the content of the chunk at ${row.chunk}`;
-  put("bytes", make("span", { className: "mono", textContent: width ? `${bytes}${width > 24 ? "… " : ""}` : "none are stored " }), width ? where : "");
+  const where = row.chunk === undefined ? `at offset ${row.offset + field.from} of the file` : `at offset ${row.offset + field.from} in the content of the chunk at ${row.chunk}`;
+  put("bytes", make("span", { className: "mono", textContent: width ? `${bytes}${width > 24 ? "… " : ""}` : "no bytes are stored " }), width ? where : "");
   if (leaf) {
     const set = number => (number === undefined ? [] : [", set by ", metadataLink(number)]);
     put("width", `${width}`, ...set(field.width_set), leaf.width_from || leaf.width !== String(width) ? `; the DTD says ${leaf.width}${leaf.width_from ? `, in ${leaf.width_from}` : ""}` : "");
     if (field.interpretation) put("interpretation", field.interpretation, ...set(field.interpretation_set), `; the DTD says ${leaf.interpretation}, in ${leaf.interpretation_from}`);
     if (field.code) put("code", field.code);
-  } else if (row.sets) put("sets", `${row.sets}, from here on`);
+  } else if (row.sets) put("sets", `${row.sets}, starting here`);
   $("details").replaceChildren(make("dl", {}, ...list));
 }
 

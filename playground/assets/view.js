@@ -83,7 +83,7 @@ async function open(name, bytes) {
     const own = answer.dtd_from === "page";
     file = { name, bytes, own };
     trace = made.length ? { name: `${name}.mtf`, bytes: made } : { name, bytes };
-    $("about").textContent = answer.form ? `${name} is a heap trace in the form ${answer.form}: this is the trace that hatf convert makes of it.` : own ? `${name} has no DTD of its own: it is read by this one.` : answer.dtd_from === "embedded" ? `${name} is read by the DTD that it has.` : `${name} is read by the built-in ${answer.dtd_from["built-in"]}.`;
+    $("about").textContent = answer.form ? `${name} is a heap trace in the format ${answer.form}, shown as converted by hatf convert.` : own ? `${name} does not embed a DTD: it is read with the one below.` : answer.dtd_from === "embedded" ? `${name} is read with its embedded DTD.` : `${name} is read with the built-in ${answer.dtd_from["built-in"]}.`;
     if (!own) {
       $("dtd").value = answer.dtd;
       $("dtd").scrollTop = 0;
@@ -177,7 +177,7 @@ async function view(name) {
 }
 
 async function openFile(chosen) {
-  if (chosen.size > 1 << 29) return fail("failed", new Error(`${chosen.name} has more than 512 MiB, which is too much for a page: use metatfc`));
+  if (chosen.size > 1 << 29) return fail("failed", new Error(`${chosen.name} is larger than 512 MiB, which is too large for the playground: use metatfc`));
   await open(chosen.name, new Uint8Array(await chosen.arrayBuffer()));
 }
 
@@ -189,10 +189,10 @@ async function sample(name) {
 
 async function share() {
   const fragment = await toFragment({ dtd: $("dtd").value, lines: file ? "" : $("lines").value, options: options() });
-  if (!fragment) return fail("failed", new Error("the format and its records are too long for an address; a file can be sent instead"));
+  if (!fragment) return fail("failed", new Error("the format and its records are too long for an address; save the trace and send the file instead"));
   history.replaceState(null, "", fragment);
   const copied = await navigator.clipboard?.writeText(location.href).then(() => true, () => false);
-  $("status").textContent = `the page's address has the format${file ? "" : " and the records"}${copied ? "; it is copied" : ""}`;
+  $("status").textContent = `the page's address now contains the format${file ? "" : " and the records"}${copied ? " and has been copied" : ""}`;
 }
 
 function save() {
@@ -232,7 +232,7 @@ module.restarted = () => {
 };
 $("stop").onclick = () => {
   module.stop("stopped").catch(error => fail("failed", error));
-  fail("trace-error", new Error("it was stopped; change the text, or open the file again"));
+  fail("trace-error", new Error("stopped; change the text or open the file again"));
 };
 $("dtd").oninput = changed;
 $("dtd").onscroll = placeMarks;

@@ -28,12 +28,12 @@ pub fn unpacked(bytes: Vec<u8>, name: &str) -> Result<Vec<u8>> {
     if !is_packed {
         return Ok(bytes);
     }
-    let failed = |error: &dyn std::fmt::Display| format!("{name}: it is compressed, and cannot be unpacked: {error}");
+    let failed = |error: &dyn std::fmt::Display| format!("{name}: the compressed file cannot be unpacked: {error}");
     let input = Input::of(name.to_owned(), Box::new(Cursor::new(bytes))).map_err(|error| failed(&error))?;
     let mut out = Vec::new();
     input.into_read().take(MOST_UNPACKED + 1).read_to_end(&mut out).map_err(|error| failed(&error))?;
     if out.len() as u64 > MOST_UNPACKED {
-        return Err(format!("{name}: unpacked it has more than {} MiB: use hatf or metatfc", MOST_UNPACKED >> 20));
+        return Err(format!("{name}: larger than {} MiB after unpacking: use hatf or metatfc", MOST_UNPACKED >> 20));
     }
     Ok(out)
 }
@@ -50,7 +50,7 @@ pub fn heap(bytes: &Arc<[u8]>, name: &str, tried: &[String]) -> Result<Converted
         let readable = forms::FORMS.iter().filter(|form| form.open.is_some());
         let ends: Vec<_> = readable.flat_map(|form| form.suffixes).copied().collect();
         return Err(format!(
-            "{name}: it is no trace, it does not begin as a file of {} does, and its name does not end as one of a heap trace without a head: {}",
+            "{name}: not a trace: it does not begin like a file of {}, and its name has no extension of a headerless heap trace: {}",
             tried.join(", "),
             ends.join(", ")
         ));
@@ -61,7 +61,7 @@ pub fn heap(bytes: &Arc<[u8]>, name: &str, tried: &[String]) -> Result<Converted
 fn made(input: Input, form: &'static forms::Form) -> hatf::Result<Converted> {
     use hatf::EventSource as _;
     let mut source = forms::read(input, &OpenOptions { form: Some(form), ..OpenOptions::default() })?;
-    let begin = forms::HEAP.create.ok_or_else(|| hatf::Error::Usage("heap traces are not written".to_owned()))?;
+    let begin = forms::HEAP.create.ok_or_else(|| hatf::Error::Usage("heap traces cannot be written".to_owned()))?;
     let write = WriteOptions { codec: Codec::Lz4, ..WriteOptions::default() };
     let options = CreateOptions { resolution: Some(source.resolution()), write, ..CreateOptions::default() };
     let mut trace = Vec::new();

@@ -59,7 +59,8 @@ pub struct Made {
 /// The trace is not a heap trace, or is damaged at the beginning.
 pub fn page(file: &File) -> Result<Made> {
     let mut made = made(file.name(), file.bytes()).map_err(|error| format!("{}: {error}", file.name()))?;
-    let damage = made.damage.take().map(|error| format!("{}: {error}; the page is of what is before", file.name()));
+    let damage =
+        made.damage.take().map(|error| format!("{}: {error}; the page covers the part before the damage", file.name()));
     Ok(Made { damage: damage.or_else(|| file.converted_damage()), ..made })
 }
 

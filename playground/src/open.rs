@@ -124,12 +124,12 @@ fn dtd_of(reader: &Reader<'_>, name: &str, page: &str) -> Result<(Schema, DtdFro
     if let Some(text) = reader.dtd_text() {
         if text.len() > MOST_EMBEDDED_BYTES {
             return Err(format!(
-                "{name}: its DTD has {} KiB; at most {} are read",
+                "{name}: its DTD is {} KiB long; the maximum is {} KiB",
                 text.len() >> 10,
                 MOST_EMBEDDED_BYTES >> 10
             ));
         }
-        let schema = Schema::parse("the DTD that it embeds", text).map_err(|error| format!("{name}: {error}"))?;
+        let schema = Schema::parse("the embedded DTD", text).map_err(|error| format!("{name}: {error}"))?;
         return Ok((schema, DtdFrom::Embedded));
     }
     let url = reader.header().dtd_url.as_str();
@@ -139,8 +139,10 @@ fn dtd_of(reader: &Reader<'_>, name: &str, page: &str) -> Result<(Schema, DtdFro
     }
     let parsed = Schema::parse(check::NAME, page.as_bytes());
     let schema = parsed.map_err(|error| {
-        let embeds = reader.opening_error().map_or("it embeds no DTD".to_owned(), |error| format!("its DTD is damaged ({error})"));
-        format!("{name}: {embeds}, and it names {url:?}, which is not built in; the DTD in the page would read it, but {error}")
+        let embeds = reader
+            .opening_error()
+            .map_or("it embeds no DTD".to_owned(), |error| format!("its DTD is damaged ({error})"));
+        format!("{name}: {embeds}, and its DTD {url:?} is not built in; the DTD on the page cannot be used: {error}")
     })?;
     Ok((schema, DtdFrom::Page))
 }
@@ -163,11 +165,11 @@ fn known(
             Ok(Some(file)) => return Ok(Ok((schema, dtd, file))),
             Ok(None) => tried.extend(match dtd {
                 DtdFrom::BuiltIn(name) => Some(name.trim_end_matches(".dtd").to_owned()),
-                _ => schema.format.raw.is_some().then(|| "the DTD in the page".to_owned()),
+                _ => schema.format.raw.is_some().then(|| "the DTD on the page".to_owned()),
             }),
             Err(error) => {
                 let error = metatf::explain(&schema.format, &error);
-                return Err(format!("{name}: it begins as a file of {dtd:?} does, but {error}"));
+                return Err(format!("{name}: it begins like a file of {dtd:?}, but {error}"));
             }
         }
     }
@@ -213,22 +215,22 @@ impl File {
     /// Returns a message if the trace is known to be damaged.
     pub(crate) fn damage(&self) -> Option<String> {
         let damaged =
-            || format!("{} is damaged: rows marked “lost” stand where something could not be read", self.name);
+            || format!("{} is damaged: rows marked “lost” replace the parts that could not be read", self.name);
         self.converted_damage().or_else(|| self.how.salvage.then(damaged))
     }
 
     /// Returns the reason that the converted trace is incomplete.
     pub(crate) fn converted_damage(&self) -> Option<String> {
         let damage = self.how.converted.as_ref()?.damage.as_ref()?;
-        Some(format!("{}: {damage}; the trace has what is before", self.name))
+        Some(format!("{}: {damage}; the trace contains the part before the damage", self.name))
     }
 
     /// Returns a summary of the losses of a damaged trace that was read to the end.
     pub(crate) fn summed_up(&self, report: &LossReport) -> String {
         let lost = match report.records_lost() {
-            Some(1) => "1 record or stream element is lost".to_owned(),
-            Some(lost) => format!("{lost} records and stream elements are lost"),
-            None => "how many records are lost is not known".to_owned(),
+            Some(1) => "1 record or stream element was lost".to_owned(),
+            Some(lost) => format!("{lost} records and stream elements were lost"),
+            None => "the number of lost records is not known".to_owned(),
         };
         format!("{} is damaged: {lost}", self.name)
     }

@@ -72,7 +72,7 @@ struct Failed<'f> {
 pub fn respond(state: &mut State, request: &[u8], bytes: &[u8]) -> (Vec<u8>, Vec<u8>) {
     let answered = match serde_json::from_slice::<Request<'_>>(request) {
         Ok(request) => answer(state, request, bytes),
-        Err(error) => Err(format!("the request is not one: {error}")),
+        Err(error) => Err(format!("invalid request: {error}")),
     };
     answered.unwrap_or_else(|error| (json(&Failed { error: &error }).unwrap_or_default(), Vec::new()))
 }

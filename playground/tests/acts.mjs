@@ -176,7 +176,7 @@ const ran = await withPage(url, {}, async tab => {
 
   // What is no trace is said; what takes long can be stopped, and the page goes on.
   await evaluate("open('hello.txt', new TextEncoder().encode('hello'))");
-  await until("document.getElementById('failed').textContent.startsWith('hello.txt: it is no trace')");
+  await until("document.getElementById('failed').textContent.startsWith('hello.txt: not a trace')");
   await evaluate("module.stop('stopped')");
   await evaluate("sample('jobs')");
   await until("shown.rows.length === 10");

@@ -234,8 +234,7 @@ fn a_heap_in_a_damaged_form() {
     let (opened, trace) = ask(&mut state, &json!({"ask": "open", "name": name, "text": ""}), &bytes);
     assert_eq!((&opened["records"], opened["heap"].as_bool()), (&json!(51), Some(true)), "{opened}");
     assert!(!trace.is_empty());
-    let says =
-        "raw32.raw32: raw32, byte 1600 (record 50): tag 99, where 1 to 5 are known; the trace has what is before";
+    let says = "raw32.raw32: raw32, byte 1600 (record 50): tag 99, where 1 to 5 are known; the trace contains the part before the damage";
     let (rows, _) = ask(&mut state, &json!({"ask": "rows", "from": 0, "count": 10}), &[]);
     assert_eq!(rows["damage"], says);
     let (answer, page) = ask(&mut state, &json!({"ask": "heap"}), &[]);
@@ -304,7 +303,9 @@ fn the_page_of_a_damaged_heap() {
     assert_eq!(page(&mut state, &whole).0, json!({}));
     let (answer, html) = page(&mut state, &whole[..whole.len() - 200]);
     assert!(
-        answer["damage"].as_str().is_some_and(|damage| damage.ends_with("; the page is of what is before")),
+        answer["damage"]
+            .as_str()
+            .is_some_and(|damage| damage.ends_with("; the page covers the part before the damage")),
         "{answer}"
     );
     assert!(String::from_utf8(html).unwrap().contains("PEAK"));
@@ -313,7 +314,8 @@ fn the_page_of_a_damaged_heap() {
 #[test]
 fn what_is_no_trace() {
     let mut state = State::default();
-    for (bytes, says) in [(&b"hello"[..], "no trace"), (&[0x1f, 0x8b, 8, 0], "cannot be unpacked"), (b"\x7fMTF", "")] {
+    for (bytes, says) in [(&b"hello"[..], "not a trace"), (&[0x1f, 0x8b, 8, 0], "cannot be unpacked"), (b"\x7fMTF", "")]
+    {
         let (answer, _) = ask(&mut state, &json!({"ask": "open", "name": "F", "text": "section"}), bytes);
         assert!(answer["error"].as_str().unwrap().contains(says), "{answer}");
     }
