@@ -1,4 +1,5 @@
-//! How the plan of a table of traces goes to a worker: the name of the table and below what traces are named, then what DataFusion says of files.
+//! Encodes the plan of a trace table for a worker: the name of the table, the root that trace names are relative to,
+//! and DataFusion's description of the files.
 
 use std::sync::Arc;
 
@@ -32,7 +33,7 @@ struct TraceScan {
     root: String,
     #[prost(message, optional, tag = "3")]
     files: Option<FileScanExecConf>,
-    /// It is a table of records, and none of a heap.
+    /// Whether the table contains records and not a heap.
     #[prost(bool, tag = "4")]
     records: bool,
 }

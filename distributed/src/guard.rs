@@ -1,7 +1,7 @@
-//! Whom a worker answers, and what it reads for them.
+//! Controls the access to a worker, and the files that it reads.
 //!
-//! A plan comes from the network, and DataFusion decodes scans of any file, and sinks, too. So a plan is checked before it runs: it reads
-//! traces and CSV tables below one folder, and writes nothing.
+//! Plans come from the network, and DataFusion also decodes scans of arbitrary files and sinks. So each plan is checked
+//! before it runs: it may only read traces and CSV tables below one folder, and may not write.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -19,36 +19,36 @@ use tonic::{Request, Status};
 
 use crate::TraceSource;
 
-/// The least number of bytes of a token: fewer can be guessed.
+/// Minimum length of a token in bytes. Shorter tokens can be guessed.
 const LEAST: usize = 16;
 
-/// The header that has the token.
+/// The header that contains the token.
 const HEADER: &str = "authorization";
 
-/// A secret that all who ask workers know.
+/// A secret shared by workers and their clients.
 #[derive(Clone)]
 pub struct Token(Arc<str>);
 
-/// Never its text, so that no log has it.
+/// Omits the text to keep it out of logs.
 impl std::fmt::Debug for Token {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Token(..)")
     }
 }
 
-/// The conditions of a worker.
+/// The access rules of a worker.
 #[derive(Clone, Debug)]
 pub struct Guard {
-    /// The folder as it was named, and without symbolic links.
+    /// The folder as specified, and with symbolic links resolved.
     roots: Vec<Location>,
     token: Option<Token>,
 }
 
 impl Token {
-    /// Checks a token: at least 16 visible ASCII characters.
+    /// Checks a token: it must have at least 16 visible ASCII characters.
     ///
     /// # Errors
-    /// It is shorter, or has other characters.
+    /// The token is shorter, or contains other characters.
     pub fn new(text: &str) -> Result<Self> {
         if text.len() < LEAST || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(exec_datafusion_err!("a token has at least {LEAST} visible ASCII characters"));
@@ -56,7 +56,7 @@ impl Token {
         Ok(Self(text.into()))
     }
 
-    /// Returns the headers of a request that has it.
+    /// Returns the headers of a request with this token.
     pub(crate) fn headers(&self) -> Result<MetadataMap> {
         let mut headers = MetadataMap::new();
         let value =
@@ -65,7 +65,8 @@ impl Token {
         Ok(headers)
     }
 
-    /// Returns whether a request has it, in a time that does not tell how much of it was right.
+    /// Returns whether a request contains the token. The time of the check does not reveal how much of a wrong token is
+    /// correct.
     fn is_in(&self, headers: &MetadataMap) -> bool {
         let given = headers.get(HEADER).and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
         let (given, wanted) = (given.unwrap_or_default().as_bytes(), self.0.as_bytes());
@@ -75,10 +76,11 @@ impl Token {
 }
 
 impl Guard {
-    /// Lets plans read files below a folder, for all who know the token. Without a token, a worker listens at the machine's own addresses alone.
+    /// Allows plans to read files below a folder for all clients that know the token. Without a token, the worker can
+    /// only listen on loopback addresses.
     ///
     /// # Errors
-    /// The folder is not there.
+    /// The folder does not exist.
     pub fn new(folder: &Path, token: Option<Token>) -> Result<Self> {
         let wrong = |error: &dyn std::fmt::Display| exec_datafusion_err!("{}: {error}", folder.display());
         let named = std::path::absolute(folder).map_err(|error| wrong(&error))?;
@@ -87,15 +89,15 @@ impl Guard {
         Ok(Self { roots: roots.collect::<Result<_>>()?, token })
     }
 
-    /// Returns its token.
+    /// Returns the token.
     pub(crate) fn token(&self) -> Option<&Token> {
         self.token.as_ref()
     }
 
-    /// Checks where a worker listens.
+    /// Checks the address that a worker listens on.
     ///
     /// # Errors
-    /// Other machines reach the address, and there is no token.
+    /// Other machines can reach the address, and there is no token.
     pub(crate) fn listens(&self, address: SocketAddr) -> Result<()> {
         if self.token.is_some() || address.ip().is_loopback() {
             return Ok(());
@@ -116,7 +118,7 @@ impl Guard {
         }
     }
 
-    /// Checks a plan, and all below it.
+    /// Checks a plan and its children.
     fn check(&self, plan: &Arc<dyn ExecutionPlan>) -> Result<()> {
         if plan.name() == "DataSinkExec" {
             return Err(exec_datafusion_err!("a worker writes no files"));

@@ -1,4 +1,4 @@
-//! A worker, or the one who asks workers.
+//! Runs a worker, or sends a query to workers.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -48,7 +48,7 @@ async fn work(address: &str, folder: &Path) -> Result<()> {
     serve(listener, guard).await
 }
 
-/// Returns the token that the environment names.
+/// Returns the token from the environment.
 fn token() -> Result<Option<Token>> {
     let text = std::env::var_os("METATF_WORKER_TOKEN");
     text.map(|text| Token::new(&text.to_string_lossy())).transpose()
