@@ -71,7 +71,8 @@ impl Cluster {
         let mut workers = living(&self.workers).await;
         loop {
             if workers.is_empty() {
-                let before = failed.last().map(|(_, error)| format!("; before, {error}")).unwrap_or_default();
+                let before =
+                    failed.last().map(|(_, error)| format!("; the previous error was: {error}")).unwrap_or_default();
                 return Err(exec_datafusion_err!("no worker accepts connections{before}"));
             }
             let error = match self.ask(&workers, query).await {

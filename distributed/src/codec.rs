@@ -46,7 +46,7 @@ impl PhysicalExtensionCodec for TraceCodec {
         context: &TaskContext,
         converter: &dyn PhysicalProtoConverterExtension,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let wrong = |what: &dyn std::fmt::Display| exec_datafusion_err!("the plan of a table of traces: {what}");
+        let wrong = |what: &dyn std::fmt::Display| exec_datafusion_err!("invalid plan of a trace table: {what}");
         let scan = TraceScan::decode(bytes).map_err(|error| wrong(&error))?;
         let files = scan.files.ok_or_else(|| wrong(&"it has no files"))?;
         let schema = parse_table_schema_from_proto(&files)?;
@@ -70,7 +70,7 @@ impl PhysicalExtensionCodec for TraceCodec {
         let Some((files, source)) =
             scan.and_then(|files| Some((files, files.file_source().downcast_ref::<TraceSource>()?)))
         else {
-            return internal_err!("{} is no scan of traces", node.name());
+            return internal_err!("{} is not a scan of traces", node.name());
         };
         let conf = serialize_file_scan_config(files, &DefaultPhysicalExtensionCodec {}, converter)?;
         let (table, records) = match source.table().clone() {

@@ -51,7 +51,7 @@ impl Token {
     /// The token is shorter, or contains other characters.
     pub fn new(text: &str) -> Result<Self> {
         if text.len() < LEAST || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(exec_datafusion_err!("a token has at least {LEAST} visible ASCII characters"));
+            return Err(exec_datafusion_err!("the token must have at least {LEAST} visible ASCII characters"));
         }
         Ok(Self(text.into()))
     }
@@ -59,8 +59,9 @@ impl Token {
     /// Returns the headers of a request with this token.
     pub(crate) fn headers(&self) -> Result<MetadataMap> {
         let mut headers = MetadataMap::new();
-        let value =
-            format!("Bearer {}", self.0).parse().map_err(|_| exec_datafusion_err!("not a header: the token"))?;
+        let value = format!("Bearer {}", self.0)
+            .parse()
+            .map_err(|_| exec_datafusion_err!("the token cannot be sent in a header"))?;
         headers.insert(HEADER, value);
         Ok(headers)
     }
@@ -103,7 +104,7 @@ impl Guard {
             return Ok(());
         }
         Err(exec_datafusion_err!(
-            "{address}: other machines reach this address, so that a token is needed: set METATF_WORKER_TOKEN, or listen at 127.0.0.1"
+            "{address}: other machines can reach this address, so a token is required: set METATF_WORKER_TOKEN, or listen on 127.0.0.1"
         ))
     }
 
@@ -112,7 +113,7 @@ impl Guard {
     pub(crate) fn admits(&self, request: Request<()>) -> Result<Request<()>, Status> {
         match &self.token {
             Some(token) if !token.is_in(request.metadata()) => {
-                Err(Status::unauthenticated("the worker's token is missing, or another"))
+                Err(Status::unauthenticated("the worker's token is missing or wrong"))
             }
             _ => Ok(request),
         }
@@ -121,7 +122,7 @@ impl Guard {
     /// Checks a plan and its children.
     fn check(&self, plan: &Arc<dyn ExecutionPlan>) -> Result<()> {
         if plan.name() == "DataSinkExec" {
-            return Err(exec_datafusion_err!("a worker writes no files"));
+            return Err(exec_datafusion_err!("a worker does not write files"));
         }
         let scan = plan.downcast_ref::<DataSourceExec>();
         if let Some(files) = scan.and_then(|scan| scan.data_source().downcast_ref::<FileScanConfig>()) {
@@ -133,10 +134,13 @@ impl Guard {
     fn check_files(&self, files: &FileScanConfig) -> Result<()> {
         let source = files.file_source();
         if source.downcast_ref::<TraceSource>().is_none() && source.file_type() != "csv" {
-            return Err(exec_datafusion_err!("a worker reads traces and CSV tables, and no {}", source.file_type()));
+            return Err(exec_datafusion_err!(
+                "a worker reads only traces and CSV tables, but the plan reads {}",
+                source.file_type()
+            ));
         }
         if files.object_store_url.as_str() != "file:///" {
-            return Err(exec_datafusion_err!("a worker reads no files of {}", files.object_store_url));
+            return Err(exec_datafusion_err!("a worker does not read files of {}", files.object_store_url));
         }
         let is_below = |location: &Location| self.roots.iter().any(|root| location.prefix_matches(root));
         let mut all = files.file_groups.iter().flat_map(|group| group.iter());
