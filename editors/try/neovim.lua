@@ -1,4 +1,5 @@
--- What Neovim shows of a DTD with a mistake: run by editors/try/run, which has written init.lua from the lines of the book.
+-- Checks Neovim's support for a DTD with an error. editors/try/run runs this with an init.lua made from the blocks in
+-- the book.
 local function check(holds, what)
   if not holds then
     io.stderr:write("Neovim: " .. what .. "\n")
@@ -24,12 +25,12 @@ local hover = ask("textDocument/hover", place)
 check(hover.contents.value:find("size", 1, true), "hover is " .. vim.inspect(hover))
 check(#ask("textDocument/references", vim.tbl_extend("force", place, { context = { includeDeclaration = true } })) == 2, "other references than two")
 
--- The correction that the message proposes, taken as a user takes it.
+-- Apply the correction that the message proposes, as a user would.
 vim.lsp.buf.code_action({ context = { diagnostics = { found.user_data.lsp }, only = { "quickfix" } }, apply = true, range = { start = { 3, found.col }, ["end"] = { 3, found.end_col } } })
 check(vim.wait(20000, function() return vim.api.nvim_buf_get_lines(0, 2, 3, false)[1]:find("size.width", 1, true) end), "the correction was not made")
 check(vim.wait(20000, function() return #vim.diagnostic.get(0, { severity = vim.diagnostic.severity.ERROR }) == 0 end), "the mistake is still shown")
 
--- The grammar's colours.
+-- The highlighting by the grammar.
 check(vim.treesitter.get_parser(0):lang() == "metatf", "there is no parser of tree-sitter")
 check(vim.treesitter.highlighter.active[vim.api.nvim_get_current_buf()], "tree-sitter does not colour")
 check(vim.treesitter.get_captures_at_pos(0, 0, 0)[1].capture:find("^keyword"), "`section` is no keyword")

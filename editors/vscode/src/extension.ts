@@ -1,4 +1,4 @@
-/** Starts the language server, and makes DTDs of Meta-TF that another extension has taken for XML this language's. */
+/** Starts the language server, and sets the language of Meta-TF DTDs that were recognized as XML. */
 import * as vscode from "vscode";
 import { LanguageClient, TransportKind } from "vscode-languageclient/node";
 import { isMetaTF } from "./recognize";
