@@ -103,16 +103,16 @@ const extension = createRequire(import.meta.url)("../vscode/out/extension.js");
 
 const diagnostics = new Promise((done, failed) => {
   shown.event(({ uri, found }) => found.length && done({ uri, found }));
-  setTimeout(() => failed(new Error(`no mistake was shown; ${messages.join("; ")}`)), 20000).unref();
+  setTimeout(() => failed(new Error(`no error was shown; ${messages.join("; ")}`)), 20000).unref();
 });
 await extension.activate({ subscriptions: [] });
 assert.deepEqual(messages, []);
-assert.equal(document.languageId, "metatf", "a .dtd that is not XML is taken");
+assert.equal(document.languageId, "metatf", "a .dtd file that is not XML must be recognized");
 const { uri, found } = await diagnostics;
 assert.equal(uri.fsPath, file);
 const mistake = found.find(({ message }) => message.includes("no field `sise`"));
 assert.ok(mistake, JSON.stringify(found));
 assert.deepEqual([mistake.severity, mistake.source, mistake.range.start.line], [0, "metatfc", 2]);
 await extension.deactivate();
-console.log("VS Code's client: it starts the server, and a mistake is shown; the editor was a stand-in");
+console.log("VS Code client: starts the server and shows an error (with a stand-in for the editor)");
 process.exit(0);

@@ -46,7 +46,7 @@ async function start(): Promise<void> {
     client = undefined;
     const reason = error instanceof Error ? error.message : String(error);
     void vscode.window.showWarningMessage(
-      `Meta-TF: \`${command} lsp\` does not start (${reason}). Install metatfc, or name it in the setting metatf.server.`,
+      `Meta-TF: could not start \`${command} lsp\` (${reason}). Install metatfc, or set its path in the setting metatf.server.`,
     );
   }
 }
