@@ -1,4 +1,4 @@
-//! `gen --lang c`: programs that emit by the header, in C and C++, and the traces that they leave.
+//! `gen --lang c`: programs in C and C++ that emit events with the generated header, and their traces.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that goes wrong has to panic")]
 
@@ -13,12 +13,12 @@ use metatf_test::{Disk, Folder, Run, root, run, skip, vectors};
 #[metatf(dtd = "../metatf-telemetry/tests/events.dtd", emitters = "crate::emit_c::events")]
 mod events {}
 
-/// What every program is compiled with.
+/// Compiler flags for all programs.
 const FLAGS: &[&str] =
     &["-Wall", "-Wextra", "-pedantic", "-Wconversion", "-Werror", "-O1", "-pthread", "-DEVENTS_POSIX", "-I."];
 const SANITIZED: &[&str] = &["-std=c99", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
 
-/// Makes a folder with the header, and compiles the program there; `None` where this compiler cannot.
+/// Creates a folder with the header and compiles the program there. Returns `None` if the compiler cannot.
 fn compile(compiler: &str, flags: &[&str]) -> Option<Folder> {
     let folder = Folder::new();
     let dtd = root().join("metatf-telemetry/tests/events.dtd");
@@ -29,7 +29,7 @@ fn compile(compiler: &str, flags: &[&str]) -> Option<Folder> {
         let mut command = Command::new(compiler);
         command.current_dir(folder.as_ref()).args(FLAGS).args(flags).arg(source).args(["-o", "program"]).output()
     };
-    // A compiler without the sanitizers' libraries cannot link the empty program, either.
+    // A compiler without the sanitizer libraries cannot link an empty program either.
     if !compile(Path::new("empty.c")).is_ok_and(|output| output.status.success()) {
         skip(&format!("there is no {compiler} that takes {}", flags.join(" ")));
         return None;

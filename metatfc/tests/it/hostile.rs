@@ -1,4 +1,4 @@
-//! Inputs without an end, outputs that are not files, traces that cost much: nothing is read without bound.
+//! Infinite inputs, outputs that are not files, and expensive traces: nothing is read without a limit.
 #![cfg(target_os = "linux")]
 
 use super::common::{metatfc, run};
@@ -45,7 +45,7 @@ fn outputs_that_are_full() {
     }
 }
 
-/// A trace of a few hundred bytes, whose DTD is long.
+/// A trace of a few hundred bytes with a long DTD.
 #[test]
 fn a_long_embedded_dtd() {
     let folder = folder();
@@ -62,7 +62,7 @@ fn a_long_embedded_dtd() {
     metatfc(here, &["dump", "--force-dtd", "a.dtd", "long.mtf"]).exits(0);
 }
 
-/// Version 0 holds no DTD: its writer has to name one.
+/// Version 0 traces do not contain a DTD, so the writer must be given one.
 #[test]
 fn version_0_without_a_dtd() {
     let folder = folder();
@@ -75,13 +75,13 @@ fn version_0_without_a_dtd() {
     metatfc(here, &["recode", "--version", "0", "a.mtf", "v0.mtf"]).exits(0);
 }
 
-/// A file that is being written has no name, so that no signal leaves one behind.
+/// A file that is being written has no name, so that a signal leaves no incomplete file.
 #[test]
 fn a_command_that_is_killed() {
     let folder = folder();
     let here = &folder;
     let before = std::fs::read_dir(&**here).expect("a folder").count();
-    // SIGINT does what SIGTERM does, but is ignored in programs that a shell starts in the background.
+    // SIGINT has the same effect as SIGTERM, but programs that a shell starts in the background ignore it.
     for signal in ["TERM", "KILL"] {
         let mut child = Command::new(env!("CARGO_BIN_EXE_metatfc"))
             .args(["encode", "--dtd", "a.dtd", "--chunk", "1K", "-", "killed.mtf"])
@@ -91,7 +91,7 @@ fn a_command_that_is_killed() {
             .expect("metatfc runs");
         let mut lines = child.stdin.take().expect("a pipe");
         let line = r#"{"@section":"heap","@record":"list","time":1,"n":1,"value":[1]}"#;
-        // More than a pipe holds: the command has begun to read, and has opened its output before.
+        // The data exceeds the pipe buffer, so the command has begun to read and has already opened its output.
         for _ in 0..20_000 {
             writeln!(lines, "{line}").expect("it reads");
         }
@@ -103,7 +103,7 @@ fn a_command_that_is_killed() {
     }
 }
 
-/// What a pipe that somebody holds open says is judged before its end.
+/// Input from an open pipe is checked before the pipe is closed.
 #[test]
 fn a_pipe_that_stays_open() {
     let mut child = Command::new(env!("CARGO_BIN_EXE_metatfc"))
@@ -121,7 +121,7 @@ fn a_pipe_that_stays_open() {
     assert!(!child.wait().expect("it ends").success());
 }
 
-/// Tables of very many rows, and rows with very long cells: neither time nor output grows with their product.
+/// With tables of very many rows and rows with very long cells, neither time nor output grows with their product.
 #[test]
 fn tables_of_any_size() {
     let folder = folder();
@@ -152,7 +152,7 @@ fn tables_of_any_size() {
     metatfc(here, &["dump", "--where", &condition, "long.mtf"]).exits(2).says("--where");
 }
 
-/// A file without a header that holds a stream section has nothing but elements.
+/// A headerless file with a stream section contains only elements.
 #[test]
 fn raw_stream_sections() {
     let folder = folder();
@@ -173,7 +173,7 @@ fn raw_stream_sections() {
     metatfc(here, &args).exits(0).prints(r#"{"@section":"x","@record":"e","@offset":1,"n":2}"#);
 }
 
-/// A small trace that stands for much: what is kept of each record adds up, and the bound on memory is an error.
+/// A small trace can expand to large data; if the kept records exceed the memory limit, there is an error.
 #[test]
 fn a_trace_that_takes_much_memory() {
     let here = &Folder::new();
