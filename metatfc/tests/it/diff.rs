@@ -303,7 +303,7 @@ fn two_recordings() {
     let both = |other: &str| metatfc(here, &["diff", "--ignore", "time,address-base", "a.mtf", other]);
     assert_eq!(both("b.mtf").exits(0).text(), "");
     both("c.mtf").exits(1).prints("heap free 2  block  0x1000 != 0x92000\n");
-    // Only `time` and `address` have keywords.
+    // There is no keyword `time-base`.
     metatfc(here, &["diff", "--ignore", "time-base", "a.mtf", "b.mtf"]).exits(2).says("`time-base`");
 }
 

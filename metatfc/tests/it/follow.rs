@@ -11,8 +11,7 @@ use metatf_test::Folder;
 
 const DTD: &str = "tag.width = 1; section s 1 { r: (tag, x) { tag.value = 4; x.width = 8; x.interpretation = none; } }";
 
-/// Creates a trace of many chunks. Returns the approximate ends of the header and of the first data chunk, and the
-/// output of `dump`.
+/// Creates a trace of many chunks. Returns its bytes and the output of `dump`.
 fn trace(folder: &Folder) -> (Vec<u8>, String) {
     fs::write(folder.join("a.dtd"), DTD).unwrap();
     let record =

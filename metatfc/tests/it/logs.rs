@@ -173,8 +173,7 @@ fn calls_are_those_of_llvm() {
     same_text(&XRAY, &["xray-text"], include_str!("../logs/calls.txt"));
 }
 
-/// A Java heap dump without most of its objects, as written by the program that removed them; the first records are
-/// also checked manually.
+/// A Java heap dump, from which a program has removed most objects, and handwritten records.
 #[test]
 fn objects_of_java_are_read() {
     let here = &Folder::new();

@@ -97,7 +97,7 @@ fn every_reader_tells_what_is_missing() {
     run(here, &["dump", "-"], &open[..open.len() - 3]).exits(1);
 }
 
-/// Prints the last records of a trace of 200: the index contains their position, so the preceding records are not read.
+/// Tests printing the last of 200 records: the index contains their position, so the preceding records are not read.
 fn last_records(here: &Folder) {
     let all = metatfc(here, &["dump", "whole.mtf"]).exits(0).text();
     let lines: Vec<_> = all.lines().collect();
