@@ -27,7 +27,7 @@ struct Finding {
     stopped: bool,
 }
 
-/// Maximum number of records to read: if the trace has the program's load record, it comes before.
+/// Maximum number of records to read. The load record of the program, if there is one, is among them.
 const SOON: u64 = 4096;
 
 impl EventSink for Finding {

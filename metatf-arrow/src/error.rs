@@ -31,7 +31,7 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// Returns the message of a batch error. For errors of this crate, it is without Arrow's wrapping.
+/// Returns the message of a batch error, without Arrow's prefix if it is an error of this crate.
 #[must_use]
 pub fn message(error: &ArrowError) -> String {
     match error {
