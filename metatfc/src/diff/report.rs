@@ -62,7 +62,7 @@ impl Report<'_> {
             let [Some(left), Some(right)] = records else { continue };
             let section = section.as_deref().unwrap_or("(global)");
             page.note(format!(
-                "{section} is out of step from {} {} on, which meets {} {}: later records are only counted",
+                "{section} is out of step from {} {} (left) and {} {} (right) on: later records are only counted",
                 left.record, left.number, right.record, right.number
             ));
         }
@@ -100,7 +100,7 @@ impl Report<'_> {
                     let which = *which as usize;
                     let first = records.get(which).and_then(Option::as_ref).map(named).unwrap_or_default();
                     let (one, other) = (self.name(which), self.name(1 - which));
-                    let more = format!("{one} has {more} more from here, {other} ends");
+                    let more = format!("{one} has {more} more; {other} ends here");
                     (format!("{section} {first}"), String::new(), more)
                 }
                 (What::User(key, values), _) => {

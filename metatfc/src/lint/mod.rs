@@ -149,7 +149,7 @@ fn explain(rule: Rule) -> Result<()> {
     let state = if rule.is_on() { "on" } else { "off: enable it with --deny" };
     let _ = writeln!(text, "{}: {}\n\nIt is {state}.", rule.name(), rule.doc());
     if rule.needs_traces() {
-        text.push_str("It needs traces, which --trace names.\n");
+        text.push_str("It needs traces: specify them with --trace.\n");
     }
     output::print(&text)
 }

@@ -151,8 +151,8 @@ fn records_more_and_others() {
     encode(here, &LINES[..7], "b.mtf", &[]);
     metatfc(here, &["diff", "a.mtf", "b.mtf"])
         .exits(1)
-        .prints("heap alloc 2         a.mtf has 2 more from here, b.mtf ends");
-    metatfc(here, &["diff", "b.mtf", "a.mtf"]).exits(1).prints("heap alloc 2         a.mtf has 2 more from here");
+        .prints("heap alloc 2         a.mtf has 2 more; b.mtf ends here");
+    metatfc(here, &["diff", "b.mtf", "a.mtf"]).exits(1).prints("heap alloc 2         a.mtf has 2 more");
     let mut lines = LINES.to_vec();
     lines.swap(7, 8);
     encode(here, &lines, "b.mtf", &[]);
@@ -230,7 +230,7 @@ fn a_summary_comes_first() {
          the same: 6 records of 4 types\n\n\
          FIRST DIFFERENCE\n\
          record field left != right\n\
-         heap list 3 a.mtf has 1 more from here, b.mtf ends\n"
+         heap list 3 a.mtf has 1 more; b.mtf ends here\n"
     );
     // After two records that do not match, the remaining records are only counted.
     let mut lines = LINES.iter().map(|line| line.replace("\"size\":64", "\"size\":65")).collect::<Vec<_>>();
@@ -243,7 +243,7 @@ fn a_summary_comes_first() {
          heap alloc 2 2 1 1 size in 1\n\
          heap list 1 1 0 0\n\
          the same: 4 records of 3 types\n\
-         heap is out of step from alloc 2 on, which meets list 2: later records are only counted\n\n\
+         heap is out of step from alloc 2 (left) and list 2 (right) on: later records are only counted\n\n\
          FIRST DIFFERENCE\n\
          record field left != right\n\
          heap alloc 0 size 64 != 65\n\
