@@ -1,4 +1,4 @@
-"""Read and write binary traces, and ask heap traces."""
+"""Read and write binary traces, and analyze heap traces."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence

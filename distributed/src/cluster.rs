@@ -1,4 +1,4 @@
-//! Queries that workers answer, with another try where some are gone.
+//! Runs queries on workers, and retries a query if some workers are gone.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use url::Url;
 
 use crate::{Token, TraceCodec, register};
 
-/// How long a worker has to accept a connection.
+/// Time limit for connecting to a worker.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Workers, and the fleet that they read.
@@ -26,18 +26,18 @@ pub struct Cluster {
     token: Option<Token>,
 }
 
-/// The answer to a query.
+/// The result of a query.
 #[derive(Debug)]
 pub struct Answer {
-    /// Its rows.
+    /// Rows of the result.
     pub batches: Vec<RecordBatch>,
-    /// The error of each try before, with the number of workers that it had.
+    /// The errors of previous attempts, with the number of workers in each.
     pub failed: Vec<(usize, String)>,
-    /// The workers that gave it.
+    /// Number of workers that computed the result.
     pub workers: usize,
 }
 
-/// Workers that are there.
+/// The reachable workers.
 struct Living(Vec<Url>);
 
 #[async_trait]
@@ -48,29 +48,31 @@ impl WorkerResolver for Living {
 }
 
 impl Cluster {
-    /// Workers at these addresses (`http://HOST:PORT`), which all see the files of the fleet in `folder`.
+    /// Creates a cluster of workers at these addresses (`http://HOST:PORT`). All of them must have access to the files
+    /// of the fleet in `folder`.
     #[must_use]
     pub fn new(workers: Vec<Url>, folder: &Path) -> Self {
         Self { workers, folder: folder.to_owned(), token: None }
     }
 
-    /// Asks with a token.
+    /// Sets the token to send with queries.
     #[must_use]
     pub fn with_token(self, token: Token) -> Self {
         Self { token: Some(token), ..self }
     }
 
-    /// Asks a query. If it fails and a worker is gone meanwhile, it is asked again from the beginning, of those that are left: rows are given when all are
-    /// there, so none comes twice.
+    /// Runs a query. If it fails and a worker has disappeared in the meantime, runs the query again from the beginning
+    /// on the remaining workers. No row is returned until all rows have arrived, so a retry cannot return duplicates.
     ///
     /// # Errors
-    /// The query is wrong, a trace is damaged, or no workers are left.
+    /// The query is invalid, a trace is damaged, or no workers are left.
     pub async fn query(&self, query: &str) -> Result<Answer> {
         let mut failed = Vec::new();
         let mut workers = living(&self.workers).await;
         loop {
             if workers.is_empty() {
-                let before = failed.last().map(|(_, error)| format!("; before, {error}")).unwrap_or_default();
+                let before =
+                    failed.last().map(|(_, error)| format!("; the previous error was: {error}")).unwrap_or_default();
                 return Err(exec_datafusion_err!("no worker accepts connections{before}"));
             }
             let error = match self.ask(&workers, query).await {
@@ -93,7 +95,8 @@ impl Cluster {
             .with_distributed_worker_resolver(Living(workers.to_vec()))
             .with_distributed_user_codec(TraceCodec)
             .with_distributed_planner()
-            // To make the rows of a trace is much more work than to read its bytes: all workers get some.
+            // Building the rows of a trace costs much more than reading its bytes, so distribute the traces over all
+            // workers.
             .with_distributed_file_scan_config_bytes_per_partition(1)?;
         let state = match &self.token {
             Some(token) => state.with_distributed_passthrough_headers(token.headers()?.into_headers())?,
@@ -106,7 +109,7 @@ impl Cluster {
     }
 }
 
-/// Those workers that accept a connection.
+/// Returns the workers that accept a connection.
 async fn living(workers: &[Url]) -> Vec<Url> {
     let mut living = Vec::new();
     for worker in workers {

@@ -1,4 +1,5 @@
-//! How the plan of a table of traces goes to a worker: the name of the table and below what traces are named, then what DataFusion says of files.
+//! Encodes the plan of a trace table for a worker: the name of the table, the root that trace names are relative to,
+//! and DataFusion's description of the files.
 
 use std::sync::Arc;
 
@@ -32,7 +33,7 @@ struct TraceScan {
     root: String,
     #[prost(message, optional, tag = "3")]
     files: Option<FileScanExecConf>,
-    /// It is a table of records, and none of a heap.
+    /// Whether the table contains records and not a heap.
     #[prost(bool, tag = "4")]
     records: bool,
 }
@@ -45,7 +46,7 @@ impl PhysicalExtensionCodec for TraceCodec {
         context: &TaskContext,
         converter: &dyn PhysicalProtoConverterExtension,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let wrong = |what: &dyn std::fmt::Display| exec_datafusion_err!("the plan of a table of traces: {what}");
+        let wrong = |what: &dyn std::fmt::Display| exec_datafusion_err!("invalid plan of a trace table: {what}");
         let scan = TraceScan::decode(bytes).map_err(|error| wrong(&error))?;
         let files = scan.files.ok_or_else(|| wrong(&"it has no files"))?;
         let schema = parse_table_schema_from_proto(&files)?;
@@ -69,7 +70,7 @@ impl PhysicalExtensionCodec for TraceCodec {
         let Some((files, source)) =
             scan.and_then(|files| Some((files, files.file_source().downcast_ref::<TraceSource>()?)))
         else {
-            return internal_err!("{} is no scan of traces", node.name());
+            return internal_err!("{} is not a scan of traces", node.name());
         };
         let conf = serialize_file_scan_config(files, &DefaultPhysicalExtensionCodec {}, converter)?;
         let (table, records) = match source.table().clone() {

@@ -1,7 +1,7 @@
-//! Whom a worker answers, and what it reads for them.
+//! Controls the access to a worker, and the files that it reads.
 //!
-//! A plan comes from the network, and DataFusion decodes scans of any file, and sinks, too. So a plan is checked before it runs: it reads
-//! traces and CSV tables below one folder, and writes nothing.
+//! Plans come from the network, and DataFusion also decodes scans of arbitrary files and sinks. So each plan is checked
+//! before it runs: it may only read traces and CSV tables below one folder, and may not write.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -19,53 +19,55 @@ use tonic::{Request, Status};
 
 use crate::TraceSource;
 
-/// The least number of bytes of a token: fewer can be guessed.
+/// Minimum length of a token in bytes. Shorter tokens can be guessed.
 const LEAST: usize = 16;
 
-/// The header that has the token.
+/// The header that contains the token.
 const HEADER: &str = "authorization";
 
-/// A secret that all who ask workers know.
+/// A secret shared by workers and their clients.
 #[derive(Clone)]
 pub struct Token(Arc<str>);
 
-/// Never its text, so that no log has it.
+/// Omits the text to keep it out of logs.
 impl std::fmt::Debug for Token {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Token(..)")
     }
 }
 
-/// The conditions of a worker.
+/// The access rules of a worker.
 #[derive(Clone, Debug)]
 pub struct Guard {
-    /// The folder as it was named, and without symbolic links.
+    /// The folder as specified, and with symbolic links resolved.
     roots: Vec<Location>,
     token: Option<Token>,
 }
 
 impl Token {
-    /// Checks a token: at least 16 visible ASCII characters.
+    /// Checks a token: it must have at least 16 visible ASCII characters.
     ///
     /// # Errors
-    /// It is shorter, or has other characters.
+    /// The token is shorter, or contains other characters.
     pub fn new(text: &str) -> Result<Self> {
         if text.len() < LEAST || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(exec_datafusion_err!("a token has at least {LEAST} visible ASCII characters"));
+            return Err(exec_datafusion_err!("the token must have at least {LEAST} visible ASCII characters"));
         }
         Ok(Self(text.into()))
     }
 
-    /// Returns the headers of a request that has it.
+    /// Returns the headers of a request with this token.
     pub(crate) fn headers(&self) -> Result<MetadataMap> {
         let mut headers = MetadataMap::new();
-        let value =
-            format!("Bearer {}", self.0).parse().map_err(|_| exec_datafusion_err!("not a header: the token"))?;
+        let value = format!("Bearer {}", self.0)
+            .parse()
+            .map_err(|_| exec_datafusion_err!("the token cannot be sent in a header"))?;
         headers.insert(HEADER, value);
         Ok(headers)
     }
 
-    /// Returns whether a request has it, in a time that does not tell how much of it was right.
+    /// Returns whether a request contains the token. The time of the check does not reveal how much of a wrong token is
+    /// correct.
     fn is_in(&self, headers: &MetadataMap) -> bool {
         let given = headers.get(HEADER).and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
         let (given, wanted) = (given.unwrap_or_default().as_bytes(), self.0.as_bytes());
@@ -75,10 +77,11 @@ impl Token {
 }
 
 impl Guard {
-    /// Lets plans read files below a folder, for all who know the token. Without a token, a worker listens at the machine's own addresses alone.
+    /// Allows plans to read files below a folder for all clients that know the token. Without a token, the worker can
+    /// only listen on loopback addresses.
     ///
     /// # Errors
-    /// The folder is not there.
+    /// The folder does not exist.
     pub fn new(folder: &Path, token: Option<Token>) -> Result<Self> {
         let wrong = |error: &dyn std::fmt::Display| exec_datafusion_err!("{}: {error}", folder.display());
         let named = std::path::absolute(folder).map_err(|error| wrong(&error))?;
@@ -87,21 +90,21 @@ impl Guard {
         Ok(Self { roots: roots.collect::<Result<_>>()?, token })
     }
 
-    /// Returns its token.
+    /// Returns the token.
     pub(crate) fn token(&self) -> Option<&Token> {
         self.token.as_ref()
     }
 
-    /// Checks where a worker listens.
+    /// Checks the address that a worker listens on.
     ///
     /// # Errors
-    /// Other machines reach the address, and there is no token.
+    /// Other machines can reach the address, and there is no token.
     pub(crate) fn listens(&self, address: SocketAddr) -> Result<()> {
         if self.token.is_some() || address.ip().is_loopback() {
             return Ok(());
         }
         Err(exec_datafusion_err!(
-            "{address}: other machines reach this address, so that a token is needed: set METATF_WORKER_TOKEN, or listen at 127.0.0.1"
+            "{address}: other machines can reach this address, so a token is required: set METATF_WORKER_TOKEN, or listen on 127.0.0.1"
         ))
     }
 
@@ -110,16 +113,16 @@ impl Guard {
     pub(crate) fn admits(&self, request: Request<()>) -> Result<Request<()>, Status> {
         match &self.token {
             Some(token) if !token.is_in(request.metadata()) => {
-                Err(Status::unauthenticated("the worker's token is missing, or another"))
+                Err(Status::unauthenticated("the worker's token is missing or wrong"))
             }
             _ => Ok(request),
         }
     }
 
-    /// Checks a plan, and all below it.
+    /// Checks a plan and its children.
     fn check(&self, plan: &Arc<dyn ExecutionPlan>) -> Result<()> {
         if plan.name() == "DataSinkExec" {
-            return Err(exec_datafusion_err!("a worker writes no files"));
+            return Err(exec_datafusion_err!("a worker does not write files"));
         }
         let scan = plan.downcast_ref::<DataSourceExec>();
         if let Some(files) = scan.and_then(|scan| scan.data_source().downcast_ref::<FileScanConfig>()) {
@@ -131,10 +134,13 @@ impl Guard {
     fn check_files(&self, files: &FileScanConfig) -> Result<()> {
         let source = files.file_source();
         if source.downcast_ref::<TraceSource>().is_none() && source.file_type() != "csv" {
-            return Err(exec_datafusion_err!("a worker reads traces and CSV tables, and no {}", source.file_type()));
+            return Err(exec_datafusion_err!(
+                "a worker reads only traces and CSV tables, but the plan reads {}",
+                source.file_type()
+            ));
         }
         if files.object_store_url.as_str() != "file:///" {
-            return Err(exec_datafusion_err!("a worker reads no files of {}", files.object_store_url));
+            return Err(exec_datafusion_err!("a worker does not read files of {}", files.object_store_url));
         }
         let is_below = |location: &Location| self.roots.iter().any(|root| location.prefix_matches(root));
         let mut all = files.file_groups.iter().flat_map(|group| group.iter());

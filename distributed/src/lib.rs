@@ -1,9 +1,10 @@
-//! Heap traces on a distributed engine: DataFusion plans a query, and workers read the traces where they lie.
+//! Heap traces on a distributed engine: DataFusion plans a query, and workers read the traces in place.
 //!
-//! A [`TraceTable`] is one of the tables of `docs/heap-tables.md`, or a table of records as `docs/tables.md` has them, over all traces below
-//! an address of an object store. Its rows are made when they are asked for, on the worker that has the trace; nothing is exported before.
-//! Of a heap the unit of work is a trace as a whole, as what an object is depends on everything before it; of records, the groups that begin
-//! in a range of its bytes. A [`Cluster`] asks its workers a query, and asks again without those that are gone.
+//! A [`TraceTable`] is a heap table of `docs/heap-tables.md` or a record table of `docs/tables.md`, over all traces
+//! below an address in an object store. Its rows are built on request by the worker that has the trace; nothing is
+//! exported in advance. For heap tables, the unit of work is a complete trace, because an object depends on everything
+//! before it; for record tables, it is the groups that begin in a byte range of a trace. A [`Cluster`] sends queries to
+//! its workers, and repeats a query without workers that have disappeared.
 
 mod cluster;
 mod codec;

@@ -1,4 +1,4 @@
-//! A worker, or the one who asks workers.
+//! Runs a worker, or sends a query to workers.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -12,12 +12,13 @@ const USAGE: &str = "\
 usage: metatf-distributed worker ADDRESS FOLDER
        metatf-distributed query FOLDER QUERY.sql [WORKER..]
 
-A worker listens at ADDRESS, such as 127.0.0.1:8080 (port 0: a free one), and prints its URL. It reads traces and CSV tables below FOLDER.
-At an address that other machines reach, it needs a token: METATF_WORKER_TOKEN, at least 16 characters, the same for workers and queries.
-Connections are not encrypted: use a private network, or a tunnel.
-query asks a fleet, whose traces are FOLDER/traces/**/*.mtf, and whose other tables are FOLDER/*.csv, and prints CSV.
-Tables of records are in the schema records: from records.malloc. Their column @trace, in double quotes in SQL, is the name of the trace.
-WORKER is the URL of a worker, which has to see FOLDER, too; without one the query is answered in this process.
+A worker listens on ADDRESS, such as 127.0.0.1:8080 (port 0 selects a free port), and prints its URL.
+It reads traces and CSV tables below FOLDER.
+If other machines can reach the address, a token is required: set METATF_WORKER_TOKEN to the same text of at least 16 characters
+for workers and queries. Connections are not encrypted: use a private network or a tunnel.
+query runs a query on the traces FOLDER/traces/**/*.mtf and the tables FOLDER/*.csv, and prints CSV.
+Record tables are in the schema records: from records.malloc. Their column \"@trace\" contains the name of the trace.
+WORKER is the URL of a worker, which must also have access to FOLDER; without workers, the query runs in this process.
 ";
 
 #[tokio::main]
@@ -48,7 +49,7 @@ async fn work(address: &str, folder: &Path) -> Result<()> {
     serve(listener, guard).await
 }
 
-/// Returns the token that the environment names.
+/// Returns the token from the environment.
 fn token() -> Result<Option<Token>> {
     let text = std::env::var_os("METATF_WORKER_TOKEN");
     text.map(|text| Token::new(&text.to_string_lossy())).transpose()
@@ -71,7 +72,7 @@ async fn ask(folder: &Path, file: &str, workers: &[&str]) -> Result<()> {
         };
         let answer = cluster.query(&query).await?;
         for (workers, error) in &answer.failed {
-            eprintln!("metatf-distributed: with {workers} workers: {error}; asked again with {}", answer.workers);
+            eprintln!("metatf-distributed: with {workers} workers: {error}; retried with {}", answer.workers);
         }
         answer.batches
     };

@@ -1,4 +1,4 @@
-//! Sessions: of a worker, of the one who asks workers, and of one that does all itself.
+//! Sessions of workers and clients, and sessions without workers.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,17 +15,17 @@ use tonic::service::interceptor::InterceptedService;
 
 use crate::{Guard, TraceCodec, TraceTable};
 
-/// A session that reads traces itself, by this many threads.
+/// Creates a session that reads traces itself on this number of threads.
 #[must_use]
 pub fn in_process(threads: usize) -> SessionContext {
     SessionContext::new_with_config(SessionConfig::new().with_target_partitions(threads))
 }
 
-/// Has a session know the tables of the traces below `FOLDER/traces`, and the tables `FOLDER/*.csv`. Tables of records are in the schema `records`:
-/// `records.malloc`.
+/// Registers the tables of the traces below `FOLDER/traces` and the tables `FOLDER/*.csv` in a session. Record tables
+/// are in the schema `records`: `records.malloc`.
 ///
 /// # Errors
-/// There are no traces; a file is not CSV.
+/// There are no traces, or a file is not CSV.
 pub async fn register(session: &SessionContext, folder: &Path) -> Result<()> {
     let traces = format!("{}/", folder.join("traces").display());
     for name in hatf_arrow::Tables::names() {
@@ -49,10 +49,10 @@ pub async fn register(session: &SessionContext, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Works for all whom the guard admits at this address, until the process ends.
+/// Serves all clients that the guard admits at this address, until the process ends.
 ///
 /// # Errors
-/// It cannot listen there, or the guard forbids it.
+/// The guard forbids the address, or the server fails.
 pub async fn serve(listener: TcpListener, guard: Guard) -> Result<()> {
     guard.listens(listener.local_addr()?)?;
     let admits = guard.clone();
@@ -60,7 +60,7 @@ pub async fn serve(listener: TcpListener, guard: Guard) -> Result<()> {
         let guard = guard.clone();
         async move {
             let builder = SessionStateBuilder::with_distributed_user_codec(context.builder, TraceCodec);
-            // Workers ask each other, too.
+            // Workers also send requests to each other.
             let builder = match guard.token() {
                 Some(token) => builder.with_distributed_passthrough_headers(token.headers()?.into_headers())?,
                 None => builder,

@@ -1,7 +1,8 @@
-//! Where DataFusion gets the rows of a table of traces from: a `FileSource` whose files are traces.
+//! The source of the rows of a trace table: a DataFusion `FileSource` whose files are traces.
 //!
-//! A file may come in byte ranges, as engines cut large ones. Of a table of records a range has the rows of the groups that begin in it. A heap is
-//! read as a whole by the one who has the first byte; the other ranges of it are empty. So each row comes once, however files are cut.
+//! Engines divide large files into byte ranges. In a record table, a range contains the rows of the groups that begin
+//! in it. A heap trace is read completely by the range that contains the first byte; its other ranges are empty. So
+//! each row occurs once, however files are divided.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -28,29 +29,29 @@ use tokio::sync::mpsc;
 
 use crate::fetch::{Fetched, fetch};
 
-/// Batches that wait to be taken.
+/// Maximum number of batches that wait for the receiver.
 const WAITING: usize = 2;
 
-/// The column of a trace's name in tables of heaps.
+/// Name of the column with the name of the trace in heap tables.
 const TRACE: &str = "trace";
 
-/// The same in tables of records, whose fields may have any other name.
+/// The same in record tables, whose fields may have any other name.
 const TRACE_OF_RECORDS: &str = "@trace";
 
-/// A table that traces have.
+/// A table that traces contain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TableName {
-    /// One of the tables of `docs/heap-tables.md`.
+    /// A table of `docs/heap-tables.md`.
     Heap(String),
-    /// The records of a type, in traces of any DTD, behind a column `@trace`.
+    /// Records of a type, in traces of any DTD, with an additional first column `@trace`.
     Records(String),
 }
 
-/// A table of traces as a source of files.
+/// A trace table as a file source.
 #[derive(Clone, Debug)]
 pub struct TraceSource {
     table: TableName,
-    /// Below what traces are named.
+    /// The location that trace names are relative to.
     root: Location,
     schema: TableSchema,
     projection: SplitProjection,
@@ -58,20 +59,21 @@ pub struct TraceSource {
 }
 
 impl TraceSource {
-    /// A source of the table of this name and schema. The column `trace` has the location of a trace below `root`.
+    /// Creates a source of the table with this name and schema. The column `trace` contains the location of a trace
+    /// relative to `root`.
     #[must_use]
     pub fn new(table: TableName, root: &Location, schema: TableSchema) -> Self {
         let projection = SplitProjection::unprojected(&schema);
         Self { table, root: root.clone(), schema, projection, metrics: ExecutionPlanMetricsSet::new() }
     }
 
-    /// Its table.
+    /// Returns the table.
     #[must_use]
     pub fn table(&self) -> &TableName {
         &self.table
     }
 
-    /// Below what its traces are named.
+    /// Returns the location that trace names are relative to.
     #[must_use]
     pub fn root(&self) -> &Location {
         &self.root
@@ -94,7 +96,7 @@ impl FileSource for TraceSource {
         &self.schema
     }
 
-    /// Batches have as many rows as the tables make.
+    /// The tables determine the number of rows in a batch.
     fn with_batch_size(&self, _: usize) -> Arc<dyn FileSource> {
         Arc::new(self.clone())
     }
@@ -150,14 +152,14 @@ impl FileOpener for Opener {
         Ok(Box::pin(async move {
             let fetched = fetch(&*store, &location).await?;
             let (sender, batches) = mpsc::channel(WAITING);
-            // A scan waits for the thread that reads the trace; it ends when nobody takes its batches.
+            // The scan waits for the thread that reads the trace. The thread ends if its receiver is gone.
             tokio::task::spawn_blocking(move || read(&fetched, &table, &columns, bytes, &name, &sender));
             Ok(futures::stream::unfold(batches, async |mut batches| Some((batches.recv().await?, batches))).boxed())
         }))
     }
 }
 
-/// The location of a trace below the root.
+/// Returns the location of a trace relative to the root.
 pub(crate) fn name_of(location: &Location, root: &Location) -> String {
     match location.prefix_match(root) {
         Some(parts) => parts.collect::<Location>().to_string(),
@@ -165,7 +167,8 @@ pub(crate) fn name_of(location: &Location, root: &Location) -> String {
     }
 }
 
-/// Reads a table of a trace, or the part of it that stands in a range of bytes, and sends its batches. An error names the trace.
+/// Reads a table of a trace, or the part of it in a byte range, and sends its batches. Errors contain the name of the
+/// trace.
 fn read(
     fetched: &Fetched,
     table: &TableName,
@@ -205,7 +208,7 @@ fn read(
     }
 }
 
-/// Several traces are read at once, so each by one thread.
+/// Reads a heap table on a single thread, because several traces are read at the same time.
 fn heap_table(fetched: &Fetched, table: &str, columns: &[usize]) -> metatf_arrow::Result<Batches> {
     let none = || metatf_arrow::Error::new(fetched.path(), format!("there is no table {table}"));
     let tables = hatf_arrow::open(&[fetched.path()])?;
@@ -213,7 +216,7 @@ fn heap_table(fetched: &Fetched, table: &str, columns: &[usize]) -> metatf_arrow
     tables.get(table).ok_or_else(none)?.scan(&scan)
 }
 
-/// The columns but that of the trace's name.
+/// Reads a record table without the column of the trace name.
 fn records(fetched: &Fetched, table: &str, columns: &[usize], bytes: Range<u64>) -> metatf_arrow::Result<Batches> {
     let none = || metatf_arrow::Error::new(fetched.path(), format!("there is no table {table}"));
     let tables = metatf_arrow::open_tables(fetched.path(), &OpenOptions::default())?;
@@ -222,7 +225,7 @@ fn records(fetched: &Fetched, table: &str, columns: &[usize], bytes: Range<u64>)
     tables.scan_range(place, Some(&columns), bytes, 1)
 }
 
-/// The columns of a table of records: the name of the trace is the first.
+/// Returns the columns of a record table, preceded by the column of the trace name.
 pub(crate) fn columns_of(table: &Schema) -> Schema {
     Schema::new(std::iter::once(column_of_name()).chain(table.fields().iter().cloned()).collect::<Vec<_>>())
 }
@@ -232,7 +235,7 @@ fn column_of_name() -> Arc<Field> {
     Arc::new(Field::new(TRACE_OF_RECORDS, kind, false))
 }
 
-/// Gives rows of records the name of their trace, where that is asked for.
+/// Adds the name of the trace to records if it is requested.
 fn with_name(batch: &RecordBatch, columns: &[usize], name: &str) -> Result<RecordBatch> {
     let (schema, mut fields, mut arrays) = (batch.schema(), Vec::new(), Vec::new());
     let mut read = batch.columns().iter().zip(schema.fields());
@@ -254,7 +257,7 @@ fn names(rows: usize, name: &str) -> Result<ArrayRef> {
     Ok(Arc::new(DictionaryArray::<Int32Type>::try_new(keys, Arc::new(names))?))
 }
 
-/// Gives rows the name of their trace in place of the path of the file.
+/// Replaces the path of the file with the name of the trace.
 fn named(batch: RecordBatch, name: &str) -> Result<RecordBatch> {
     let schema = batch.schema();
     let Ok(place) = schema.index_of(TRACE) else { return Ok(batch) };

@@ -22,10 +22,10 @@ use crate::fetch::fetch;
 use crate::source::columns_of;
 use crate::{TableName, TraceSource};
 
-/// Bytes of a trace that are worth a range of their own.
+/// Minimum size of a trace range that is read separately, in bytes.
 const RANGE: u64 = 1 << 20;
 
-/// A table of traces, over the traces that lay below an address when it was opened.
+/// A table over the traces that were below an address when it was opened.
 #[derive(Debug)]
 pub struct TraceTable {
     name: TableName,
@@ -35,10 +35,10 @@ pub struct TraceTable {
 }
 
 impl TraceTable {
-    /// Finds the traces (`*.mtf`) below an address, such as a folder or `file:///traces/`, in the order of their names.
+    /// Finds the traces (`*.mtf`) below an address, such as a folder or `file:///traces/`, sorted by name.
     ///
     /// # Errors
-    /// There is no such table; no store is known for the address, or it cannot be listed; no traces are there.
+    /// There is no such table, the object store is unknown or cannot be listed, or there are no traces.
     pub async fn open(session: &dyn Session, name: &str, url: &str) -> Result<Self> {
         let none = || exec_datafusion_err!("there is no table {name} of heap traces");
         let schema = hatf_arrow::open::<&str>(&[]).ok().and_then(|tables| tables.get(name)).ok_or_else(none)?.schema();
@@ -46,11 +46,11 @@ impl TraceTable {
         Ok(Self { name: TableName::Heap(name.to_owned()), url, schema, traces })
     }
 
-    /// Finds the tables of records of the first trace below an address that can be opened, over all traces there: those of one DTD. Gives
-    /// each with its name. What is wrong with the others are errors of a query that reads them.
+    /// Returns the record tables of the first trace below an address that can be opened, by name. The tables cover all
+    /// traces there, which must have the same DTD. Errors of other traces are reported by the queries that read them.
     ///
     /// # Errors
-    /// As for [`open`](Self::open); no trace can be opened: that of the first.
+    /// Those of [`open`](Self::open). If no trace can be opened, returns the error of the first one.
     pub async fn open_records(session: &dyn Session, url: &str) -> Result<Vec<(String, Self)>> {
         let (url, traces) = list(session, url).await?;
         let store = session.runtime_env().object_store(&url)?;
@@ -74,7 +74,7 @@ impl TraceTable {
         Err(first.unwrap_or_else(|| exec_datafusion_err!("{url}: there are no traces")))
     }
 
-    /// The ranges of a trace that are read each by itself. A heap is read as a whole.
+    /// Returns the ranges of a trace that are read separately. A heap trace is a single range.
     fn ranges(&self, trace: &ObjectMeta, partitions: usize) -> Vec<PartitionedFile> {
         let file = PartitionedFile::from(trace.clone());
         let ranges = match self.name {
@@ -87,7 +87,7 @@ impl TraceTable {
     }
 }
 
-/// The traces below an address, in the order of their names.
+/// Returns the traces below an address, sorted by name.
 async fn list(session: &dyn Session, url: &str) -> Result<(ListingTableUrl, Vec<ObjectMeta>)> {
     let url = ListingTableUrl::parse(url)?;
     let store = session.runtime_env().object_store(&url)?;
@@ -120,7 +120,7 @@ impl TableProvider for TraceTable {
         let source = TraceSource::new(self.name.clone(), self.url.prefix(), TableSchema::from(self.schema()));
         let wanted = session.config().target_partitions().max(1);
         let files: Vec<_> = self.traces.iter().flat_map(|trace| self.ranges(trace, wanted)).collect();
-        // Traces of one class lie side by side: dealt out one by one, no partition has all the large ones.
+        // Similar traces are adjacent in the list. Distribute them in turn, so that no partition gets all large ones.
         let partitions = wanted.clamp(1, files.len().max(1));
         let mut groups = vec![Vec::new(); partitions];
         for (number, file) in files.into_iter().enumerate() {

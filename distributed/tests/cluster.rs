@@ -1,4 +1,4 @@
-//! Workers give the answers that one process gives, also if one of them is killed while it reads.
+//! Workers return the same answers as one process, even if a worker is killed while it reads.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
 use std::io::{BufRead as _, BufReader};
@@ -16,11 +16,11 @@ const QUESTIONS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/fleet/
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/golden/1.0");
 const HOSTS: usize = 24;
 
-/// A worker, which is killed at the end of a test.
+/// A worker process, which is killed at the end of a test.
 struct Worker {
     process: Child,
     url: Url,
-    /// What it says that it reads.
+    /// Its messages about the tables that it reads.
     said: Receiver<String>,
 }
 
@@ -45,7 +45,7 @@ impl Worker {
     }
 }
 
-/// The command of a worker.
+/// Returns the command of a worker.
 fn worker(address: &str, folder: &Path, token: Option<&str>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_metatf-distributed"));
     command.args(["worker", address]).arg(folder).env_remove("METATF_WORKER_TOKEN");
@@ -60,7 +60,7 @@ impl Drop for Worker {
     }
 }
 
-/// A fleet of copies of traces of the repository, of two classes.
+/// Creates a fleet of copies of traces of the repository, in two classes.
 fn fleet(count: usize) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let (mut hosts, mut whatif) =
@@ -107,7 +107,7 @@ async fn workers_answer_as_one_process_does() {
         assert_eq!((answer.workers, answer.failed.len()), (2, 0));
         compare(&alone(folder.path(), &query).await, &answer.batches);
     }
-    // Each had some traces, and no trace was read twice for a query.
+    // Each worker read some traces, and no trace was read twice for a query.
     let query = "select sum(allocations) as objects, count(distinct trace) as traces, count(*) as rows from traces";
     workers.iter().for_each(|worker| worker.said.try_iter().for_each(drop));
     compare(&alone(folder.path(), query).await, &cluster.query(query).await.unwrap().batches);
@@ -119,7 +119,7 @@ async fn workers_answer_as_one_process_does() {
     assert_eq!((all.len(), read.concat().len()), (HOSTS, HOSTS), "{read:?}");
 }
 
-/// A trace that is cut into ranges: two workers have rows of the one, and together those of the whole.
+/// A trace is divided into ranges: both workers have some of its rows, and together they have all.
 #[tokio::test(flavor = "multi_thread")]
 async fn two_workers_share_a_trace() {
     let folder = tempfile::tempdir().unwrap();
@@ -143,13 +143,13 @@ async fn two_workers_share_a_trace() {
     );
     let read: Vec<Vec<String>> = workers.iter().map(|worker| worker.said.try_iter().collect()).collect();
     assert!(read.iter().all(|lines| !lines.is_empty()), "{read:?}");
-    // The same in one process, and by rows that are not counted.
+    // Compare with one process, and with rows that are not aggregated.
     compare(&alone(folder.path(), query).await, &answer.batches);
     let query = "select n from records.r where \"@number\" % 100000 = 99999 order by n";
     compare(&alone(folder.path(), query).await, &cluster.query(query).await.unwrap().batches);
 }
 
-/// A trace of many groups, each a part of the numbers from 0.
+/// Writes a trace of many groups with consecutive numbers from 0.
 fn write_numbers(path: &Path) {
     use metatf::container::{Codec, WriteOptions};
     use metatf::dynamic::{OwnedRecord, Schema, Writer};
@@ -175,7 +175,7 @@ async fn a_worker_is_killed_while_it_reads() {
     let query = question("lifetimes");
     let expected = alone(folder.path(), &query).await;
     let asked = tokio::spawn(async move { cluster.query(&query).await });
-    // It stops with most of its traces to be read, so that the query is not at its end when it is killed.
+    // Stop the worker while most of its traces are unread, so that the query is still running when it is killed.
     let first = workers[1].said.recv_timeout(Duration::from_secs(300)).unwrap();
     workers[1].signal("-STOP");
     assert!(first.starts_with("lifetimes of "), "{first}");
@@ -199,7 +199,7 @@ async fn all_workers_are_gone_or_a_trace_is_damaged() {
     std::fs::write(&damaged, bytes).unwrap();
     let error = cluster.query("select count(*) from sites").await.unwrap_err().to_string();
     assert!(error.contains("script/script-4.mtf: "), "{error}");
-    // One that cannot be opened at all is an error of those who read it, even where it is the first.
+    // A trace that cannot be opened is an error only for queries that read it, even if it is the first one.
     let first = folder.path().join("traces/script/script-0.mtf");
     let mut bytes = std::fs::read(&first).unwrap();
     bytes[..1000].iter_mut().for_each(|byte| *byte ^= 0x5a);
@@ -246,7 +246,7 @@ async fn who_does_not_know_the_token_gets_no_answer() {
     compare(&alone(folder.path(), &query).await, &known.query(&query).await.unwrap().batches);
 }
 
-/// A plan that reads elsewhere is refused, and nothing of it is read.
+/// A plan that reads another folder is refused, and none of its files are read.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_worker_reads_its_folder_alone() {
     let (own, other) = (fleet(2), fleet(2));

@@ -1,4 +1,4 @@
-//! Compiles the parser that the grammar of tree-sitter has been made into.
+//! Compiles the parser generated from the tree-sitter grammar.
 
 fn main() {
     let parser = "../tree-sitter-metatf/src/parser.c";

@@ -1,14 +1,15 @@
 /**
- * The syntax of a DTD (docs/specification.md, section 2), as metatf-parser/src/metatf.pest has it.
+ * The syntax of a DTD (docs/specification.md, section 2), equivalent to metatf-parser/src/metatf.pest.
  *
- * `tree-sitter generate` makes src/parser.c of it; that file is checked in, so that editors need no generator.
- * The names of the rules are those of the pest grammar where both have the rule.
+ * `tree-sitter generate` generates src/parser.c from this file. The result is checked in, so that editors need no
+ * generator.
+ * Rules that the pest grammar also contains have the same names.
  */
 
-/** One or more, between commas; the last comma may stand alone. */
+/** A comma-separated list of one or more items with an optional trailing comma. */
 const list = (rule) => seq(rule, repeat(seq(",", rule)), optional(","));
 
-/** The words that are no names anywhere: those of interpretations. */
+/** Words that cannot be names: those of interpretations. */
 const RESERVED = [
   "none", "default", "baseOffset", "delta", "stride", "sectionOffset", "sectionStride", "predicted",
 ];
@@ -16,14 +17,14 @@ const RESERVED = [
 module.exports = grammar({
   name: "metatf",
 
-  // From `\t` to `\r` are tab, line feed, vertical tab, form feed and carriage return.
+  // The range from `\t` to `\r` consists of tab, line feed, vertical tab, form feed and carriage return.
   extras: ($) => [/[ \t\n\v\f\r]/, $.comment],
 
   word: ($) => $.name,
 
   reserved: { global: ($) => RESERVED },
 
-  // `((4) * x` may begin a group whose first item has a count, or a count: what follows `x` decides.
+  // `((4) * x` may begin a group whose first item has a count, or a count; the token after `x` decides.
   conflicts: ($) => [[$.repetition, $._sum]],
 
   rules: {
@@ -34,7 +35,7 @@ module.exports = grammar({
       "{", repeat(choice($.record, $.property)), "}",
     ),
 
-    // Outside of sections a record or a property may begin with `section`, where it is a name.
+    // Outside of sections, a record or a property may begin with `section` used as a name.
     _definition: ($) => choice(
       $.record,
       $.property,
@@ -67,7 +68,7 @@ module.exports = grammar({
     _value: ($) => choice($.interpretation, $.string, $.array, $._expression, $.word),
     word: ($) => $._value_name,
     array: ($) => seq(choice("bytes", "until"), $.int),
-    // `bytes` and `until` are words where a number follows.
+    // `bytes` and `until` are keywords only before a number.
     _value_name: ($) => choice($.name, alias(choice("bytes", "until"), $.name)),
 
     interpretation: ($) => choice(

@@ -1,5 +1,5 @@
-// Starts the extension of VS Code as the editor would, with a stand-in for the editor: the client starts the server, gives it the open
-// text, and hands over the mistakes. Run by editors/try/run: node vscode.mjs DTD, where DTD is one of Meta-TF with a mistake.
+// Starts the VS Code extension with a stand-in for the editor: the client starts the server, sends it the open text,
+// and reports the errors. Run by editors/try/run: node vscode.mjs DTD, where DTD is a Meta-TF DTD with an error.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import Module, { createRequire } from "node:module";
@@ -7,7 +7,7 @@ import { pathToFileURL } from "node:url";
 
 const file = process.argv[2], text = readFileSync(file, "utf8");
 
-/// Something of the editor that is not looked at: callable, constructible, with members of its kind.
+/// A part of the editor that the test does not check: callable, constructible, with members of the same kind.
 const anything = name => new Proxy(class {}, {
   get: (target, member) => (member in target || typeof member === "symbol" ? target[member] : (target[member] = anything(`${name}.${member}`))),
   apply: () => ({ dispose() {} }),
@@ -56,7 +56,7 @@ class Diagnostic {
 }
 
 const opened = new EventEmitter(), shown = new EventEmitter(), messages = [];
-// As the editor opens it: `.dtd` is XML's.
+// The editor opens `.dtd` files as XML.
 const document = { uri: new Uri(file), fileName: file, languageId: "xml", version: 1, isClosed: false, isDirty: false, lineCount: text.split("\n").length, getText: () => text };
 const none = new EventEmitter();
 const vscode = members("vscode", {
@@ -79,7 +79,7 @@ const vscode = members("vscode", {
     ...Object.fromEntries(["onDidCloseTextDocument", "onDidChangeTextDocument", "onDidSaveTextDocument", "onWillSaveTextDocument", "onDidChangeConfiguration", "onDidChangeWorkspaceFolders"].map(name => [name, none.event])),
   }),
   window: members("window", {
-    // What is in sight is told to the server.
+    // The client sends visible documents to the server.
     visibleTextEditors: [{ document }],
     tabGroups: { all: [], onDidChangeTabs: none.event },
     createOutputChannel: () => members("channel", { appendLine: () => {}, append: () => {} }),
@@ -103,16 +103,16 @@ const extension = createRequire(import.meta.url)("../vscode/out/extension.js");
 
 const diagnostics = new Promise((done, failed) => {
   shown.event(({ uri, found }) => found.length && done({ uri, found }));
-  setTimeout(() => failed(new Error(`no mistake was shown; ${messages.join("; ")}`)), 20000).unref();
+  setTimeout(() => failed(new Error(`no error was shown; ${messages.join("; ")}`)), 20000).unref();
 });
 await extension.activate({ subscriptions: [] });
 assert.deepEqual(messages, []);
-assert.equal(document.languageId, "metatf", "a .dtd that is not XML is taken");
+assert.equal(document.languageId, "metatf", "a .dtd file that is not XML must be recognized");
 const { uri, found } = await diagnostics;
 assert.equal(uri.fsPath, file);
 const mistake = found.find(({ message }) => message.includes("no field `sise`"));
 assert.ok(mistake, JSON.stringify(found));
 assert.deepEqual([mistake.severity, mistake.source, mistake.range.start.line], [0, "metatfc", 2]);
 await extension.deactivate();
-console.log("VS Code's client: it starts the server, and a mistake is shown; the editor was a stand-in");
+console.log("VS Code client: starts the server and shows an error (with a stand-in for the editor)");
 process.exit(0);

@@ -1,6 +1,7 @@
-//! Columns of rows: what makes an Arrow array of a slice of rows.
+//! Columns of rows, and their conversion to Arrow arrays.
 //!
-//! Sizes, times and counts are signed, as engines take unsigned numbers of 64 bits badly; what is above their range is its end.
+//! Sizes, times and counts are signed, because many engines support unsigned 64-bit numbers poorly. Larger values are
+//! clamped to the maximum of a signed number.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,32 +18,32 @@ use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef};
 
 use crate::frame::FrameRow;
 
-/// A column of rows `R`.
+/// A column of rows of type `R`.
 pub(crate) struct Column<R> {
     pub(crate) name: &'static str,
-    /// Its unit; empty: none.
+    /// The unit, or an empty string if there is none.
     pub(crate) unit: &'static str,
     pub(crate) doc: &'static str,
     pub(crate) of: Of<R>,
 }
 
-/// What a column is of.
+/// The content of a column.
 pub(crate) enum Of<R> {
     /// The path of the trace.
     Trace,
     Count(fn(&R) -> u64),
     MaybeCount(fn(&R) -> Option<u64>),
-    /// 64 bits that stand for no quantity, as a signed number.
+    /// A 64-bit value that is not a quantity, stored as a signed number.
     Hash(fn(&R) -> u64),
     Address(fn(&R) -> u64),
     Flag(fn(&R) -> bool),
-    /// One of these words, by its place.
+    /// One of these words, given by its index.
     Word(fn() -> Vec<&'static str>, fn(&R) -> usize),
     Text(fn(&R) -> Option<&str>),
     Frames(fn(&R) -> &[FrameRow]),
 }
 
-/// Returns a count as a signed number.
+/// Returns a count as a signed number, clamped to its maximum.
 pub(crate) fn signed(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
@@ -89,12 +90,12 @@ impl<R> Column<R> {
     }
 }
 
-/// Makes words of their places among all.
+/// Builds a dictionary array from the indices of words.
 fn words<K: ArrowDictionaryKeyType>(keys: PrimitiveArray<K>, all: &[&str]) -> ArrayRef {
     let all: ArrayRef = Arc::new(StringArray::from_iter_values(all));
     match DictionaryArray::try_new(keys, Arc::clone(&all)) {
         Ok(words) => Arc::new(words),
-        // A place is that of a word.
+        // All indices are valid, so this cannot fail.
         Err(_) => all,
     }
 }
@@ -147,7 +148,7 @@ pub(crate) fn schema<R>(columns: &[Column<R>]) -> SchemaRef {
     Arc::new(Schema::new(columns.iter().map(Column::field).collect::<Vec<_>>()))
 }
 
-/// Makes a batch of rows, of these columns.
+/// Builds a batch of these columns from rows.
 pub(crate) fn batch<R>(
     columns: &[&Column<R>],
     schema: &SchemaRef,
@@ -155,7 +156,7 @@ pub(crate) fn batch<R>(
     trace: &str,
 ) -> Result<RecordBatch, ArrowError> {
     let arrays = columns.iter().map(|column| column.array(rows, trace)).collect();
-    // There may be no columns, where rows are counted alone.
+    // A query that only counts rows requests no columns.
     let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
     RecordBatch::try_new_with_options(Arc::clone(schema), arrays, &options)
 }

@@ -1,18 +1,18 @@
-//! A function in a stack, as a row of a list.
+//! Functions in a stack, as list items.
 
 /// A function in a stack.
 pub(crate) struct FrameRow {
-    /// Empty: not known.
+    /// The function name, or empty if it is not known.
     pub(crate) function: String,
-    /// Empty: not known.
+    /// The source file, or empty if it is not known.
     pub(crate) file: String,
-    /// 0: not known.
+    /// The line number, or 0 if it is not known.
     pub(crate) line: u64,
-    /// Empty: it is in none.
+    /// The module, or empty if the address is not in a module.
     pub(crate) module: String,
-    /// Empty: not known.
+    /// The build id, or empty if it is not known.
     pub(crate) build_id: String,
     pub(crate) offset: u64,
-    /// Whether it is inlined into the next.
+    /// Whether the function is inlined into the next one.
     pub(crate) inlined: bool,
 }

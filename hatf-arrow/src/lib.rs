@@ -1,8 +1,9 @@
-//! Heap traces as the tables that people ask: objects, sites, stacks, lifetimes, timeline, marks, processes, traces.
+//! Heap traces as queryable tables: objects, sites, stacks, lifetimes, timeline, marks, processes, traces.
 //!
-//! [`open`] takes the traces of one process or of thousands, in any form that `hatf` reads, and gives their [`Tables`]. A table is read as
-//! often as one likes: each scan reads the traces again, one after the other, in a thread of its own. All tables have a column `trace`
-//! with the path of the trace that a row is of. `docs/heap-tables.md` describes the columns.
+//! [`open`] takes the traces of one process or of thousands, in any format that `hatf` reads, and returns their
+//! [`Tables`]. A table can be scanned any number of times: each scan reads the traces again, one after the other, on
+//! its own thread. All tables have a column `trace` with the path of the trace that a row comes from.
+//! `docs/heap-tables.md` describes the columns.
 //!
 //! ```no_run
 //! use metatf_arrow::{Scan, Table as _};

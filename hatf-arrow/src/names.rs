@@ -1,20 +1,22 @@
-//! Names for functions that a trace does not name.
+//! Function names that a trace does not contain.
 
 use hatf_lab::calls::Folding;
 use hatf_trace::stacks::Stacks;
 
-/// Gives names to the stacks of a trace, which `hatf` does by the debug information of its modules. Each default does nothing.
+/// Adds function names to the stacks of a trace. `hatf` implements this with the debug information of the modules. The
+/// default methods do nothing.
 pub trait Names: Send + Sync {
-    /// Gives functions to locations that have none: see [`Stacks::name_locations`]. It is called once a scan of a trace, after the last event.
+    /// Adds functions to locations that have none; see [`Stacks::name_locations`]. It is called once per scan of a
+    /// trace, after the last event.
     fn name(&self, stacks: &mut Stacks) {
         let _ = stacks;
     }
 
-    /// Returns which frames are folded into their callers to find the program's own function of a stack.
+    /// Returns the frames to fold into their callers when looking for the program's own function in a stack.
     fn folding(&self) -> Folding {
         Folding::default()
     }
 }
 
-/// Names nothing.
+/// Adds no names.
 impl Names for () {}

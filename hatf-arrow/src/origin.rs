@@ -1,4 +1,4 @@
-//! Where a trace comes from, by its beginning.
+//! The origin of a trace, read from its beginning.
 
 use std::path::Path;
 
@@ -9,16 +9,16 @@ use hatf_trace::{Event, EventKind, EventSink};
 
 use crate::scan::place;
 
-/// Where a trace comes from.
+/// The origin of a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
-    /// The build id of its first program in hexadecimal digits; empty: not known.
+    /// Build id of the first program in hexadecimal digits, or empty if it is not known.
     pub build_id: String,
-    /// When recording began, as RFC 3339; empty: not known.
+    /// Start of the recording in RFC 3339 format, or empty if it is not known.
     pub start: String,
 }
 
-/// Finds an [`Origin`], until the program is known.
+/// Collects an [`Origin`] and stops when the program is known.
 #[derive(Default)]
 struct Finding {
     origin: Origin,
@@ -27,7 +27,7 @@ struct Finding {
     stopped: bool,
 }
 
-/// Records before which a program is loaded, if the trace says so.
+/// Maximum number of records to read. The load record of the program, if there is one, is among them.
 const SOON: u64 = 4096;
 
 impl EventSink for Finding {
@@ -56,10 +56,10 @@ impl EventSink for Finding {
     }
 }
 
-/// Reads where a trace comes from: its beginning alone.
+/// Returns the origin of a trace. Reads only its beginning.
 ///
 /// # Errors
-/// It cannot be opened, or is damaged at its beginning.
+/// The trace cannot be opened, or its beginning is damaged.
 pub fn origin(path: &Path) -> metatf_arrow::Result<Origin> {
     let mut finding = Finding::default();
     let given = TraceReader::open(path).and_then(|mut trace| trace.give(&mut finding));

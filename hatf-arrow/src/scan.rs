@@ -1,4 +1,4 @@
-//! One pass over traces, for one table or several: a thread reads them, and batches are taken one by one.
+//! One pass over traces that returns the batches of one or several tables. A thread reads the traces.
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -17,10 +17,10 @@ use crate::Names;
 use crate::column::schema;
 use crate::rows::{Collector, Collectors, Made, Output, Row, collector};
 
-/// Batches that may wait to be taken.
+/// Maximum number of batches that wait for the receiver.
 const WAITING: usize = 4;
 
-/// A table of rows.
+/// A table of heap traces.
 pub(crate) struct HeapTable {
     traces: Arc<[PathBuf]>,
     names: Arc<dyn Names>,
@@ -28,7 +28,7 @@ pub(crate) struct HeapTable {
     schema: SchemaRef,
 }
 
-/// What a table is of, where the type of its rows is not known.
+/// The kind of a table, independent of the type of its rows.
 #[derive(Clone, Copy)]
 pub(crate) struct Kind {
     pub(crate) name: &'static str,
@@ -38,7 +38,7 @@ pub(crate) struct Kind {
 }
 
 impl Kind {
-    /// The kind of tables with these rows.
+    /// Returns the kind of tables with these rows.
     pub(crate) const fn of<R: Row>() -> Self {
         Self { name: R::NAME, schema: || schema(R::COLUMNS), is_named: R::NAMED, collector: collector::<R> }
     }
@@ -49,7 +49,7 @@ impl HeapTable {
         Self { traces, names, kind, schema: (kind.schema)() }
     }
 
-    /// What of it is read.
+    /// Returns the requested part of the table.
     pub(crate) fn part(&self, columns: Option<&[usize]>) -> Result<Part> {
         let all = self.schema.fields();
         let columns = columns.map_or_else(|| (0..all.len()).collect(), <[usize]>::to_vec);
@@ -58,20 +58,20 @@ impl HeapTable {
     }
 }
 
-/// What of a table is read.
+/// The part of a table to read.
 pub(crate) struct Part {
     kind: Kind,
-    /// Places of columns.
+    /// Column indices.
     columns: Vec<usize>,
     pub(crate) schema: SchemaRef,
 }
 
-/// What a thread is to read, in one pass.
+/// The tables and traces to read in one pass.
 pub(crate) struct Reading {
     pub(crate) traces: Arc<[PathBuf]>,
     pub(crate) names: Arc<dyn Names>,
     pub(crate) parts: Vec<Part>,
-    /// Another thread decodes.
+    /// Whether another thread decodes the trace.
     pub(crate) beside: bool,
 }
 
@@ -93,7 +93,7 @@ impl Table for HeapTable {
     }
 }
 
-/// An error of a trace, which names it once.
+/// Creates an error that contains the path of the trace once.
 pub(crate) fn place(path: &std::path::Path, error: &hatf_trace::Error) -> Error {
     let (text, name) = (error.to_string(), path.display().to_string());
     let rest = text.strip_prefix(&name).and_then(|rest| rest.strip_prefix(": "));
@@ -101,7 +101,7 @@ pub(crate) fn place(path: &std::path::Path, error: &hatf_trace::Error) -> Error 
 }
 
 impl Reading {
-    /// Reads in a thread of its own. After an error nothing more comes.
+    /// Reads on a new thread. The iterator ends after an error.
     pub(crate) fn start(self) -> Result<impl Iterator<Item = Made> + Send + use<>> {
         if let Some(first) = self.traces.first() {
             TraceReader::open(first).map_err(|error| place(first, &error))?;
@@ -110,12 +110,12 @@ impl Reading {
         thread::Builder::new()
             .name("hatf-table".to_owned())
             .spawn(move || self.read(&sender))
-            .map_err(|error| Error::new("hatf-table", format!("no thread: {error}")))?;
+            .map_err(|error| Error::new("hatf-table", format!("could not start a thread: {error}")))?;
         let mut failed = false;
         Ok(batches.into_iter().take_while(move |made| !std::mem::replace(&mut failed, made.is_err())))
     }
 
-    /// Reads all traces, and sends batches until nobody takes them any more.
+    /// Reads all traces and sends batches until the receiver is gone.
     fn read(&self, sender: &SyncSender<Made>) {
         for path in self.traces.iter() {
             let stopped = Cell::new(false);
@@ -124,7 +124,7 @@ impl Reading {
                 Err(_) if stopped.get() => return,
                 Err(error) => {
                     let error = ArrowError::ExternalError(Box::new(place(path, &error)));
-                    // The one who took batches may have gone meanwhile.
+                    // The receiver may be gone already.
                     let _ = sender.send(Err(error));
                     return;
                 }

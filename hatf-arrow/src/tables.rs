@@ -1,4 +1,4 @@
-//! The tables of traces, by name.
+//! The tables of heap traces, by name.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,22 +20,22 @@ const KINDS: [Kind; 8] = [
     Kind::of::<TraceRow>(),
 ];
 
-/// The tables of one trace, or of several: the rows of the first, of the second, and so on.
+/// The tables of one or several traces. The rows of several traces follow each other.
 #[derive(Clone)]
 pub struct Tables {
     traces: Arc<[PathBuf]>,
     names: Arc<dyn Names>,
 }
 
-/// Opens traces in any form that `hatf` reads. They are read by scans, as often as there are.
+/// Opens traces in any format that `hatf` reads. Only scans read their contents.
 ///
 /// # Errors
-/// One is not there, or cannot be read twice.
+/// A trace does not exist, or it is not a regular file and cannot be read twice.
 pub fn open<P: AsRef<Path>>(traces: &[P]) -> Result<Tables> {
     for path in traces.iter().map(AsRef::as_ref) {
         let found = std::fs::metadata(path).map_err(|error| Error::new(path, error))?;
         if !found.is_file() {
-            return Err(Error::new(path, "not a file: tables are of files of traces"));
+            return Err(Error::new(path, "not a regular file: tables can only be read from trace files"));
         }
     }
     let traces = traces.iter().map(|path| path.as_ref().to_owned()).collect();
@@ -43,7 +43,7 @@ pub fn open<P: AsRef<Path>>(traces: &[P]) -> Result<Tables> {
 }
 
 impl Tables {
-    /// Has functions named that the traces do not name.
+    /// Adds function names that the traces do not contain.
     #[must_use]
     pub fn with_names(self, names: Arc<dyn Names>) -> Self {
         Self { names, ..self }
@@ -54,7 +54,7 @@ impl Tables {
         KINDS.iter().map(|kind| kind.name)
     }
 
-    /// Returns a table by its name; `None`: there is no such table.
+    /// Returns the table with this name, or `None` if there is no such table.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<Arc<dyn Table>> {
         Some(Arc::new(self.heap_table(name)?))
@@ -65,11 +65,11 @@ impl Tables {
         Some(HeapTable::new(kind, Arc::clone(&self.traces), Arc::clone(&self.names)))
     }
 
-    /// Reads several tables in one pass over the traces, by their names, all of their columns, in this many threads: 1, or one that decodes
-    /// beside one that follows the heap.
+    /// Reads all columns of several tables, given by name, in one pass over the traces. With `threads` 1, the pass uses
+    /// one thread; otherwise, one thread decodes and another replays the heap.
     ///
     /// # Errors
-    /// There is no such table; the first trace cannot be opened. What is wrong further on is an error of a batch.
+    /// There is no such table, or the first trace cannot be opened. Later errors are returned in place of a batch.
     pub fn scan_together(&self, names: &[&str], threads: usize) -> Result<Together> {
         let part = |name: &&str| match self.heap_table(name) {
             Some(table) => table.part(None),

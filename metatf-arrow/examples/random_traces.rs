@@ -1,9 +1,11 @@
-//! Writes random traces of random formats, what their tables are, and damaged copies: `random_traces FOLDER COUNT SEED`.
+//! Writes random traces of random formats, their row counts, and damaged copies: `random_traces FOLDER COUNT SEED`.
 //!
-//! `FOLDER/random-000.mtf` has its DTD beside it, `.dtd`, and embeds it if it is of version 1; `FOLDER/tables.jsonl` has a line for each trace with how many rows each table has, or the error
-//! that ends it. `FOLDER/damaged-000.mtf` is a copy with some bytes changed or its end cut off; every second one has right checksums
-//! nevertheless, so that readers come further than to these. Traces are drawn until one has rows enough, and one table that is refused at
-//! most: in others hardly a row is left to compare. `scripts/random-traces` has `metatfc dump` print each trace beside it.
+//! For each trace `FOLDER/random-000.mtf`, the DTD is in the `.dtd` file next to it and, for version 1 DTDs, also
+//! embedded in the trace. `FOLDER/tables.jsonl` has one line per trace with the row count of each table, or the error
+//! that ends the table. `FOLDER/damaged-000.mtf` is a copy that is truncated or has some bytes changed; every second
+//! copy has its checksums corrected so that readers get past them. Traces with fewer than 30 rows or with more than one
+//! refused table are discarded, because they leave little to compare. `scripts/random-traces` compares the tables with
+//! the output of `metatfc dump`.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test")]
 
 use std::fs;
@@ -49,7 +51,7 @@ fn main() {
     fs::write(folder.join("tables.jsonl"), lines).unwrap();
 }
 
-/// How many rows each table has, or what its error says.
+/// Returns the row count of each table, or its error message.
 fn tables(path: &Path, example: &Example) -> Map<String, Value> {
     let mut all = Map::new();
     for table in open(path, &OpenOptions { dtd: Some(example.schema.clone()), ..OpenOptions::default() }).unwrap() {
@@ -60,7 +62,7 @@ fn tables(path: &Path, example: &Example) -> Map<String, Value> {
     all
 }
 
-/// Changes up to four bytes of a trace, or cuts it off.
+/// Changes up to four bytes of a trace, or truncates it.
 fn damage(random: &mut Random, mut trace: Vec<u8>) -> Vec<u8> {
     match random.below(4) {
         0 => trace.truncate(random.below(trace.len())),

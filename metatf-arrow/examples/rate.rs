@@ -1,5 +1,10 @@
-//! Counts what reading costs: `rate TRACE columns`, the universal reader's columns alone; `rate TRACE tables`, the same through Arrow, in one
-//! scan of each table; `rate TRACE RECORD`, one table. Run it by callgrind, or by `perf stat`.
+//! Measures the cost of reading a trace.
+//!
+//! - `rate TRACE columns` reads only the columns of the universal reader.
+//! - `rate TRACE tables` reads all tables through Arrow, each in one scan.
+//! - `rate TRACE RECORD` reads one table.
+//!
+//! Run it under callgrind or `perf stat`.
 
 use std::error::Error;
 use std::time::Instant;

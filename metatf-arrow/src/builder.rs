@@ -1,4 +1,4 @@
-//! Columns that are being filled.
+//! Builders of Arrow columns.
 
 use std::sync::Arc;
 
@@ -16,13 +16,13 @@ use metatf_parser::schema::Leaf;
 
 use crate::layout::{Kind, Shape};
 
-/// What is wrong with a value: words without its place.
+/// Description of a value that does not fit its column, without its position.
 pub(crate) type Fault = String;
 
-/// A column that is being filled.
+/// A column under construction.
 #[derive(Debug)]
 pub(crate) enum Builder {
-    /// Not asked for.
+    /// A column that was not requested.
     Skipped,
     Signed(Vec<i64>),
     Count(Vec<i64>),
@@ -30,18 +30,18 @@ pub(crate) enum Builder {
     Float(Vec<f64>),
     Bool(BooleanBufferBuilder),
     Date(TimeUnit, Vec<i64>),
-    /// Text that values are made into.
+    /// Values converted to text.
     Text(Kind, Bytes),
     Bytes(Bytes),
-    /// Lists of text.
+    /// Lists of strings.
     Flags(Vec<i32>, Bytes),
     List(Vec<i32>, Box<Builder>),
-    /// What is there, and for each record its index.
+    /// For each record the index of its value, if it has one, and the values.
     Optional(Vec<Option<u32>>, Box<Builder>),
     Struct(usize, Vec<Builder>),
 }
 
-/// Byte arrays, one after the other.
+/// Byte arrays, stored contiguously.
 #[derive(Debug)]
 pub(crate) struct Bytes {
     offsets: Vec<i32>,
@@ -68,7 +68,7 @@ impl Builder {
         }
     }
 
-    /// How many values there are.
+    /// Returns the number of values.
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::Skipped => 0,
@@ -83,7 +83,7 @@ impl Builder {
         }
     }
 
-    /// Bytes that it takes, roughly.
+    /// Returns the approximate size in bytes.
     pub(crate) fn weight(&self) -> usize {
         match self {
             Self::Skipped => 0,
@@ -96,7 +96,7 @@ impl Builder {
         }
     }
 
-    /// Adds a number of a leaf: where it does not fit, another.
+    /// Adds a number of a leaf. If it does not fit, adds a default value and returns an error.
     pub(crate) fn number(&mut self, leaf: &Leaf, n: u64) -> Result<(), Fault> {
         let before = self.len();
         let put = self.put_number(leaf, n);
@@ -143,7 +143,7 @@ impl Builder {
         Ok(())
     }
 
-    /// Adds a byte array of a leaf: where it does not fit, an empty one.
+    /// Adds a byte array of a leaf. If it does not fit, adds an empty one and returns an error.
     pub(crate) fn bytes(&mut self, leaf: &Leaf, value: &[u8]) -> Result<(), Fault> {
         let before = self.len();
         let put = self.put_bytes(leaf, value);
@@ -157,7 +157,7 @@ impl Builder {
         match self {
             Self::Bytes(bytes) => bytes.push(value),
             Self::Text(Kind::WordOfBytes, bytes) => {
-                bytes.push(leaf.format.word_of_bytes(value).ok_or("it has not 16 bytes")?.as_bytes())
+                bytes.push(leaf.format.word_of_bytes(value).ok_or("it is not 16 bytes long")?.as_bytes())
             }
             Self::Text(_, bytes) => match leaf.format.text_of_bytes(value) {
                 Some(text) => bytes.push(text.as_bytes()),
@@ -167,12 +167,12 @@ impl Builder {
         }
     }
 
-    /// Adds a text as it is.
+    /// Adds a text unchanged.
     pub(crate) fn text(&mut self, text: &str) -> Result<(), Fault> {
         if let Self::Text(_, bytes) = self { bytes.push(text.as_bytes()) } else { Ok(()) }
     }
 
-    /// Adds numbers of a leaf. On an error says at which it is.
+    /// Adds numbers of a leaf. An error contains the index of the number that does not fit.
     pub(crate) fn numbers(&mut self, leaf: &Leaf, numbers: &[u64]) -> Result<(), (usize, Fault)> {
         match self {
             Self::Skipped => {}
@@ -180,7 +180,7 @@ impl Builder {
             Self::Unsigned(values) => values.extend_from_slice(numbers),
             Self::Float(values) => values.extend(numbers.iter().map(|&n| f64::from_bits(n))),
             Self::Count(values) => {
-                // One test for all.
+                // Check all numbers at once.
                 if numbers.iter().fold(0, |all, n| all | n) > i64::MAX.cast_unsigned() {
                     for (at, &n) in numbers.iter().enumerate() {
                         count(n).map_err(|fault| (at, fault))?;
@@ -197,7 +197,7 @@ impl Builder {
         Ok(())
     }
 
-    /// Adds byte arrays of a leaf. On an error says at which it is.
+    /// Adds byte arrays of a leaf. An error contains the index of the array that does not fit.
     pub(crate) fn arrays(&mut self, leaf: &Leaf, arrays: Arrays<'_>) -> Result<(), (usize, Fault)> {
         if matches!(self, Self::Skipped) {
             return Ok(());
@@ -208,7 +208,7 @@ impl Builder {
         Ok(())
     }
 
-    /// The columns that an item of a repetition goes to.
+    /// Returns the columns that receive the values of a repeated item.
     pub(crate) fn of_item(&mut self) -> &mut [Self] {
         match self {
             Self::List(_, item) | Self::Optional(_, item) => match &mut **item {
@@ -219,7 +219,7 @@ impl Builder {
         }
     }
 
-    /// Ends an item of a repetition.
+    /// Ends a repeated item.
     pub(crate) fn end_item(&mut self) {
         if let Self::List(_, item) | Self::Optional(_, item) = self
             && let Self::Struct(len, _) = &mut **item
@@ -228,7 +228,7 @@ impl Builder {
         }
     }
 
-    /// Ends a repetition of this number of items.
+    /// Ends a repetition with the given number of items.
     pub(crate) fn end(&mut self, items: u64) -> Result<(), Fault> {
         match self {
             Self::List(offsets, item) => match offset(item.len()) {
@@ -241,7 +241,7 @@ impl Builder {
             Self::Optional(indices, item) => {
                 indices.push(if items == 0 { None } else { u32::try_from(item.len().saturating_sub(1)).ok() });
                 if items > 1 {
-                    return Err(format!("it is there {items} times, and may be there or not"));
+                    return Err(format!("it occurs {items} times, but at most once is allowed"));
                 }
             }
             _ => {}
@@ -249,10 +249,10 @@ impl Builder {
         Ok(())
     }
 
-    /// Makes an array of this type, and starts over.
+    /// Builds an array of this type and resets the builder.
     pub(crate) fn finish(&mut self, data_type: &DataType) -> Result<ArrayRef, ArrowError> {
         Ok(match self {
-            Self::Skipped => return Err(ArrowError::ComputeError("a column that was not read".to_owned())),
+            Self::Skipped => return Err(ArrowError::ComputeError("the column was not read".to_owned())),
             Self::Signed(values) | Self::Count(values) => Arc::new(Int64Array::from(std::mem::take(values))),
             Self::Unsigned(values) => Arc::new(UInt64Array::from(std::mem::take(values))),
             Self::Float(values) => Arc::new(Float64Array::from(std::mem::take(values))),
@@ -306,7 +306,7 @@ impl Builder {
     }
 }
 
-const TOO_LONG: &str = "a batch would have over 2 GiB of it";
+const TOO_LONG: &str = "a batch would contain more than 2 GiB of it";
 
 impl Bytes {
     pub(crate) fn new() -> Self {
@@ -347,7 +347,7 @@ pub(crate) fn take_offsets(offsets: &mut Vec<i32>) -> Result<OffsetBuffer<i32>, 
     if taken.is_sorted() && taken.first() == Some(&0) {
         return Ok(OffsetBuffer::new(ScalarBuffer::from(taken)));
     }
-    Err(ArrowError::ComputeError("offsets that do not ascend".to_owned()))
+    Err(ArrowError::ComputeError("the offsets are not in ascending order".to_owned()))
 }
 
 fn item_field(data_type: &DataType) -> Result<Arc<Field>, ArrowError> {
@@ -362,7 +362,7 @@ pub(crate) fn offset(at: usize) -> Result<i32, Fault> {
 }
 
 pub(crate) fn count(n: u64) -> Result<i64, Fault> {
-    i64::try_from(n).map_err(|_| format!("{n} is over 63 bits, which a column of numbers with a sign has"))
+    i64::try_from(n).map_err(|_| format!("{n} does not fit in a signed 64-bit column"))
 }
 
 fn truth(n: u64) -> Result<bool, Fault> {

@@ -1,4 +1,4 @@
-//! A value of an array, as the forms of text have it.
+//! Values of Arrow arrays, for text formats.
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{
@@ -10,7 +10,7 @@ use arrow_schema::{ArrowError, DataType, TimeUnit};
 use metatf_parser::schema::Format;
 use serde_json::{Map, Value};
 
-/// A value.
+/// A value of an array.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Cell<'a> {
     Null,
@@ -20,18 +20,19 @@ pub(crate) enum Cell<'a> {
     Bool(bool),
     Text(&'a str),
     Bytes(&'a [u8]),
-    /// A point in time, as JSON lines show it.
+    /// A point in time, formatted as in JSON lines.
     Date(String),
     List(Vec<Value>),
     Object(Map<String, Value>),
 }
 
-/// Returns a value of an array of the types that tables have. Lists and structures nest as deep as a DTD's, at most 32 (spec 3.5).
+/// Returns a value of an array. Supports the column types of tables. Lists and structures nest as deeply as in a DTD:
+/// at most 32 levels (spec 3.5).
 pub(crate) fn cell(array: &ArrayRef, row: usize) -> Result<Cell<'_>, ArrowError> {
     cell_with(array, row, |cell| cell.json())
 }
 
-/// As [`cell`], with what items of lists and structures are made by.
+/// Returns a value like [`cell`], but converts the items of lists and structures with `json`.
 pub(crate) fn cell_with(array: &ArrayRef, row: usize, json: fn(&Cell<'_>) -> Value) -> Result<Cell<'_>, ArrowError> {
     if row >= array.len() || array.is_null(row) {
         return Ok(Cell::Null);
@@ -46,7 +47,7 @@ pub(crate) fn cell_with(array: &ArrayRef, row: usize, json: fn(&Cell<'_>) -> Val
         DataType::Binary => Cell::Bytes(array.as_binary_opt::<i32>().ok_or_else(of)?.value(row)),
         DataType::Timestamp(unit, _) => {
             let (format, count) = date(array, *unit, row).ok_or_else(of)?;
-            // What is beyond the years that have a text is a number.
+            // Dates outside the years with a text form are written as numbers.
             Cell::Date(format.word(count.cast_unsigned()).unwrap_or_else(|| count.to_string()))
         }
         DataType::Dictionary(..) => {
@@ -88,7 +89,7 @@ pub(crate) fn cell_with(array: &ArrayRef, row: usize, json: fn(&Cell<'_>) -> Val
     })
 }
 
-/// Returns a point in time as its format in DTDs, and its units since 1970.
+/// Returns a point in time as its DTD format and its number of units since 1970.
 fn date(array: &ArrayRef, unit: TimeUnit, row: usize) -> Option<(Format, i64)> {
     Some(match unit {
         TimeUnit::Second => (Format::DateS, array.as_primitive_opt::<TimestampSecondType>()?.value(row)),
@@ -99,7 +100,7 @@ fn date(array: &ArrayRef, unit: TimeUnit, row: usize) -> Option<(Format, i64)> {
 }
 
 impl Cell<'_> {
-    /// Returns it as JSON lines have it (spec 8).
+    /// Returns the value as JSON, as in JSON lines (spec 8).
     pub(crate) fn json(&self) -> Value {
         match self {
             Cell::Null => Value::Null,

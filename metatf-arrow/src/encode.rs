@@ -1,7 +1,8 @@
-//! Rows of batches as records, column by column: where each column is one field, a number or bytes.
+//! Encodes the rows of batches as records, column by column, if each column is one field that is a number or a byte
+//! array.
 //!
-//! What a column has is converted once for a batch. Where a value has no place, or a record has more than such fields, there is no encoder:
-//! rows go the way of JSON lines then, which knows all rules and says what is wrong with which row.
+//! The values of a column are converted once per batch. If a value does not fit or a record has other fields, there is
+//! no encoder: the rows are then converted to JSON lines, which support all rules and report the row that is wrong.
 
 use std::collections::HashMap;
 
@@ -25,13 +26,13 @@ use metatf_tools::fields;
 use crate::layout::text_section;
 use crate::record_table::NUMBER;
 
-/// Makes records of the rows of a batch.
+/// Encodes the rows of a batch as records.
 #[derive(Debug)]
 pub struct BatchEncoder {
     section: usize,
     record: u16,
     values: Vec<Values>,
-    /// An element that a row refers to.
+    /// Buffer for the element that a row refers to.
     element: OwnedRecord,
 }
 
@@ -41,9 +42,10 @@ enum Values {
     Constant(u64),
     Numbers(ScalarBuffer<u64>),
     Bytes(ByteColumn),
-    /// With the length before each.
+    /// Byte arrays that are preceded by their lengths.
     Sized(ByteColumn),
-    /// Texts that are elements of a section, with the length before each, or without: offsets of them.
+    /// References to texts that are elements of a section, optionally preceded by their lengths. The record contains
+    /// the offset of the element.
     References {
         section: usize,
         is_sized: bool,
@@ -51,7 +53,7 @@ enum Values {
     },
 }
 
-/// Byte arrays of a column.
+/// A column of byte arrays.
 #[derive(Debug)]
 enum ByteColumn {
     Text(StringArray),
@@ -79,7 +81,7 @@ impl ByteColumn {
         matches!(self, Self::Text(_) | Self::LongText(_) | Self::TextView(_))
     }
 
-    /// The bytes of a row that there is.
+    /// Returns the bytes of an existing row.
     fn get(&self, row: usize) -> &[u8] {
         match self {
             Self::Text(array) => array.value(row).as_bytes(),
@@ -93,10 +95,11 @@ impl ByteColumn {
 }
 
 impl BatchEncoder {
-    /// An encoder of the rows of a batch as records of this index, in a section. The column `@number` is left out; the others are the
-    /// record's fields, by their names.
+    /// Returns an encoder that writes the rows of a batch as records of the type `record` in a section. Columns are
+    /// matched with fields by name; the column `@number` is ignored.
     ///
-    /// `None`: a field is missing, or is none of these, or a value of it is none. What is wrong is for others to say.
+    /// Returns `None` if a field has no column, has an unsupported type, or if a value does not fit. The caller finds
+    /// the cause with JSON lines.
     #[must_use]
     pub fn new(schema: &Schema, section: usize, record: u16, batch: &RecordBatch) -> Option<Self> {
         let of = schema.record(record)?;
@@ -106,7 +109,7 @@ impl BatchEncoder {
         let mut columns: HashMap<&str, &ArrayRef> = HashMap::new();
         let names = batch.schema_ref().fields().iter().map(|field| field.name().as_str());
         for (name, column) in names.zip(batch.columns()) {
-            // A name that comes twice is none.
+            // A duplicate name is ambiguous.
             if name != NUMBER && (column.null_count() > 0 || columns.insert(name, column).is_some()) {
                 return None;
             }
@@ -136,7 +139,7 @@ impl BatchEncoder {
     /// Writes a row of the batch.
     ///
     /// # Errors
-    /// The writer's.
+    /// The error of the writer.
     pub fn write<S: Sink>(
         &mut self,
         row: usize,
@@ -170,7 +173,7 @@ fn push_sized(owned: &mut OwnedRecord, bytes: &[u8]) {
     owned.push_bytes(bytes);
 }
 
-/// The values of a leaf.
+/// Converts the values of a leaf.
 fn of_leaf(schema: &Schema, leaf: &Leaf, column: &ArrayRef) -> Option<Values> {
     if !leaf.is_numeric() {
         return bytes(leaf, column).map(Values::Bytes);
@@ -190,13 +193,14 @@ fn of_leaf(schema: &Schema, leaf: &Leaf, column: &ArrayRef) -> Option<Values> {
     }
 }
 
-/// The byte arrays of a leaf. Text is bytes where the format says so; words of a format, and what ends in a zero, are for others.
+/// Returns the byte arrays of a leaf. Text is accepted only for UTF-8 leaves; the words of other formats and
+/// zero-terminated strings are left to JSON lines.
 fn bytes(leaf: &Leaf, column: &ArrayRef) -> Option<ByteColumn> {
     let of = ByteColumn::new(column).filter(|_| leaf.section.is_none() && leaf.format != Format::CString)?;
     (!of.is_text() || leaf.format == Format::Utf8).then_some(of)
 }
 
-/// The numbers of a leaf, as records have them.
+/// Returns the numbers of a leaf as records store them.
 fn numbers(leaf: &Leaf, column: &ArrayRef) -> Option<ScalarBuffer<u64>> {
     let (is_float, is_signed) = (leaf.format == Format::F64, leaf.format == Format::Signed);
     let date = match leaf.format {
@@ -239,7 +243,7 @@ fn all<T: ArrowPrimitiveType>(column: &ArrayRef, number: impl Fn(T::Native) -> u
     column.as_primitive::<T>().values().iter().map(|&value| number(value)).collect()
 }
 
-/// Numbers of a column with a sign: below 0 only where the leaf has one.
+/// Returns the numbers of a signed column. Negative numbers are accepted only if the leaf is signed.
 fn signed<T: ArrowPrimitiveType>(column: &ArrayRef, is_signed: bool) -> Option<ScalarBuffer<u64>>
 where
     T::Native: Into<i64>,
@@ -248,12 +252,13 @@ where
     fits.then(|| all::<T>(column, |value| value.into().cast_unsigned()))
 }
 
-/// The number that stands in digits, as it has no name and others of its field have. Words of some formats are digits, too.
+/// Returns the number that decimal digits stand for, if the leaf has named values: values without a name are exported
+/// as digits. The words of some other formats can consist of digits, too.
 pub(crate) fn nameless(leaf: &Leaf, text: &str) -> Option<u64> {
     text.parse().ok().filter(|_| matches!(leaf.names, Names::Values(_)))
 }
 
-/// The numbers of texts: names of values, and words of the format.
+/// Returns the numbers of named values and of words of the format.
 fn words(leaf: &Leaf, texts: &ByteColumn, rows: usize) -> Option<Vec<u64>> {
     if matches!(leaf.names, Names::Flags(_)) {
         return None;

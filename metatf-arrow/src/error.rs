@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use arrow_schema::ArrowError;
 
-/// What went wrong, with the trace and the place in it.
+/// An error with the trace and the position in it.
 #[derive(Debug)]
 pub struct Error {
     path: PathBuf,
@@ -16,7 +16,7 @@ pub struct Error {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// An error of a file.
+    /// Creates an error about a file.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>, message: impl fmt::Display) -> Self {
         Self { path: path.into(), message: message.to_string() }
@@ -31,7 +31,7 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// What an error of a batch says: those of this crate without Arrow's words around them.
+/// Returns the message of a batch error, without Arrow's prefix if it is an error of this crate.
 #[must_use]
 pub fn message(error: &ArrowError) -> String {
     match error {

@@ -1,6 +1,6 @@
-//! Tables as files that engines read: Parquet, Arrow, CSV, SQLite.
+//! Writes tables as Parquet, Arrow, CSV or SQLite files.
 //!
-//! Batches go out as they come: memory is that of a row group or a batch.
+//! Batches are written as they arrive, so at most one row group or batch is in memory.
 
 mod csv;
 mod csv_lines;
@@ -21,32 +21,33 @@ pub use import::import;
 #[cfg(feature = "sqlite")]
 pub use sqlite::Database;
 
-/// Bytes of a row group in memory, after which it takes no more rows.
+/// Size of a row group in memory, in bytes, at which it is written.
 const GROUP_BYTES: usize = 128 << 20;
 
-/// What a table is written as.
+/// A file format for tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     #[cfg(feature = "parquet")]
-    /// Parquet: zstd, row groups of about a million rows, statistics.
+    /// Parquet with zstd compression, row groups of about a million rows, and statistics.
     Parquet,
     #[cfg(feature = "parquet")]
-    /// An Arrow IPC file, compressed by zstd.
+    /// An Arrow IPC file with zstd compression.
     Arrow,
-    /// CSV by RFC 4180, the lines ending in a line feed. Lists and structures are JSON, bytes hexadecimal, a missing value is empty.
+    /// CSV (RFC 4180) with line feeds as line ends. Lists and structures are written as JSON, bytes in hexadecimal, and
+    /// missing values as empty cells.
     Csv,
 }
 
-/// Why a table was not written.
+/// The reason that a table was not written.
 #[derive(Debug)]
 pub enum WriteError {
-    /// What is wrong with the table that is read; it names the trace.
+    /// An error of the table that is read. The message contains the path of the trace.
     Table(String),
-    /// What is wrong with the file that is written.
+    /// An error of the file that is written.
     Output(io::Error),
 }
 
-/// A file that is being written. Several scans of tables of one schema may go into it, one after the other.
+/// A file under construction. It can take several scans of tables that have the same schema, one after the other.
 pub struct TableWriter<W: Write + Send> {
     inner: Inner<W>,
     rows: u64,
@@ -61,7 +62,7 @@ enum Inner<W: Write + Send> {
 }
 
 impl Form {
-    /// All forms of this build.
+    /// All formats that this build supports.
     pub const ALL: &[Self] = &[
         #[cfg(feature = "parquet")]
         Self::Parquet,
@@ -70,7 +71,7 @@ impl Form {
         Self::Csv,
     ];
 
-    /// Its name, which is the extension of its files, too.
+    /// Returns the name, which is also the file extension.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -82,7 +83,7 @@ impl Form {
         }
     }
 
-    /// The form of this name or extension.
+    /// Returns the format with this name or extension.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|form| form.name() == name)
@@ -90,10 +91,10 @@ impl Form {
 }
 
 impl<W: Write + Send> TableWriter<W> {
-    /// Begins a file of columns.
+    /// Creates a file with these columns.
     ///
     /// # Errors
-    /// A column that the form cannot hold; the output's.
+    /// The format does not support a column type, or writing fails.
     pub fn new(form: Form, schema: &SchemaRef, output: W) -> Result<Self, WriteError> {
         let inner = match form {
             #[cfg(feature = "parquet")]
@@ -105,10 +106,10 @@ impl<W: Write + Send> TableWriter<W> {
         Ok(Self { inner, rows: 0 })
     }
 
-    /// Writes some rows.
+    /// Writes a batch of rows.
     ///
     /// # Errors
-    /// The output's.
+    /// Writing fails.
     pub fn batch(&mut self, batch: &RecordBatch) -> Result<(), WriteError> {
         self.rows += batch.num_rows() as u64;
         match &mut self.inner {
@@ -123,7 +124,7 @@ impl<W: Write + Send> TableWriter<W> {
         }
     }
 
-    /// Bytes of rows that wait to be written as a group.
+    /// Returns the size of the rows that wait for their group to be written, in bytes.
     fn memory(&self) -> usize {
         match &self.inner {
             #[cfg(feature = "parquet")]
@@ -132,7 +133,7 @@ impl<W: Write + Send> TableWriter<W> {
         }
     }
 
-    /// Writes the rows that wait, as a group.
+    /// Writes the waiting rows as a group.
     fn flush(&mut self) -> Result<(), WriteError> {
         match &mut self.inner {
             #[cfg(feature = "parquet")]
@@ -141,10 +142,10 @@ impl<W: Write + Send> TableWriter<W> {
         }
     }
 
-    /// Ends the file. Gives the output back, and how many rows were written.
+    /// Completes the file. Returns the output and the number of rows.
     ///
     /// # Errors
-    /// The output's.
+    /// Writing fails.
     pub fn finish(self) -> Result<(W, u64), WriteError> {
         let output = match self.inner {
             #[cfg(feature = "parquet")]
@@ -157,10 +158,11 @@ impl<W: Write + Send> TableWriter<W> {
     }
 }
 
-/// Bounds the memory of files that are written at once: where it is that of two large groups, the one that takes most is written out.
+/// Limits the memory of files that are written at the same time: if together they exceed two full row groups, the
+/// largest waiting group is written.
 ///
 /// # Errors
-/// Its output's.
+/// Writing fails.
 pub fn bound_memory<'w, W: Write + Send + 'w>(
     writers: impl Iterator<Item = &'w mut TableWriter<W>>,
 ) -> Result<(), WriteError> {

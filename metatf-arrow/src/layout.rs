@@ -1,6 +1,6 @@
-//! Which columns a record has, of which types, and how its values are distributed to them.
+//! Maps the fields of a record to columns and their types.
 //!
-//! Columns have the names that CSV and SQL give them: keys of JSON, with dots before the names of nested fields.
+//! Columns have the same names as in CSV and SQL: the JSON keys, with dots before the names of nested fields.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,55 +11,55 @@ use metatf_parser::schema::{Format, Interpretation, Item, Leaf, LeafId, Names, R
 use metatf_tools::fields;
 use metatf_tools::roles::{self, Role};
 
-/// How the values of a leaf become those of a column.
+/// The conversion of a leaf to a column value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Two's complement.
+    /// A number in two's complement.
     Signed,
-    /// A number that has to fit into 63 bits.
+    /// A number that must fit in 63 bits.
     Count,
-    /// A number of 64 bits.
+    /// A 64-bit number.
     Unsigned,
     /// The bits of a floating-point number.
     Float,
-    /// 0 or 1.
+    /// A boolean: 0 or 1.
     Bool,
-    /// Units since 1970.
+    /// A number of units since 1970.
     Date(TimeUnit),
-    /// The name of the number; decimal where it has none.
+    /// The name of the number, or its decimal digits if it has no name.
     Named,
-    /// The names of the bits.
+    /// The names of the bits that are set.
     Flags,
-    /// The word of the format, such as an IPv4 address; `0x` and 16 digits where it has none.
+    /// The text form of the format, such as an IPv4 address, or `0x` and 16 digits if there is none.
     Word,
-    /// The offset of an element that is a text, in the section of this index.
+    /// The offset of a text element, in the section with this index.
     Reference(usize),
-    /// Bytes.
+    /// A byte array.
     Bytes,
-    /// UTF-8.
+    /// UTF-8 text.
     Text,
-    /// The text up to the first byte 0.
+    /// Text up to the first zero byte.
     CString,
-    /// 16 bytes that the format has a word for.
+    /// 16 bytes in the text form of the format.
     WordOfBytes,
 }
 
-/// The values of a column.
+/// The structure of a column's values.
 #[derive(Clone, Debug)]
 pub(crate) enum Shape {
     Value(Kind, LeafId),
     List(Box<Shape>),
-    /// There or not.
+    /// A value that may be missing.
     Optional(Box<Shape>),
     Struct(Vec<(String, Shape)>),
 }
 
-/// Where the values of a record go, in their order. Columns are counted in their object.
+/// The destinations of a record's values, in record order. Column indices are relative to the enclosing object.
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
-    /// Nowhere.
+    /// A value without a column.
     Hidden(LeafId),
-    /// To this column.
+    /// A value and its column.
     Value(LeafId, usize),
     /// A repetition.
     Repeat { count: LeafId, steps: Vec<Step>, column: Option<usize> },
@@ -91,7 +91,7 @@ impl Layout {
         leaves
     }
 
-    /// Whether each column has one value a record, which depends on nothing else.
+    /// Returns whether each column has exactly one value per record.
     pub(crate) fn is_flat(&self) -> bool {
         !self.steps.iter().any(|step| matches!(step, Step::Repeat { .. }))
     }
@@ -112,7 +112,7 @@ impl Shape {
         }
     }
 
-    /// Whether it has texts of elements.
+    /// Returns whether it contains references to text elements.
     pub(crate) fn refers(&self) -> bool {
         match self {
             Self::Value(kind, _) => matches!(kind, Kind::Reference(_)),
@@ -122,7 +122,7 @@ impl Shape {
     }
 }
 
-/// The columns of an object so far.
+/// The columns of an object, as far as they were collected.
 struct Object<'s> {
     schema: &'s Schema,
     record: &'s Record,
@@ -133,7 +133,7 @@ struct Object<'s> {
 }
 
 impl Object<'_> {
-    /// Items nest at most 32 deep (spec 3.5), so this recursion is bounded.
+    /// Adds the columns of items. Items nest at most 32 deep (spec 3.5), so this recursion is bounded.
     fn items(&mut self, items: &[Item], prefix: &str) {
         for item in items {
             match item {
@@ -156,7 +156,7 @@ impl Object<'_> {
         self.shapes.push(Shape::Value(kind, id));
     }
 
-    /// A nested record: its fields; of a `vfield` the data alone.
+    /// Adds the fields of a nested record, or only the data of a `vfield`.
     fn nested(&mut self, record: &str, items: &[Item], name: String, dot: &str) {
         match fields::vfield(record, items) {
             Some((length, data)) => {
@@ -194,7 +194,7 @@ impl Object<'_> {
         let Object { fields: inner, mut shapes, steps, .. } = of;
         let is_bool = |leaf: &Leaf| !self.stored && is_single && leaf.format == Format::Bool;
         let is_optional = self.record.is_optional(count) || fields::leaf(self.record, count).is_some_and(is_bool);
-        // Where nothing is shown of the items, there is no column.
+        // Items without visible values have no column.
         let column = (!inner.is_empty()).then_some(self.fields.len());
         self.steps.push(Step::Repeat { count, steps, column });
         if column.is_none() {
@@ -218,7 +218,7 @@ impl Object<'_> {
     }
 }
 
-/// How the values of a leaf are shown.
+/// Returns the conversion of a leaf.
 fn kind(schema: &Schema, leaf: &Leaf, stored: bool) -> Kind {
     let is_number = leaf.is_numeric();
     match leaf.format {
@@ -257,21 +257,21 @@ fn number_kind(schema: &Schema, leaf: &Leaf) -> Kind {
         Format::DateS => Kind::Date(TimeUnit::Second),
         Format::Chars | Format::CharsLe | Format::Char | Format::Ipv4 => Kind::Word,
         Format::Hex => Kind::Unsigned,
-        // A parent with all bits set means that there is no parent, and parents are span numbers.
+        // A parent number with all bits set means no parent. Parents are span numbers, so both are unsigned.
         Format::Unset | Format::Dec if matches!(roles::of(leaf), Some(Role::Span | Role::Parent)) => Kind::Unsigned,
-        // What has eight bytes and no unit may be a hash, or a random number.
+        // An 8-byte number without a unit may be a hash or a random number.
         Format::Unset | Format::Dec if leaf.width == Width::Number(8) && leaf.unit.is_none() => Kind::Unsigned,
         _ => Kind::Count,
     }
 }
 
-/// Returns the leaf of the text where the elements of a section are texts: one string each, and nothing beside.
+/// Returns the text leaf of a section's elements, if each element consists of exactly one string.
 pub(crate) fn text_section(schema: &Schema, section: usize) -> Option<LeafId> {
     let element = schema.section(section).and_then(|section| schema.dtd.record(section.stream?))?;
     let id = match element.items.as_slice() {
         [Item::Leaf(id)] => *id,
         [Item::Nested { record, items, .. }] => fields::vfield(record, items)?.1,
-        // The whole element is the predefined record.
+        // The element itself may be the predefined record.
         items => fields::vfield(&element.name, items)?.1,
     };
     let leaf = element.leaf(id)?;
@@ -293,7 +293,7 @@ fn data_type(kind: Kind) -> DataType {
     }
 }
 
-/// What a column's field says beside its type: docs and unit; the format where it says more than the type.
+/// Returns the metadata of a column's field: documentation, unit, and the format if the type does not imply it.
 fn metadata(leaf: &Leaf, kind: Kind) -> HashMap<String, String> {
     let unit = leaf.unit.clone().or_else(|| {
         let unit = match leaf.format {

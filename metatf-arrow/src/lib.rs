@@ -1,8 +1,9 @@
 //! Traces of any Meta-TF format as Arrow tables.
 //!
-//! [`open`] gives a [`Table`] for each type of record, and where the DTD has spans one of them, and one of the events besides.
-//! A [`Table`] has a name, a schema, and is read by [`scan`](Table::scan), as often as one likes: each scan opens the trace again.
-//! Engines, exports and Python know tables by this trait alone, so all that they read is read alike.
+//! [`open`] returns a [`Table`] for each record type and, if the DTD defines spans, a table of spans and a table of the
+//! other events. A [`Table`] has a name and a schema, and can be read with [`scan`](Table::scan) any number of times:
+//! each scan opens the trace again. SQL engines, exports and the Python package use tables only through this trait, so
+//! they all see the same data.
 
 mod builder;
 #[cfg(feature = "files")]

@@ -1,4 +1,4 @@
-//! From a file to its tables.
+//! Opens the tables of a trace.
 
 use std::ops::Range;
 use std::path::Path;
@@ -18,21 +18,23 @@ use crate::{Batches, Error, Result, Table, Together};
 #[derive(Clone, Debug)]
 pub struct Tables {
     records: Vec<Arc<RecordTable>>,
-    /// Their places are behind those of records.
+    /// The tables of spans and events. Their indices follow those of `records`.
     spans: Vec<Arc<SpanTable>>,
 }
 
-/// Opens a trace as tables: one for each type of record.
+/// Opens a trace as tables, one for each record type.
 ///
-/// A table is named after its record; where records of one name stand in several sections, after section and record: `first_event`,
-/// `second_event`. A record that may stand in several sections is one table, with a column `@section`. Stream sections whose elements
-/// others point to are tables, too, with the column `@offset` that is pointed to.
+/// A table has the name of its record. If different sections have records of the same name, the section name comes
+/// first: `first_event`, `second_event`. A record that may occur in several sections has one table with an additional
+/// column `@section`. A stream section whose elements are referenced is also a table; its column `@offset` contains the
+/// reference values.
 ///
-/// If annotations say which records begin and end spans, there are tables of what pairing them gives: `spans`, and `events` of the other
-/// records that have a time. A record that is called so itself keeps the name; the table is then `spans_2`, or the next number that is free.
+/// If annotations define which records begin and end spans, there are two more tables: `spans` contains the paired
+/// records and `events` the other records with a time. If a record already has one of these names, the table gets the
+/// next free number, such as `spans_2`.
 ///
 /// # Errors
-/// The file cannot be read, or is not a trace; there is no DTD for it.
+/// The file cannot be read or is not a trace, or there is no DTD for it.
 pub fn open_tables(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Tables> {
     let source = Arc::new(Source::new(path.as_ref(), options)?);
     let records: Vec<_> = record_tables(&source, options.stored).into_iter().map(Arc::new).collect();
@@ -40,7 +42,7 @@ pub fn open_tables(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Tabl
     Ok(Tables { records, spans })
 }
 
-/// Opens a trace, and gives [all its tables](open_tables).
+/// Opens a trace and returns [all its tables](open_tables).
 ///
 /// # Errors
 /// As for [`open_tables`].
@@ -49,26 +51,26 @@ pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Vec<Arc<dyn
 }
 
 impl Tables {
-    /// All of them, in the order of the DTD; those of spans and events are last.
+    /// Returns all tables in DTD order, followed by those of spans and events.
     #[must_use]
     pub fn all(&self) -> Vec<Arc<dyn Table>> {
         let records = self.records.iter().map(|table| Arc::clone(table) as Arc<dyn Table>);
         records.chain(self.spans.iter().map(|table| Arc::clone(table) as Arc<dyn Table>)).collect()
     }
 
-    /// How many of them are tables of records: the first ones. Those behind are made of the same records.
+    /// Returns the number of record tables, which come first. The other tables are derived from the same records.
     #[must_use]
     pub fn of_records(&self) -> usize {
         self.records.len()
     }
 
-    /// The spans, whatever the table is called.
+    /// Returns the table of spans, regardless of its name.
     #[must_use]
     pub fn spans(&self) -> Option<Arc<dyn Table>> {
         self.made_of(What::Spans)
     }
 
-    /// The events, whatever the table is called.
+    /// Returns the table of events, regardless of its name.
     #[must_use]
     pub fn events(&self) -> Option<Arc<dyn Table>> {
         self.made_of(What::Events)
@@ -79,12 +81,13 @@ impl Tables {
         table.map(|table| Arc::clone(table) as Arc<dyn Table>)
     }
 
-    /// Reads the rows of a table, by its place, that stand in groups which begin in these bytes of the file: columns by their places (`None`:
-    /// all), by this many threads (0: one for each processor). However a file is cut into ranges, each row is in one, with the same number
-    /// as in a scan of all. A trace that cannot be cut, and spans and events, are in the range with the first byte.
+    /// Reads the rows of the table at index `table` from the groups that begin in a byte range of the file. `columns`
+    /// are column indices (`None` for all), and `threads` is the number of threads (0 for one per processor). If a file
+    /// is divided into ranges, each row is in exactly one range and has the same number as in a full scan. Tables of
+    /// spans and events, and traces that cannot be divided, belong to the range that contains the first byte.
     ///
     /// # Errors
-    /// The trace cannot be opened; there is no such table or column. What is wrong further on is an error of a batch.
+    /// The trace cannot be opened, or there is no such table or column. Later errors are returned in place of a batch.
     pub fn scan_range(
         &self,
         table: usize,
@@ -99,12 +102,13 @@ impl Tables {
         }
     }
 
-    /// Reads several tables at once, each by its place and with these columns of it (`None`: all), by this many threads (0: one for each
-    /// processor). The trace is read once for all tables that need no more than the columns of the universal reader, and once for those
-    /// that do: with references, repetitions, or rows of several sections. So it is for spans and events.
+    /// Reads several tables at once. Each is given by its index and its column indices (`None` for all); `threads` is
+    /// the number of threads (0 for one per processor). The trace is read once for all tables that the columns of the
+    /// universal reader suffice for, once for all tables with references, repetitions or several sections, and once for
+    /// spans and events.
     ///
     /// # Errors
-    /// The trace cannot be opened; a table has no such column. What is wrong further on is an error of a batch.
+    /// The trace cannot be opened, or a table has no such column. Later errors are returned in place of a batch.
     pub fn scan_together(&self, wanted: &[(usize, Option<Vec<usize>>)], threads: usize) -> Result<Together> {
         let tables = wanted.iter().enumerate().filter_map(|(place, (table, columns))| {
             let table = Arc::clone(self.records.get(*table)?);
@@ -134,7 +138,7 @@ impl Tables {
     }
 }
 
-/// Gives batches the places of their tables among all that are wanted.
+/// Replaces the table index of each batch with its index among all requested tables.
 fn placed(
     pass: impl Iterator<Item = Result<(usize, RecordBatch), ArrowError>> + Send + 'static,
     places: Vec<usize>,
@@ -142,7 +146,7 @@ fn placed(
     Box::new(pass.map(move |next| next.map(|(table, batch)| (places.get(table).copied().unwrap_or(0), batch))))
 }
 
-/// Opens a trace for the universal reader, by the DTD that its tables are made by.
+/// Opens a trace with the universal reader, using the same DTD as its tables.
 ///
 /// # Errors
 /// As for [`open_tables`].

@@ -1,7 +1,7 @@
-//! Fills the columns of tables with records, from a trace or one of its groups: several tables in one pass.
+//! Fills the columns of several tables from one pass over a trace or one of its groups.
 //!
-//! Where each column has one value a record, and nothing else has to be looked up, values come from the columns of the universal reader;
-//! else record by record.
+//! If each column has one value per record and contains no references, values come from the columns of the universal
+//! reader; otherwise, records are read one by one.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,41 +18,41 @@ use crate::builder::{Builder, Fault};
 use crate::layout::{Kind, Shape, Step};
 use crate::record_table::{Lead, RecordTable};
 
-/// Rows of a batch.
+/// Maximum number of rows in a batch.
 pub(crate) const ROWS: usize = 1 << 16;
 
-/// Bytes of a batch, roughly, after which it takes no more rows. All tables together take twice as many.
+/// Approximate size in bytes at which a batch is complete. All tables together may use twice as much.
 pub(crate) const WEIGHT: usize = 32 << 20;
 
-/// Texts of elements that are kept.
+/// Maximum number of cached texts of elements.
 const TEXTS: usize = 1 << 16;
 
-/// Rows as arrays, in the order that was asked for.
+/// Rows as arrays, in the requested column order.
 pub(crate) struct Chunk {
     pub(crate) arrays: Vec<ArrayRef>,
     pub(crate) rows: usize,
 }
 
-/// Why reading ends early.
+/// The reason that reading ends early.
 pub(crate) enum Stop {
-    /// The trace is wrong.
+    /// An error in the trace.
     Trace(metatf::Error),
-    /// A value does not fit its column.
+    /// A value that does not fit its column.
     Value { table: usize, record: u64, field: String, fault: Fault },
-    /// Arrow refuses what was made.
+    /// An Arrow error.
     Arrow(ArrowError),
-    /// Nobody wants more.
+    /// The receiver has stopped reading.
     Unwanted,
 }
 
-/// Tables of one trace that are being read at once.
+/// Tables of one trace that are read at the same time.
 pub(crate) struct Reading {
     tables: Vec<Filled>,
     columns: Box<Columns>,
-    /// Values come from columns of the universal reader.
+    /// Whether values come from the columns of the universal reader.
     by_columns: bool,
     ended: bool,
-    /// An error that is due behind the rows before it.
+    /// An error to return after the rows before it.
     stop: Option<Stop>,
     owned: OwnedRecord,
     texts: HashMap<(usize, u64), String>,
@@ -61,9 +61,9 @@ pub(crate) struct Reading {
 /// A table that is being read.
 struct Filled {
     table: Arc<RecordTable>,
-    /// Columns that are wanted.
+    /// The requested columns.
     wanted: Arc<[usize]>,
-    /// By column of the table, those in front included.
+    /// Builders by column of the table, including the leading columns.
     builders: Vec<Builder>,
     rows: usize,
 }
@@ -80,7 +80,7 @@ impl From<ArrowError> for Stop {
     }
 }
 
-/// Without what it has read.
+/// Clones the request without the rows read so far.
 impl Clone for Reading {
     fn clone(&self) -> Self {
         Self::new(self.tables.iter().map(|filled| (Arc::clone(&filled.table), Arc::clone(&filled.wanted))))
@@ -88,7 +88,8 @@ impl Clone for Reading {
 }
 
 impl Reading {
-    /// Reads these columns of tables. They come by columns of the universal reader where all of them [may](RecordTable::is_by_columns).
+    /// Creates a reading of these columns. It uses the columns of the universal reader if [all
+    /// tables](RecordTable::is_by_columns) permit it.
     pub(crate) fn new(tables: impl IntoIterator<Item = (Arc<RecordTable>, Arc<[usize]>)>) -> Self {
         let tables: Vec<_> = tables.into_iter().map(|(table, wanted)| Filled::new(table, wanted)).collect();
         let by_columns = tables.iter().all(|filled| filled.table.is_by_columns(&filled.wanted));
@@ -106,12 +107,13 @@ impl Reading {
         }
     }
 
-    /// Whether elements of stream sections are read, too.
+    /// Returns whether elements of stream sections are also read.
     pub(crate) fn has_elements(&self) -> bool {
         self.tables.iter().any(|filled| filled.table.is_element)
     }
 
-    /// Reads the rows that come next, with the place of their table; `None` at the end. An error comes when the rows before it were given.
+    /// Returns the next rows with the index of their table, or `None` at the end. An error is returned after the rows
+    /// before it.
     pub(crate) fn next_chunk(&mut self, trace: &mut Trace<'_>) -> Result<Option<(usize, Chunk)>, Stop> {
         while !self.ended && self.full().is_none() {
             let read = if self.by_columns { self.read_columns(trace) } else { self.read_records(trace) };
@@ -130,7 +132,7 @@ impl Reading {
         }
     }
 
-    /// The place of a table that takes no more rows.
+    /// Returns the index of a table whose batch is complete.
     fn full(&self) -> Option<usize> {
         let weights = || self.tables.iter().map(Filled::weight);
         let full =
@@ -139,7 +141,7 @@ impl Reading {
         full.or_else(|| heaviest().filter(|_| weights().sum::<usize>() >= 2 * WEIGHT))
     }
 
-    /// Takes what the columns of the reader are filled with next. False at the end.
+    /// Takes the next records from the columns of the universal reader. Returns false at the end.
     fn read_columns(&mut self, trace: &mut Trace<'_>) -> Result<bool, Stop> {
         if !trace.next_columns(&mut self.columns)? {
             return Ok(false);
@@ -151,7 +153,7 @@ impl Reading {
         Ok(true)
     }
 
-    /// Takes the records that come next, some of them. False at the end.
+    /// Takes some of the next records one by one. Returns false at the end.
     fn read_records(&mut self, trace: &mut Trace<'_>) -> Result<bool, Stop> {
         for _ in 0..1024 {
             let Some(event) = trace.reader_mut().next_event()? else { return Ok(false) };
@@ -211,13 +213,13 @@ impl Filled {
         self.builders.iter().map(Builder::weight).sum()
     }
 
-    /// Whether a leaf belongs to a column that is wanted, of a table that is flat.
+    /// Returns whether a leaf belongs to a requested column of this table, which must be flat.
     fn wants(&self, section: usize, record: u16, leaf: u8) -> bool {
         let is_here = self.table.record == record && self.table.sections.contains(&section);
         let fields = self.builders.get(self.table.lead.len()..).unwrap_or_default();
         is_here
             && fields.iter().zip(&self.table.layout.shapes).any(|(builder, shape)| match shape {
-                // The length right before an array is that of the array.
+                // The length directly before an array comes with the array.
                 Shape::Value(_, id) if !matches!(builder, Builder::Skipped) => {
                     id.0 == leaf || id.0.checked_add(1) == Some(leaf)
                 }
@@ -225,14 +227,14 @@ impl Filled {
             })
     }
 
-    /// Makes arrays of the rows so far.
+    /// Builds arrays of the rows so far.
     fn finish(&mut self) -> Result<Chunk, ArrowError> {
         let rows = std::mem::take(&mut self.rows);
         let arrays = self.wanted.iter().map(|&column| {
             let field = self.table.schema.fields().get(column);
             let data_type = field.map_or(&DataType::Null, |field| field.data_type());
             match self.builders.get_mut(column) {
-                // Of a record that was not read to its end there may be values.
+                // A record that was not read completely may have left extra values.
                 Some(builder) => builder.finish(data_type).map(|array| array.slice(0, rows.min(array.len()))),
                 None => Err(ArrowError::SchemaError("no such column".to_owned())),
             }
@@ -241,7 +243,7 @@ impl Filled {
         Ok(Chunk { arrays, rows })
     }
 
-    /// Takes the records of the table, which has this place among those that are read.
+    /// Takes the records of the table; `place` is its index among the tables being read.
     fn take(&mut self, place: usize, columns: &Columns) -> Result<(), Stop> {
         let Self { table, builders, .. } = self;
         let section = table.sections.first().copied().unwrap_or(0);
@@ -289,7 +291,7 @@ impl Filled {
                 (Builder::Count(values), Lead::Offset) => values.push(at.offset.cast_signed()),
                 (builder @ Builder::Text(..), Lead::Section) => {
                     let name = self.table.source.schema.section(at.section).and_then(|section| section.name.as_deref());
-                    // A name is short.
+                    // A section name is short, so this cannot fail.
                     let _ = builder.text(name.unwrap_or_default());
                 }
                 _ => {}
@@ -298,7 +300,7 @@ impl Filled {
     }
 }
 
-/// Takes a leaf of all records of a type.
+/// Takes the values of a leaf from all records of a type.
 fn take(builder: &mut Builder, leaf: &Leaf, id: LeafId, found: &RecordColumns) -> Result<(), (usize, Fault)> {
     if matches!(builder, Builder::Skipped) {
         return Ok(());
@@ -310,13 +312,13 @@ fn take(builder: &mut Builder, leaf: &Leaf, id: LeafId, found: &RecordColumns) -
     if !numbers.is_empty() {
         return builder.numbers(leaf, numbers);
     }
-    // The length right before an array is not among the numbers.
+    // The length directly before an array is not among the numbers.
     let arrays = found.arrays(id.0.saturating_add(1));
     let lengths: Vec<u64> = arrays.iter().map(|array| array.len() as u64).collect();
     builder.numbers(leaf, &lengths)
 }
 
-/// What is wrong with a record.
+/// An error in a record.
 enum Problem {
     Trace(metatf::Error),
     Fault(Fault),
@@ -328,17 +330,17 @@ impl From<Fault> for Problem {
     }
 }
 
-/// Distributes the values of a record.
+/// Distributes the values of a record to columns.
 struct Filling<'f, 'a> {
     trace: &'f mut Trace<'a>,
     texts: &'f mut HashMap<(usize, u64), String>,
-    /// What is wrong first, and with which leaf. The record is distributed to its end all the same, so that columns of one object have
-    /// equally many values.
+    /// The first error and its leaf. The rest of the record is still distributed, so that all columns of an object have
+    /// the same number of values.
     first: Option<(LeafId, Problem)>,
 }
 
 impl Filling<'_, '_> {
-    /// Items nest at most 32 deep (spec 3.5), so this recursion is bounded.
+    /// Distributes values. Items nest at most 32 deep (spec 3.5), so this recursion is bounded.
     fn steps(&mut self, steps: &[Step], builders: &mut [Builder], cursor: &mut Cursor<'_>) {
         for step in steps {
             match step {
@@ -389,7 +391,7 @@ impl Filling<'_, '_> {
         }
     }
 
-    /// The text of an element.
+    /// Returns the text of an element.
     fn text(&mut self, section: usize, offset: u64) -> metatf::Result<&str> {
         if self.texts.len() >= TEXTS {
             self.texts.clear();
@@ -410,7 +412,7 @@ impl Filling<'_, '_> {
     }
 }
 
-/// An error about a record that was read.
+/// Adds the position of a leaf to an error about a decoded record.
 fn at_leaf(trace: &Trace<'_>, at: At, leaf: u8, mut error: metatf::Error) -> metatf::Error {
     if let Some((place, _)) = trace.reader().bytes_of(at) {
         error.place = place;

@@ -1,4 +1,4 @@
-//! The records of one type as a table.
+//! Records of one type as a table.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,32 +12,33 @@ use metatf_parser::schema::{Interpretation, RecordId};
 use crate::layout::{Layout, Shape};
 use crate::source::Source;
 
-/// The column of the record's number: how many data records stand before it in the trace.
+/// Name of the column with the record number, which is the number of preceding data records in the trace.
 pub const NUMBER: &str = "@number";
-/// The column of the section's name, in tables of records that may stand in several.
+/// Name of the column with the section name, in tables of records that may occur in several sections.
 pub const SECTION: &str = "@section";
-/// The column of an element's offset in its stream section.
+/// Name of the column with the offset of an element in its stream section.
 pub const OFFSET: &str = "@offset";
 
-/// A type of records.
+/// The table of a record type.
 #[derive(Clone, Debug)]
 pub(crate) struct RecordTable {
     pub(crate) source: Arc<Source>,
     pub(crate) name: String,
     pub(crate) schema: SchemaRef,
-    /// Index of the record.
+    /// Index of the record type.
     pub(crate) record: u16,
-    /// Indices of the sections that it may stand in.
+    /// Indices of the sections that may contain the record.
     pub(crate) sections: Vec<usize>,
-    /// It is the element of a stream section.
+    /// Whether the record is the element of a stream section.
     pub(crate) is_element: bool,
-    /// Columns before those of the layout.
+    /// The columns before those of the layout.
     pub(crate) lead: Vec<Lead>,
     pub(crate) layout: Layout,
 }
 
 impl RecordTable {
-    /// Whether columns of the universal reader have all values of these columns: one a record, and nothing that has to be looked up.
+    /// Returns whether the columns of the universal reader suffice for these columns: there is one value per record and
+    /// no reference.
     pub(crate) fn is_by_columns(&self, wanted: &[usize]) -> bool {
         let refers = |&column: &usize| {
             let shape = column.checked_sub(self.lead.len()).and_then(|column| self.layout.shapes.get(column));
@@ -46,13 +47,13 @@ impl RecordTable {
         self.layout.is_flat() && self.sections.len() == 1 && !self.is_element && !wanted.iter().any(refers)
     }
 
-    /// Whether a record, or an element of a stream section, is a row of it.
+    /// Returns whether a record or element is a row of this table.
     pub(crate) fn has(&self, at: At, is_element: bool) -> bool {
         at.record == self.record && is_element == self.is_element && self.sections.contains(&at.section)
     }
 }
 
-/// A column that is not of the record's fields.
+/// A column that is not a field of the record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lead {
     Number,
@@ -60,7 +61,7 @@ pub(crate) enum Lead {
     Section,
 }
 
-/// The tables of a trace.
+/// Returns the tables of a trace.
 pub(crate) fn record_tables(source: &Arc<Source>, stored: bool) -> Vec<RecordTable> {
     let schema = &source.schema;
     let tables = names(schema).into_iter().filter_map(|TableName { name, record: index, sections }| {
@@ -81,17 +82,17 @@ pub(crate) fn record_tables(source: &Arc<Source>, stored: bool) -> Vec<RecordTab
     tables.collect()
 }
 
-/// What a table is called, and whose records it has.
+/// The name of a table, and the records that it contains.
 #[derive(Clone, Debug)]
 pub(crate) struct TableName {
     pub(crate) name: String,
-    /// Index of the record.
+    /// Index of the record type.
     pub(crate) record: u16,
-    /// Indices of the sections that it may stand in.
+    /// Indices of the sections that may contain the record.
     pub(crate) sections: Vec<usize>,
 }
 
-/// The names of the tables of a format.
+/// Returns the names of the tables of a format.
 pub(crate) fn names(schema: &Schema) -> Vec<TableName> {
     let kinds = kinds(schema);
     let record_name = |record: u16| schema.record(record).map_or("", |record| record.name.as_str());
@@ -105,7 +106,7 @@ pub(crate) fn names(schema: &Schema) -> Vec<TableName> {
         let name = record_name(*record);
         let is_shared = counts.get(name).is_some_and(|&count| count > 1);
         let name = section.filter(|_| is_shared).map_or(name.to_owned(), |section| format!("{section}_{name}"));
-        // What has the name of another all the same gets a number.
+        // If names are still not unique, the later ones get a number.
         let count = taken.entry(name.clone()).and_modify(|count| *count += 1).or_insert(1);
         let name = if *count > 1 { format!("{name}_{count}") } else { name };
         TableName { name, record: *record, sections: sections.clone() }
@@ -113,7 +114,7 @@ pub(crate) fn names(schema: &Schema) -> Vec<TableName> {
     names.collect()
 }
 
-/// The records that are tables, each with the sections that it may stand in.
+/// Returns the records that have a table, each with the sections that may contain it.
 fn kinds(schema: &Schema) -> Vec<(u16, Vec<usize>)> {
     let targets: Vec<u8> = schema
         .dtd
@@ -152,9 +153,9 @@ fn kinds(schema: &Schema) -> Vec<(u16, Vec<usize>)> {
 impl Lead {
     fn field(self) -> Field {
         let (name, data_type, doc) = match self {
-            Self::Number => (NUMBER, DataType::Int64, "How many data records stand before it in the trace"),
-            Self::Offset => (OFFSET, DataType::Int64, "Where it begins in its stream section"),
-            Self::Section => (SECTION, DataType::Utf8, "The section that it stands in"),
+            Self::Number => (NUMBER, DataType::Int64, "Number of preceding data records in the trace"),
+            Self::Offset => (OFFSET, DataType::Int64, "Offset in its stream section"),
+            Self::Section => (SECTION, DataType::Utf8, "Section that contains it"),
         };
         Field::new(name, data_type, false).with_metadata([("doc".to_owned(), doc.to_owned())].into())
     }

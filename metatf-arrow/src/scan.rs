@@ -1,4 +1,4 @@
-//! One pass over a trace: batches of one table or several, by this thread or by more, in the order of the trace.
+//! One pass over a trace that returns the batches of one or several tables in trace order, on one or several threads.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use crate::record_table::{Lead, RecordTable};
 use crate::source::Source;
 use crate::{Batches, Error, Result, Scan, Table, Together};
 
-/// Batches that wait to be taken.
+/// Maximum number of batches that wait for the receiver.
 const WAITING: usize = 4;
 
-/// What a group gives: a batch of a table, or how many records it had, at its end.
+/// Output of a group: a batch of a table or, at the end, the number of records in the group.
 enum Piece {
     Chunk(usize, Chunk),
     End(u64),
@@ -27,43 +27,43 @@ enum Piece {
 pub(crate) struct BatchReader {
     pub(crate) schema: SchemaRef,
     pub(crate) batches: Together,
-    /// Rows that are still wanted.
+    /// Number of rows that are still requested.
     pub(crate) limit: u64,
 }
 
-/// A batch of a table, by its place among those that are read.
+/// A batch and the index of its table among those being read.
 type Made = Result<(usize, RecordBatch), ArrowError>;
 
-/// One pass over a trace, for one table or several: their batches.
+/// One pass over a trace that returns the batches of one or several tables.
 pub(crate) enum Pass {
     Here(Box<Here>),
     Threads(Receiver<Made>),
     Ended,
 }
 
-/// Reading by this thread.
+/// A pass on the calling thread.
 pub(crate) struct Here {
     trace: Trace<'static>,
     reading: Reading,
     makers: Vec<Maker>,
 }
 
-/// Makes batches of what was read.
+/// Builds the batches of a table.
 #[derive(Clone)]
 struct Maker {
     table: Arc<RecordTable>,
     schema: SchemaRef,
-    /// The column of the record's number among those wanted.
+    /// Index of the column with the record number among the requested columns.
     number: Option<usize>,
 }
 
 impl RecordTable {
-    /// The columns that are wanted, all if none is named.
+    /// Returns the requested columns, or all if `columns` is `None`.
     pub(crate) fn wanted(&self, columns: Option<&[usize]>) -> Result<Arc<[usize]>> {
         chosen(self, &self.source, columns)
     }
 
-    /// Reads columns of the rows in groups that begin in these bytes of the file; `None`: of all.
+    /// Reads the rows in groups that begin in this byte range of the file, or all rows if it is `None`.
     pub(crate) fn scan_range(
         &self,
         columns: Option<&[usize]>,
@@ -79,7 +79,7 @@ impl RecordTable {
     }
 }
 
-/// The columns of a table that are asked for: all, if none is named.
+/// Returns the requested columns of a table, or all if `columns` is `None`.
 pub(crate) fn chosen(table: &impl Table, source: &Source, columns: Option<&[usize]>) -> Result<Arc<[usize]>> {
     let all = table.schema().fields().len();
     let chosen: Arc<[usize]> = columns.map_or_else(|| (0..all).collect(), Into::into);
@@ -109,8 +109,8 @@ impl Table for RecordTable {
 }
 
 impl Pass {
-    /// Reads columns of tables of one trace, of which there is one at least: of the groups that begin in these bytes of the file; `None`:
-    /// of all.
+    /// Starts reading columns of at least one table of a trace, from the groups that begin in this byte range of the
+    /// file, or from all groups if it is `None`.
     pub(crate) fn new(
         tables: Vec<(Arc<RecordTable>, Arc<[usize]>)>,
         bytes: Option<Range<u64>>,
@@ -141,12 +141,12 @@ impl Pass {
         let thread = std::thread::Builder::new().name("metatf-scan".to_owned());
         thread
             .spawn(move || read_groups(trace, &reading, &makers, bytes.unwrap_or(0..u64::MAX), threads, &sender))
-            .map_err(|e| Error::new(&source.path, format!("there is no thread to read it: {e}")))?;
+            .map_err(|e| Error::new(&source.path, format!("could not start a thread to read it: {e}")))?;
         Ok(Self::Threads(receiver))
     }
 }
 
-/// Reads groups by several threads, and sends batches in their order. Ends when nobody takes them.
+/// Reads groups on several threads and sends batches in trace order. Returns early if the receiver is gone.
 fn read_groups(
     mut trace: Trace<'static>,
     reading: &Reading,
@@ -177,12 +177,12 @@ fn read_groups(
     );
     match read {
         Ok(()) | Err(Stop::Unwanted) => {}
-        // Where nobody takes it, nobody misses it.
+        // If the receiver is gone, the error is not needed.
         Err(stop) => drop(sender.send(Err(error(makers, stop, before)))),
     }
 }
 
-/// Makes a batch of a table, before whose group there are `before` records.
+/// Builds a batch of a table. `before` is the number of records before the group.
 fn made(makers: &[Maker], table: usize, chunk: Chunk, before: u64) -> Made {
     let maker = makers.get(table).ok_or_else(|| ArrowError::SchemaError("no such table".to_owned()))?;
     Ok((table, maker.batch(chunk, before)?))
@@ -206,7 +206,7 @@ impl Maker {
         Ok(Self { table, schema: Arc::new(schema), number })
     }
 
-    /// Makes a batch, before whose group there are `before` records.
+    /// Builds a batch. `before` is the number of records before the group.
     fn batch(&self, mut chunk: Chunk, before: u64) -> Result<RecordBatch, ArrowError> {
         if let Some(number) = self.number.and_then(|column| chunk.arrays.get_mut(column)).filter(|_| before > 0) {
             *number = moved(number, before);
@@ -222,19 +222,19 @@ impl Maker {
             Stop::Value { record, field, fault, .. } => Error::new(
                 &source.path,
                 format!(
-                    "record {} ({}), field {field}: {fault}; opened with stored values, it is read as it is",
+                    "record {} ({}), field {field}: {fault}; to read the value unconverted, open the trace with stored values",
                     before + record,
                     self.table.name
                 ),
             ),
             Stop::Arrow(error) => return error,
-            Stop::Unwanted => Error::new(&source.path, "nobody reads on"),
+            Stop::Unwanted => Error::new(&source.path, "the receiver has stopped reading"),
         };
         ArrowError::ExternalError(Box::new(error))
     }
 }
 
-/// Numbers of records, behind `before` others.
+/// Adds `before` to record numbers.
 fn moved(numbers: &ArrayRef, before: u64) -> ArrayRef {
     use arrow_array::cast::AsArray as _;
     use arrow_array::types::Int64Type;

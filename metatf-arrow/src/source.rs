@@ -1,4 +1,4 @@
-//! A file that can be opened as often as one likes, and the DTD that it is read by.
+//! A file that can be opened repeatedly, and its DTD.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -13,26 +13,26 @@ use metatf_tools::built_in;
 
 use crate::{Error, Result};
 
-/// Bytes of a file that tell whether it may be one without a header.
+/// Number of bytes used to decide whether a file may be a headerless format.
 const HEAD: u64 = 64 << 10;
 
-/// How a trace is opened, and its values are shown.
+/// Options for opening traces and converting their values.
 #[derive(Clone, Debug, Default)]
 pub struct OpenOptions {
-    /// Reads traces that embed no DTD, and files without a header, by this one. Without it such a file is tried by the DTDs that come with
-    /// the project.
+    /// The DTD for traces that do not embed one and for files without a header. If it is `None`, built-in DTDs are
+    /// tried on files without a header.
     pub dtd: Option<Schema>,
-    /// Reads by [`dtd`](Self::dtd) even a trace that embeds another.
+    /// Uses [`dtd`](Self::dtd) even if the trace embeds a DTD.
     pub force_dtd: bool,
-    /// Gives values as they are stored: numbers (unsigned, unless the format is `signed` or `f64`) and bytes, in place of names, flags,
-    /// dates, truth values and text. Nothing is lost or refused.
+    /// Returns values as they are stored: numbers (unsigned unless the format is `signed` or `f64`) and bytes instead
+    /// of names, flags, dates, booleans and text. No value is refused or loses information.
     pub stored: bool,
-    /// Maps the file in place of reading it chunk by chunk. If another process truncates a mapped file, this one may end with SIGBUS:
-    /// for files that nobody else writes to.
+    /// Maps the file instead of reading it in chunks. If another process truncates a mapped file, this process may be
+    /// killed by SIGBUS, so use this only for files that no other process writes.
     pub mapped: bool,
 }
 
-/// A trace, or a file without a header, that can be opened as often as one likes.
+/// A trace or headerless file that can be opened repeatedly.
 #[derive(Clone, Debug)]
 pub(crate) struct Source {
     pub(crate) path: PathBuf,
@@ -45,14 +45,14 @@ impl Source {
     pub(crate) fn new(path: &Path, options: &OpenOptions) -> Result<Self> {
         let fail = |message: String| Error::new(path, message);
         if path.is_dir() {
-            return Err(fail("it is a folder: name a trace".to_owned()));
+            return Err(fail("it is a folder: expected a trace".to_owned()));
         }
         let source = |schema, raw| Self { path: path.to_owned(), schema, raw, mapped: options.mapped };
         match open(path, options.mapped) {
             Ok(reader) => Ok(source(schema_of(&reader, options).map_err(fail)?, None)),
             Err(error) if matches!(error.kind, ErrorKind::NotATrace(..)) => {
                 let (schema, raw) = raw_file(path, options)?.ok_or_else(|| {
-                    fail(format!("{error}; nor does it begin as a file of a DTD that is known: name one"))
+                    fail(format!("{error}; nor does it begin like a file of any known DTD: specify a DTD"))
                 })?;
                 Ok(source(schema, Some(raw)))
             }
@@ -60,7 +60,7 @@ impl Source {
         }
     }
 
-    /// Opens it.
+    /// Opens the file.
     pub(crate) fn open(&self) -> Result<Trace<'static>> {
         self.read().map_err(|error| self.error(&error))
     }
@@ -77,7 +77,7 @@ impl Source {
         Trace::new(self.schema.clone(), reader)
     }
 
-    /// An error of the trace, with the names that its format has.
+    /// Converts an error of the trace, using the names of its format.
     pub(crate) fn error(&self, error: &metatf::Error) -> Error {
         Error::new(&self.path, metatf::explain(&self.schema.format, error))
     }
@@ -87,7 +87,7 @@ fn open(path: &Path, mapped: bool) -> metatf::Result<Reader<'static>> {
     if mapped { Reader::open(path) } else { Reader::read(path) }
 }
 
-/// Opens a file without a header. One that is not mapped goes into a temporary file.
+/// Opens a file without a header. If it is not mapped, it is copied to a temporary file.
 fn open_raw(path: &Path, mapped: bool) -> metatf::Result<Reader<'static>> {
     if mapped {
         return Reader::open_raw(path, Class::Bits64, Order::Little, 0);
@@ -110,14 +110,14 @@ fn schema_of(reader: &Reader<'_>, options: &OpenOptions) -> Result<Schema, Strin
     .map_err(|error| error.to_string())
 }
 
-/// Finds the DTD of a file without a header that says itself what it is (spec 5.4), and how it is read.
+/// Finds the DTD of a headerless file that describes how such files begin (spec 5.4), and how to read the file.
 fn raw_file(path: &Path, options: &OpenOptions) -> Result<Option<(Schema, RecognizedFile)>> {
     let fail = |error: &dyn std::fmt::Display| Error::new(path, error);
     let mut candidates: Vec<Schema> = match &options.dtd {
         Some(schema) => vec![schema.clone()],
         None => built_in::of_raw_files(),
     };
-    // Most files are of none, and need not be copied.
+    // Most files match no DTD and need not be copied.
     let mut head = Vec::new();
     File::open(path).and_then(|file| file.take(HEAD).read_to_end(&mut head)).map_err(|e| fail(&e))?;
     candidates.retain(|schema| {
@@ -135,7 +135,7 @@ fn raw_file(path: &Path, options: &OpenOptions) -> Result<Option<(Schema, Recogn
         found.extend(recognized.map(|file| (schema, file)));
     }
     if found.len() > 1 {
-        return Err(fail(&"it may be a file of several DTDs: name one"));
+        return Err(fail(&"it matches several DTDs: specify one"));
     }
     Ok(found.pop())
 }

@@ -1,4 +1,4 @@
-//! What every table can do.
+//! The table interface.
 
 use std::sync::Arc;
 
@@ -8,43 +8,45 @@ use metatf_parser::schema::Leaf;
 
 use crate::Result;
 
-/// The batches of one scan. After an error nothing more comes.
+/// The batches of one scan. The iterator ends after an error.
 pub type Batches = Box<dyn RecordBatchReader + Send>;
 
-/// Batches of several tables that are read at once, each with the place of its table among those asked for. After an error nothing more comes.
+/// The batches of several tables that are read at once, each with the index of its table in the request. The iterator
+/// ends after an error.
 pub type Together = Box<dyn Iterator<Item = std::result::Result<(usize, RecordBatch), ArrowError>> + Send>;
 
 /// A table of a trace, or of several.
 pub trait Table: Send + Sync {
-    /// Its name, as SQL and Python know it.
+    /// Returns the name used in SQL and Python.
     fn name(&self) -> &str;
 
-    /// All its columns. Docs and units are metadata of their fields, by the keys `doc` and `unit`.
+    /// Returns the schema with all columns. Field metadata contains documentation under `doc` and the unit under
+    /// `unit`.
     fn schema(&self) -> SchemaRef;
 
-    /// The leaves of the DTD that columns contain, by column name; a field of a structure has the name `column.field`.
+    /// Returns the DTD leaves that columns contain, by column name; a field of a structure has the name `column.field`.
     ///
     /// Conditions take the names of values from them.
     fn leaves(&self) -> Vec<(String, Arc<Leaf>)> {
         Vec::new()
     }
 
-    /// Reads it. Batches have the columns of [`Scan::columns`], in that order.
+    /// Reads the table. Batches have the columns of [`Scan::columns`], in that order.
     ///
     /// # Errors
-    /// The trace cannot be opened. What is wrong further on is an error of a batch.
+    /// The trace cannot be opened. Later errors are returned in place of a batch.
     fn scan(&self, scan: &Scan) -> Result<Batches>;
 }
 
-/// What of a table is read.
+/// The part of a table to read.
 #[derive(Clone, Debug, Default)]
 pub struct Scan {
-    /// Indices of columns in the [schema](Table::schema); `None`: all. What is not asked for is decoded only where
-    /// records behind it depend on it.
+    /// Column indices in the [schema](Table::schema), or `None` for all. Other columns are decoded only if later
+    /// records depend on them.
     pub columns: Option<Vec<usize>>,
-    /// At most this many rows are wanted; `None`: all. A hint: more may come.
+    /// Maximum number of rows that the caller needs, or `None` for all. This is a hint: a scan may return more rows.
     pub limit: Option<u64>,
-    /// Threads that decode; 0: one for each processor.
+    /// Number of decoding threads; 0 uses one per processor.
     pub threads: usize,
 }
 

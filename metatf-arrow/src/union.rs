@@ -1,4 +1,4 @@
-//! A table of several traces as one.
+//! Several traces as one table.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,34 +13,36 @@ use metatf_parser::schema::Leaf;
 
 use crate::{Batches, Error, OpenOptions, Result, Scan, Table, open};
 
-/// The tables of one name of several traces, one after the other, with a column of the file's name before the others.
+/// The tables of one name in several traces, read one after the other, with an additional first column for the file
+/// name.
 ///
-/// A trace is opened when a scan comes to it.
+/// Each trace is opened when the scan reaches it.
 #[derive(Clone, Debug)]
 pub struct Union {
     name: String,
-    /// With the column of the file's name.
+    /// The schema, including the column of the file name.
     schema: SchemaRef,
     leaves: Vec<(String, Arc<Leaf>)>,
     paths: Arc<[PathBuf]>,
     options: OpenOptions,
 }
 
-/// Finds a table by its name.
+/// Finds a table by name.
 ///
 /// # Errors
-/// There is none; the error says which there are.
+/// There is no such table. The error lists the available tables.
 pub fn find(tables: &[Arc<dyn Table>], name: &str) -> Result<Arc<dyn Table>, String> {
     tables.iter().find(|table| table.name() == name).map(Arc::clone).ok_or_else(|| {
         let names: Vec<&str> = tables.iter().map(|table| table.name()).collect();
-        format!("there is no table {name}; there are {}", names.join(", "))
+        format!("there is no table {name}; available tables: {}", names.join(", "))
     })
 }
 
 impl Union {
-    /// A union of tables as `first`, the one of the first trace, is; `column` is what the column of the file's name is called.
+    /// Creates a union of tables like `first`, which is the table of the first trace. `column` is the name of the
+    /// column with the file name.
     ///
-    /// The names and types of the columns of the others have to be the same: that they are not is an error of the scan.
+    /// The columns of the other tables must have the same names and types; otherwise, the scan fails.
     #[must_use]
     pub fn new(first: &dyn Table, column: &str, paths: Arc<[PathBuf]>, options: OpenOptions) -> Self {
         let kind = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
@@ -61,7 +63,7 @@ impl Union {
         let (found, wanted) = (table.schema(), self.schema.fields().iter().skip(1));
         let columns = |field: &Arc<Field>| (field.name().clone(), field.data_type().clone());
         if !found.fields().iter().map(columns).eq(wanted.map(columns)) {
-            let message = format!("its table {} has other columns than that of the first trace", self.name);
+            let message = format!("the columns of its table {} differ from those in the first trace", self.name);
             return Err(Error::new(path, message));
         }
         table.scan(scan)
@@ -85,7 +87,7 @@ impl Table for Union {
         let columns = scan.columns.clone().unwrap_or_else(|| (0..self.schema.fields().len()).collect());
         let schema = self.schema.project(&columns).map_err(|problem| Error::new(self.name.as_str(), problem))?;
         let schema = Arc::new(schema);
-        // A trace has the columns but the first.
+        // The tables have no file-name column.
         let inner =
             Scan { columns: Some(columns.iter().filter_map(|column| column.checked_sub(1)).collect()), ..scan.clone() };
         let (union, out, mut place) = (self.clone(), Arc::clone(&schema), 0);
@@ -103,7 +105,7 @@ impl Table for Union {
                 current = Some((path.display().to_string(), batches));
             }
         };
-        // After an error nothing more comes.
+        // The iterator ends after an error.
         let mut ended = false;
         let batches = std::iter::from_fn(move || {
             let batch = if ended { None } else { next().transpose() };
@@ -114,7 +116,7 @@ impl Table for Union {
     }
 }
 
-/// Adds the name of the file where it is wanted.
+/// Adds the file name if it is requested.
 fn with_file(
     batch: &RecordBatch,
     file: &str,

@@ -1,14 +1,14 @@
-//! Command lines, with errors that name the command that was meant.
+//! Command-line parsing, with errors that suggest the intended command.
 
 use std::path::Path;
 
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, Error};
 
-/// Parses the process's command line, or prints what is wrong with it and exits, as [`clap::Parser::parse`] does.
+/// Parses the process's command line, or prints the error and exits, like [`clap::Parser::parse`].
 ///
-/// A word in place of a subcommand that is the path of a file is answered by `with_file`, which returns the command that takes this file.
-/// Of similar subcommands, only the most similar is suggested.
+/// If the word in place of a subcommand is the path of a file, the error suggests the command returned by `with_file`.
+/// Of several similar subcommands, only the most similar one is suggested.
 pub fn parse<C: clap::Parser>(with_file: impl Fn(&Path) -> String) -> C {
     C::try_parse().unwrap_or_else(|error| explained(error, with_file).exit())
 }

@@ -1,10 +1,12 @@
 //! Child processes that read foreign formats for a command.
+//! Child processes that read foreign formats for a command.
 //!
-//! Libraries decode these formats, and a damaged file may make one panic, loop, or request more memory than there is.
+//! These formats are decoded by third-party libraries, and a corrupt file may make a library panic, loop, or request
+//! too much memory.
 //! So a command starts itself with a hidden subcommand, sends requests to this child, and receives messages.
-//! The [limits](ChildLimits) hold for the child alone, and its death is an error with a reason ([`Death`]).
+//! The [limits](ChildLimits) apply only to the child, and its death is reported as an error with a reason ([`Death`]).
 //!
-//! A message is a byte for its kind, the length of its content in four bytes, and the content.
+//! A message consists of a byte for its kind, the length of its content in four bytes, and the content.
 
 mod limits;
 
@@ -19,14 +21,14 @@ pub use limits::{ChildLimits, file_bytes};
 /// The kind of a request.
 const REQUEST: u8 = b'?';
 
-/// The program of a child, with the arguments that make it serve.
+/// A child program, with the arguments that make it serve requests.
 #[derive(Clone, Debug)]
 pub struct ChildCommand {
     program: PathBuf,
     arguments: Vec<OsString>,
 }
 
-/// A running child. It is ended when this is dropped.
+/// A running child, which is killed when this is dropped.
 #[derive(Debug)]
 pub struct Child {
     process: process::Child,
@@ -34,10 +36,10 @@ pub struct Child {
     messages: BufReader<ChildStdout>,
 }
 
-/// A message of a child.
+/// A message from a child.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// The kind, whose meaning the command chooses.
+    /// The kind, whose meaning the command defines.
     pub kind: u8,
     /// The content.
     pub content: Vec<u8>,
@@ -46,23 +48,23 @@ pub struct Message {
 /// The reason why a child does not answer.
 #[derive(Debug)]
 pub enum Death {
-    /// It could not be started, or its pipes failed.
+    /// The child could not be started, or its pipes failed.
     System(io::Error),
-    /// It ended before its answer was complete.
+    /// The child ended before its answer was complete.
     Ended(ExitStatus),
 }
 
 impl ChildCommand {
-    /// Creates one of a program that calls [`serve_parent`] if it is given these arguments.
+    /// Creates a command for a program that calls [`serve_parent`] when given these arguments.
     #[must_use]
     pub fn new(program: PathBuf, arguments: Vec<OsString>) -> Self {
         Self { program, arguments }
     }
 
-    /// Creates one of this program.
+    /// Creates a command for this program.
     ///
     /// # Errors
-    /// The system does not report the path of this program.
+    /// Fails if the system does not report the path of this program.
     pub fn of_this_program(arguments: Vec<OsString>) -> io::Result<Self> {
         Ok(Self::new(std::env::current_exe()?, arguments))
     }
@@ -70,7 +72,7 @@ impl ChildCommand {
     /// Starts a child.
     ///
     /// # Errors
-    /// The system's.
+    /// Returns the error of the system.
     pub fn start(&self) -> Result<Child, Death> {
         let mut command = Command::new(&self.program);
         command.args(&self.arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -88,7 +90,7 @@ impl Child {
     /// Sends a request.
     ///
     /// # Errors
-    /// The pipe's. If the child has ended, [`receive`](Self::receive) reports why.
+    /// Returns an error of the pipe. If the child has ended, [`receive`](Self::receive) reports the reason.
     pub fn send(&mut self, request: &[u8]) -> Result<(), Death> {
         match write_message(&mut self.requests, REQUEST, request) {
             Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Death::System(error)),
@@ -99,7 +101,7 @@ impl Child {
     /// Receives the next message.
     ///
     /// # Errors
-    /// The child has ended, or the pipe failed.
+    /// Fails if the child has ended or the pipe failed.
     pub fn receive(&mut self) -> Result<Message, Death> {
         match read_message(&mut self.messages) {
             Ok(Some(message)) => Ok(message),
@@ -117,21 +119,21 @@ impl Drop for Child {
 }
 
 impl Death {
-    /// Returns whether the child reached the limit of its memory.
+    /// Returns whether the child reached its memory limit.
     #[must_use]
     pub fn is_memory(&self) -> bool {
-        // Rust aborts a process that gets no memory.
+        // Rust aborts a process when an allocation fails.
         matches!(self, Self::Ended(status) if signal(*status) == Some(limits::ABORT))
     }
 
-    /// Returns whether the child reached the limit of its time.
+    /// Returns whether the child reached its time limit.
     #[must_use]
     pub fn is_time(&self) -> bool {
         matches!(self, Self::Ended(status) if signal(*status).is_some_and(|signal| limits::OUT_OF_TIME.contains(&signal)))
     }
 }
 
-/// Continues a sentence whose subject is the work, such as `reading it`.
+/// Formats the reason as the continuation of a sentence whose subject is the work, such as `reading it`.
 impl fmt::Display for Death {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -153,31 +155,31 @@ fn signal(_: ExitStatus) -> Option<i32> {
     None
 }
 
-/// Sends messages to the parent.
+/// A sender of messages to the parent.
 pub struct ToParent<'o>(BufWriter<&'o mut (dyn Write + Send)>);
 
 impl ToParent<'_> {
-    /// Sends a message. It may wait in a buffer until the [next flush](Self::flush), or until the request is answered.
+    /// Sends a message, which may be buffered until the [next flush](Self::flush) or until the request is answered.
     ///
     /// # Errors
-    /// The pipe's.
+    /// Returns an error of the pipe.
     pub fn send(&mut self, kind: u8, content: &[u8]) -> io::Result<()> {
         write_message(&mut self.0, kind, content)
     }
 
-    /// Sends what waits.
+    /// Sends the buffered messages.
     ///
     /// # Errors
-    /// The pipe's.
+    /// Returns an error of the pipe.
     pub fn flush(&mut self) -> io::Result<()> {
         self.0.flush()
     }
 }
 
-/// Answers the parent's requests, in the child, until the parent sends no more.
+/// Runs in the child, and answers requests until the parent sends no more.
 ///
 /// # Errors
-/// Those of `answer` and of the pipes.
+/// Returns an error of `answer` or of the pipes.
 pub fn serve_parent(answer: impl FnMut(&[u8], &mut ToParent<'_>) -> io::Result<()>) -> io::Result<()> {
     serve(&mut io::stdin().lock(), &mut io::stdout(), answer)
 }
@@ -196,7 +198,7 @@ fn serve(
 }
 
 fn write_message(output: &mut dyn Write, kind: u8, content: &[u8]) -> io::Result<()> {
-    let too_long = |_| io::Error::new(ErrorKind::InvalidInput, "a message of more than 4 GiB");
+    let too_long = |_| io::Error::new(ErrorKind::InvalidInput, "the message is longer than 4 GiB");
     let length = u32::try_from(content.len()).map_err(too_long)?;
     output.write_all(&[kind])?;
     output.write_all(&length.to_le_bytes())?;
@@ -204,7 +206,7 @@ fn write_message(output: &mut dyn Write, kind: u8, content: &[u8]) -> io::Result
     Ok(())
 }
 
-/// Reads a message; `None` if the other side ended before it was complete.
+/// Reads a message. Returns `None` if the other side ended before the message was complete.
 fn read_message(input: &mut dyn Read) -> io::Result<Option<Message>> {
     let mut head = [0; 5];
     match input.read_exact(&mut head) {
@@ -214,16 +216,16 @@ fn read_message(input: &mut dyn Read) -> io::Result<Option<Message>> {
     let [kind, length @ ..] = head;
     let length = u32::from_le_bytes(length);
     let mut content = Vec::new();
-    // Memory is taken for bytes that arrive, and not for those that are announced.
+    // Allocate memory only for bytes that arrive, not for the announced length.
     let read = input.take(length.into()).read_to_end(&mut content)?;
     Ok((read as u64 == u64::from(length)).then_some(Message { kind, content }))
 }
 
-/// Runs a program to its end without input, and returns its standard output, and its standard error if that is [piped](Stdio::piped).
-/// An error of these pipes is returned, where [`Command::output`] panics.
+/// Runs a program to its end without input, and returns its standard output, and its standard error if that is
+/// [piped](Stdio::piped). Returns errors of these pipes, whereas [`Command::output`] panics.
 ///
 /// # Errors
-/// The system's.
+/// Returns the error of the system.
 pub fn output_of(command: &mut Command) -> io::Result<process::Output> {
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
     let read = both(child.stdout.take(), child.stderr.take());
@@ -235,13 +237,13 @@ pub fn output_of(command: &mut Command) -> io::Result<process::Output> {
     Ok(process::Output { status, stdout, stderr })
 }
 
-/// Reads two pipes to their ends at the same time.
+/// Reads two pipes to their ends concurrently.
 fn both(out: Option<impl Read>, err: Option<impl Read + Send>) -> io::Result<(Vec<u8>, Vec<u8>)> {
     let Some(err) = err else { return Ok((read_all(out)?, Vec::new())) };
     std::thread::scope(|scope| {
         let err = std::thread::Builder::new().spawn_scoped(scope, || read_all(Some(err)))?;
         let out = read_all(out);
-        let err = err.join().unwrap_or_else(|_| Err(io::Error::other("the thread that reads a pipe panicked")));
+        let err = err.join().unwrap_or_else(|_| Err(io::Error::other("the thread reading a pipe panicked")));
         Ok((out?, err?))
     })
 }

@@ -1,4 +1,4 @@
-//! Signals that are errors of a file: the commands report them with the name of the file, and do not end without a word.
+//! Signals caused by files. The commands report them with the name of the file, rather than being killed silently.
 
 use std::ffi::c_int;
 use std::ptr::null_mut;
@@ -6,14 +6,15 @@ use std::sync::OnceLock;
 
 static COMMAND: OnceLock<&'static str> = OnceLock::new();
 
-/// Handles the two signals that the kernel sends for a file:
+/// Handles the two signals that the kernel sends for files:
 ///
-/// - `SIGXFSZ`: a file has reached its limit (`ulimit -f`). The write fails, which is reported like any other failed write. Programs that
-///   the command starts do not inherit this, as `exec` resets a signal that has a handler.
-/// - `SIGBUS`: a page of a mapped input is gone. On Linux the command names the file and ends with status 1, like a command that
-///   [takes too much memory](crate::limit_memory).
+/// - `SIGXFSZ`: a file has reached its limit (`ulimit -f`). The write fails, which is reported like any other failed
+///   write. Programs started by the command do not inherit the handler, as `exec` resets it.
+/// - `SIGBUS`: a page of a mapped input no longer exists. On Linux, the command names the file and exits with status 1,
+///   like a command that [takes too much memory](crate::limit_memory).
 ///
-/// A signal that is ignored stays so. Of `SIGBUS` what is not about a mapped input goes to the handler of Rust's own start.
+/// An ignored signal stays ignored. Any `SIGBUS` that does not concern a mapped input is passed to the handler of the
+/// Rust runtime.
 pub fn report_file_signals(command: &'static str) {
     let _ = COMMAND.set(command);
     handle(libc::SIGXFSZ, on_file_size as extern "C" fn(c_int) as usize, libc::SA_RESTART);
@@ -27,7 +28,7 @@ pub fn report_file_signals(command: &'static str) {
     }
 }
 
-/// Sets the handler of a signal that is not ignored, and returns the action that it had.
+/// Sets the handler of a signal unless the signal is ignored. Returns the previous action.
 fn handle(signal: c_int, handler: usize, flags: c_int) -> Option<libc::sigaction> {
     // SAFETY: zero is a value of this structure, and the calls only read or fill it. The handlers have the signature that the flags
     // announce, and call nothing but async-signal-safe functions.
@@ -43,10 +44,10 @@ fn handle(signal: c_int, handler: usize, flags: c_int) -> Option<libc::sigaction
     }
 }
 
-/// Does nothing: the write that caused the signal fails.
+/// Does nothing; the write that caused the signal fails.
 extern "C" fn on_file_size(_: c_int) {}
 
-/// Nothing here allocates or locks, as it runs in a signal handler.
+/// This code must not allocate or lock, because it runs in a signal handler.
 #[cfg(target_os = "linux")]
 mod bus {
     use std::ffi::c_int;
@@ -59,16 +60,16 @@ mod bus {
 
     use super::COMMAND;
 
-    /// The longest line of `/proc/self/maps`: a path, with the numbers before it.
+    /// The maximum length of a line in `/proc/self/maps`: a path, preceded by numbers.
     const LINE: usize = 4096 + 128;
 
-    /// The action that the signal had before.
+    /// The previous action of the signal.
     pub(super) static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
 
-    /// A mapping, as a line of `/proc/self/maps` describes it.
+    /// A mapping, described by a line of `/proc/self/maps`.
     struct Mapping<'l> {
         addresses: Range<usize>,
-        /// Read-only and shared, as `memmap2` maps inputs.
+        /// Whether the mapping is read-only and shared, as `memmap2` maps inputs.
         is_input: bool,
         offset: u64,
         path: &'l [u8],
@@ -78,7 +79,8 @@ mod bus {
         // SAFETY: the kernel's description of this signal, which is valid during the handler.
         let address = unsafe { (*info).si_addr() } as usize;
         report(address);
-        // SAFETY: the action that the system returned, or the default one. It acts when the instruction runs again.
+        // SAFETY: the action is the one returned by the system, or the default one. It takes effect when the
+        // instruction runs again.
         unsafe {
             match BEFORE.get() {
                 Some(before) => libc::sigaction(signal, before, null_mut()),
@@ -87,7 +89,7 @@ mod bus {
         }
     }
 
-    /// If an address is in a mapped input, names that and ends the process.
+    /// If the address is in a mapped input, reports the file and ends the process.
     fn report(address: usize) {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
         let Ok(maps) = rustix::fs::open(c"/proc/self/maps", flags, Mode::empty()) else { return };
@@ -116,7 +118,7 @@ mod bus {
         let mut rest = &mut message[..];
         let place = mapping.offset + (address - mapping.addresses.start) as u64;
         let why: &[u8] = match length(mapping.path) {
-            // The page is in the file: the disk cannot read it.
+            // The page is within the file, so the disk failed to read it.
             Some(length) if place < length => b": Input/output error\n",
             _ => b" was truncated while it was being read\n",
         };
@@ -124,9 +126,9 @@ mod bus {
             let _ = rest.write_all(part);
         }
         let written = room - rest.len();
-        // A message that cannot be printed is not a reason to do anything else.
+        // There is nothing else to do if the message cannot be printed.
         let _ = message.get(..written).map(|message| rustix::io::write(rustix::stdio::stderr(), message));
-        // SAFETY: ends the process at once.
+        // SAFETY: this ends the process immediately.
         unsafe { libc::_exit(1) }
     }
 

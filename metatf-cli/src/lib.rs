@@ -1,5 +1,5 @@
-//! What the commands `metatfc` and `hatf` share: files that appear once they are whole, what is printed, a line of progress,
-//! numbers among the arguments, SQL, child processes with limits.
+//! Code shared by the commands `metatfc` and `hatf`: files that appear when they are complete, printing, progress,
+//! numeric arguments, SQL, and child processes with limits.
 
 mod arguments;
 mod child;

@@ -1,4 +1,4 @@
-//! Manual pages, of the same texts as `--help`.
+//! Manual pages, with the same text as `--help`.
 
 use std::io;
 use std::path::Path;
@@ -8,14 +8,14 @@ use metatf::container::Sink;
 
 use crate::{OutputFile, OutputFolder};
 
-/// A page that is written, and appears later.
+/// A page that has been written, but has not appeared yet.
 type Page = (OutputFile, Box<dyn Sink + Send>);
 
-/// Writes the manual pages of a command and of its subcommands into a folder, which is made if it is missing. They appear when all are
-/// written; if writing one fails, the folder keeps the pages that it had.
+/// Writes the manual pages of a command and its subcommands to a directory, which is created if necessary. The pages
+/// appear when all have been written; if writing one fails, the directory is unchanged.
 ///
 /// # Errors
-/// The system's.
+/// Returns the error of the system.
 pub fn write_manual(command: clap::Command, folder: &Path) -> io::Result<()> {
     let mut command = command.disable_help_subcommand(true);
     command.build();
@@ -24,7 +24,7 @@ pub fn write_manual(command: clap::Command, folder: &Path) -> io::Result<()> {
     pages.into_iter().try_for_each(|(output, sink)| output.keep(sink))
 }
 
-/// Writes the pages of the subcommands and the page of the command.
+/// Writes the pages of the subcommands and of the command itself.
 fn write_pages(command: clap::Command, folder: &OutputFolder, pages: &mut Vec<Page>) -> io::Result<()> {
     for subcommand in command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set()).cloned() {
         write_pages(subcommand, folder, pages)?;

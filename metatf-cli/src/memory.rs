@@ -1,8 +1,8 @@
-//! A bound on the memory of a command: a small trace may stand for very many records, and what is kept of each adds up. Reaching the bound
-//! is an error with a message, in place of a signal by the system, which may hit another program.
+//! A memory limit for commands. A small trace may expand to very many records, and the data kept for each adds up.
+//! Exceeding the limit is an error with a message, instead of a signal from the system that may hit another program.
 //!
-//! It is counted where memory is allocated, so that it holds for every command and every library beneath. Mapped files do not count:
-//! the system takes their pages back by itself.
+//! Memory is counted on allocation, so the limit applies to every command and to all libraries it uses. Mapped files do
+//! not count, as the system reclaims their pages by itself.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -12,67 +12,69 @@ use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicIsize, Ordering};
 
-/// Bytes that a thread counts by itself before it tells.
+/// The number of bytes that a thread counts locally before adding them to the total.
 const BATCH: isize = 64 << 10;
 
-/// Where nothing says how much memory there is.
+/// The memory assumed if the system reports none.
 const UNKNOWN: u64 = 4 << 30;
 
-/// Bytes that are allocated, as far as threads have added theirs.
+/// The number of allocated bytes, as far as threads have added theirs.
 static USED: AtomicIsize = AtomicIsize::new(0);
 static LIMIT: AtomicIsize = AtomicIsize::new(isize::MAX);
 static COMMAND: OnceLock<&'static str> = OnceLock::new();
-/// What is done before the process ends.
+/// A function called before the process ends.
 static BEFORE_END: OnceLock<fn()> = OnceLock::new();
 
 thread_local! {
-    /// What the thread has not added. Without a destructor, so that it may be used by an allocator.
+    /// The bytes that the thread has not added yet. This has no destructor, so that an allocator can use it.
     static UNTOLD: Cell<isize> = const { Cell::new(0) };
 }
 
-/// The system's allocator, which counts what is allocated: `#[global_allocator]` of a command that [limits](limit_memory) its memory.
+/// The system allocator with a count of allocated bytes, for use as the `#[global_allocator]` of a command that
+/// [limits](limit_memory) its memory.
 #[derive(Debug)]
 pub struct CountedMemory;
 
-/// Options of every command.
+/// Options available for every command.
 #[derive(clap::Args, Clone, Copy, Debug)]
 pub struct MemoryLimit {
-    /// Most memory that the command may take, such as 512MiB or 8GiB [default: half of what is available]
+    /// Maximum memory of the command, such as 512MiB or 8GiB [default: half of the available memory]
     #[arg(long = "max-memory", value_name = "SIZE", global = true, hide = true, value_parser = size)]
     max_memory: Option<u64>,
 }
 
 impl MemoryLimit {
-    /// Returns the bytes of `--max-memory`, if it was given.
+    /// Returns the value of `--max-memory` in bytes, if given.
     #[must_use]
     pub fn given(self) -> Option<u64> {
         self.max_memory
     }
 
-    /// Ends the command with a message and status 1 when it takes more from here on.
+    /// Sets the limit. From now on, the command exits with a message and status 1 when it exceeds the limit.
     pub fn set(self, command: &'static str) {
         limit_memory(command, self.max_memory.unwrap_or_else(|| available_memory() / 2));
     }
 }
 
-/// Ends the command with a message and status 1 when it has more memory than this, in bytes.
+/// Sets the limit in bytes. From now on, the command exits with a message and status 1 when it exceeds the limit.
 pub fn limit_memory(command: &'static str, bytes: u64) {
     let _ = COMMAND.set(command);
     LIMIT.store(isize::try_from(bytes).unwrap_or(isize::MAX), Ordering::Relaxed);
 }
 
-/// Has a function be called before the command ends for its memory, as to give a terminal back. It must not allocate.
+/// Registers a function to call before the command exits for lack of memory, for example to restore the terminal. It
+/// must not allocate.
 pub fn before_memory_ends(act: fn()) {
     let _ = BEFORE_END.set(act);
 }
 
-/// Returns how many bytes there may be, in all.
+/// Returns the limit in bytes.
 #[must_use]
 pub fn memory_limit() -> u64 {
     u64::try_from(LIMIT.load(Ordering::Relaxed)).unwrap_or(0)
 }
 
-/// Parses a number of bytes, such as `512MiB`; at least a MiB.
+/// Parses a number of bytes, such as `512MiB`. The minimum is 1 MiB.
 fn size(text: &str) -> Result<u64, String> {
     let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
@@ -87,7 +89,8 @@ fn size(text: &str) -> Result<u64, String> {
     bytes.filter(|bytes| *bytes >= 1 << 20).ok_or_else(|| "expected at least 1MiB, such as 512MiB or 8GiB".to_owned())
 }
 
-/// Returns the bytes that processes can still have: by the system, and by the groups of processes (cgroups) that this one is in.
+/// Returns the number of bytes still available to processes, according to the system and the control groups (cgroups)
+/// of this process.
 #[must_use]
 pub fn available_memory() -> u64 {
     let line = |text: String| {
@@ -100,14 +103,14 @@ pub fn available_memory() -> u64 {
     system.into_iter().chain(groups).min().unwrap_or(UNKNOWN)
 }
 
-/// Returns the least limit of the groups of version 2 that a process is in.
+/// Returns the lowest limit of the version 2 control groups that contain the process.
 fn of_groups(groups: &str, root: &Path) -> Option<u64> {
     let own = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
     let limit = |folder: &Path| fs::read_to_string(folder.join("memory.max")).ok()?.trim().parse::<u64>().ok();
     root.join(own).ancestors().take_while(|folder| folder.starts_with(root)).filter_map(limit).min()
 }
 
-/// Counts a change. What exceeds the limit ends the process.
+/// Counts a change. The process ends if this exceeds the limit.
 #[inline]
 fn count(change: isize) {
     let told = UNTOLD.try_with(|untold| {
@@ -131,7 +134,7 @@ fn tell(change: isize) {
     }
 }
 
-/// Says what happened, and ends the process: an allocator has no other way to fail with words. Nothing here allocates.
+/// Prints a message and ends the process, as an allocator has no other way to report an error. Nothing here allocates.
 fn exceeded(limit: isize) -> ! {
     if let Some(act) = BEFORE_END.get() {
         act();
@@ -141,7 +144,7 @@ fn exceeded(limit: isize) -> ! {
     let command = COMMAND.get().copied().unwrap_or_default();
     let _ = writeln!(
         rest,
-        "{command}: it takes more memory than {} MiB: --max-memory SIZE allows more (by default half of what is available)",
+        "{command}: out of memory: the limit is {} MiB; to raise it, use --max-memory SIZE (default: half of the available memory)",
         limit >> 20
     );
     let left = rest.len();
@@ -151,7 +154,8 @@ fn exceeded(limit: isize) -> ! {
 
 #[cfg(unix)]
 fn end(text: &[u8]) -> ! {
-    // SAFETY: the buffer has as many bytes; `_exit` may be called anywhere, and runs nothing that could wait for a lock or allocate.
+    // SAFETY: the buffer has this many bytes. `_exit` may be called anywhere, and runs nothing that could wait for a
+    // lock or allocate.
     unsafe {
         libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len());
         libc::_exit(1)
@@ -168,11 +172,11 @@ fn signed(size: usize) -> isize {
     size.cast_signed()
 }
 
-// SAFETY: every call goes to the system's allocator as it is; counting neither allocates nor unwinds.
+// SAFETY: every call is forwarded unchanged to the system allocator; counting neither allocates nor unwinds.
 unsafe impl GlobalAlloc for CountedMemory {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(signed(layout.size()));
-        // SAFETY: the caller's promises are the system's conditions.
+        // SAFETY: the caller's guarantees are the requirements of the system allocator.
         unsafe { System.alloc(layout) }
     }
 

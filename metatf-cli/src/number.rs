@@ -1,10 +1,10 @@
-//! Numbers on the command line.
+//! Numeric command-line arguments.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-/// Returns a parser of numbers in a range, for `value_parser`.
+/// Returns a parser for numbers in a range, for use as a `value_parser`.
 pub fn number<T>(range: RangeInclusive<T>) -> impl Fn(&str) -> Result<T, String> + Clone
 where
     T: FromStr + PartialOrd + Display + Clone + Send + Sync,
@@ -12,11 +12,11 @@ where
 {
     move |text| {
         let number = text.parse().ok().filter(|number| range.contains(number));
-        // Nobody wants to read the most that 64 bits hold.
+        // Do not print the maximum if it is the maximum of 64 bits.
         let bounded = u64::try_from(range.end().clone()).is_ok_and(|end| end < u64::MAX);
         number.ok_or_else(|| match bounded {
             true => format!("expected a number from {} to {}", range.start(), range.end()),
-            false => format!("expected a number that is at least {}", range.start()),
+            false => format!("expected an integer of at least {}", range.start()),
         })
     }
 }
@@ -30,7 +30,7 @@ mod tests {
         assert_eq!(number(1..=1024_usize)("16"), Ok(16));
         assert_eq!(number(1..=1024_usize)("0"), Err("expected a number from 1 to 1024".to_owned()));
         for text in ["-1", "x", "", "1.5", "99999999999999999999"] {
-            assert_eq!(number(0..=u64::MAX)(text), Err("expected a number that is at least 0".to_owned()), "{text}");
+            assert_eq!(number(0..=u64::MAX)(text), Err("expected an integer of at least 0".to_owned()), "{text}");
         }
     }
 }

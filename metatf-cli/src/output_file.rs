@@ -1,4 +1,4 @@
-//! Standard output, or a file that appears only once it is whole.
+//! Standard output, or a file that appears only when it is complete.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
@@ -11,41 +11,41 @@ use tempfile::TempPath;
 
 use crate::OutputFolder;
 
-/// Bytes that are written at once.
+/// The number of bytes written in one call.
 const BUFFER: usize = 1 << 18;
 
-/// Links that are followed one after the other, as by Linux.
+/// Maximum number of links followed in a row, as on Linux.
 #[cfg(unix)]
 const MOST_LINKS: usize = 40;
 
-/// An output that is being written.
+/// An output being written.
 #[derive(Debug)]
 pub struct OutputFile {
     pending: Option<Pending>,
-    /// The file that has appeared.
+    /// The file, once it has appeared.
     placed: Option<Placed>,
     error: Arc<OnceLock<io::Error>>,
 }
 
-/// A sink that remembers its first error, so that a failed write is reported with the name of the file it was for.
+/// A sink that remembers its first error, so that a failed write is reported with the name of its file.
 struct Watched<S> {
     sink: S,
     error: Arc<OnceLock<io::Error>>,
 }
 
-/// A file that is not in its place yet.
+/// A file that has not appeared yet.
 #[derive(Debug)]
 struct Pending {
     file: File,
-    /// Its name until then. `None`: it has none, and is gone when the process ends, by whatever signal.
+    /// The temporary name. If `None`, the file is unnamed, and disappears when the process ends, even by a signal.
     temporary: Option<TempPath>,
     folder: OutputFolder,
     name: OsString,
-    /// No other file may have its name.
+    /// Whether it is an error if another file has the same name.
     is_new: bool,
 }
 
-/// A file in its place.
+/// A file that has appeared.
 #[derive(Debug)]
 struct Placed {
     file: File,
@@ -54,37 +54,38 @@ struct Placed {
 }
 
 impl OutputFolder {
-    /// Creates an output file, as [`OutputFile::create`] does. A link that has its name is replaced, not followed.
+    /// Creates an output file, like [`OutputFile::create`]. A link of the same name is replaced, not followed.
     ///
     /// # Errors
-    /// The system's.
+    /// Returns the error of the system.
     pub fn file(&self, name: &OsStr) -> io::Result<(OutputFile, Box<dyn Sink + Send>)> {
         OutputFile::create_in(self, name)
     }
 }
 
 impl OutputFile {
-    /// Opens an output; `-` is standard output. A file gets its name when it is whole: until then it has none, or, where the
-    /// file system needs one, another in the same folder. What is not a plain file (a pipe, `/dev/null`) is written as it is.
+    /// Opens an output; `-` is standard output. A file gets its name when it is complete. Until then it is unnamed or,
+    /// if the file system requires a name, has a temporary one in the same directory. If the path is not a regular file
+    /// (a pipe, `/dev/null`), it is written directly.
     ///
     /// # Errors
-    /// The system's.
+    /// Returns the error of the system.
     pub fn create(path: &Path) -> io::Result<(Self, Box<dyn Sink + Send>)> {
         if path == Path::new("-") {
             return Ok(Self::watched(None, Forward(BufWriter::with_capacity(BUFFER, io::stdout()))));
         }
-        // The file that a link leads to is replaced, not the link; if it does not exist, it is created there, as a shell does.
+        // Replace the target of a link, not the link. If the target does not exist, create it, as a shell does.
         let place = follow_links(path)?;
         if fs::metadata(&place).is_ok_and(|m| !m.is_file()) {
             let file = OpenOptions::new().write(true).open(&place)?;
             return Ok(Self::watched(None, Forward(BufWriter::with_capacity(BUFFER, file))));
         }
-        // The system's error for a folder that is not there comes first.
+        // If the directory does not exist, return the system's error.
         let folder = OutputFolder::of(&place)?;
         Self::create_in(&folder, place.file_name().ok_or(io::ErrorKind::IsADirectory)?)
     }
 
-    /// Opens an output file in an open folder.
+    /// Opens an output file in an open directory.
     fn create_in(folder: &OutputFolder, name: &OsStr) -> io::Result<(Self, Box<dyn Sink + Send>)> {
         let (file, temporary) = match folder.unnamed() {
             Some(file) => (file, None),
@@ -98,11 +99,11 @@ impl OutputFile {
         Ok(Self::watched(Some(pending), sink))
     }
 
-    /// Opens an output like [`create`](Self::create), for a file that must not exist yet. If there is one when the output gets its name, that
-    /// is an error, and the file stays as it is.
+    /// Opens an output like [`create`](Self::create), for a file that must not exist yet. If a file of that name exists
+    /// when the output gets its name, this is an error, and that file is unchanged.
     ///
     /// # Errors
-    /// The system's.
+    /// Returns the error of the system.
     pub fn create_new(path: &Path) -> io::Result<(Self, Box<dyn Sink + Send>)> {
         if fs::symlink_metadata(path).is_ok() {
             return Err(io::ErrorKind::AlreadyExists.into());
@@ -117,37 +118,37 @@ impl OutputFile {
         (Self { pending, placed: None, error: Arc::clone(&error) }, Box::new(Watched { sink, error }))
     }
 
-    /// Returns the first error of the sink, however its writer reported it.
+    /// Returns the first error of the sink, even if its writer did not report it.
     #[must_use]
     pub fn error(&self) -> Option<io::Error> {
         self.error.get().map(copy)
     }
 
-    /// Whether the file appears once it is whole. Nobody reads it before, so that nothing has to be flushed.
+    /// Returns whether the file appears only when it is complete. Nobody reads it before, so it need not be flushed.
     #[must_use]
     pub fn appears_whole(&self) -> bool {
         self.pending.is_some()
     }
 
-    /// Returns the folder for temporary files of this output, whose content goes to it in the end: that of the file, or the system's
-    /// folder for temporary files if the output is a pipe or a device.
+    /// Returns the directory for temporary files of this output: the directory of the file, or the system's temporary
+    /// directory if the output is a pipe or a device.
     #[must_use]
     pub fn folder(&self) -> PathBuf {
         self.pending.as_ref().map_or_else(std::env::temp_dir, |pending| pending.folder.path().to_owned())
     }
 
-    /// Changes the name that a file will get in its folder. Does nothing where it has its name.
+    /// Changes the name that the file will get. Does nothing if it already has its name.
     pub fn rename(&mut self, name: &OsStr) {
         if let Some(pending) = &mut self.pending {
             pending.name = name.to_owned();
         }
     }
 
-    /// Flushes the sink, gives the file its name, and waits until both are on the disk. Dropped without this, a file that has
-    /// not appeared is removed.
+    /// Flushes the sink, gives the file its name, and waits until both are on the disk. If the output is dropped
+    /// instead, a file that has not appeared is removed.
     ///
     /// # Errors
-    /// The system's.
+    /// Returns the error of the system.
     pub fn keep(mut self, mut sink: Box<dyn Sink + '_>) -> io::Result<()> {
         sink.flush()?;
         drop(sink);
@@ -158,22 +159,22 @@ impl OutputFile {
         self.sync()
     }
 
-    /// Waits until the file that [appeared](Self::appear) is on the disk, with its name. A network file system reports here that
-    /// it has no room.
+    /// Waits until the file that has [appeared](Self::appear) is on the disk, with its name. A network file system may
+    /// report here that it is full.
     ///
     /// # Errors
-    /// The system's.
+    /// Returns the error of the system.
     pub fn sync(&self) -> io::Result<()> {
         let Some(Placed { file, folder, .. }) = &self.placed else { return Ok(()) };
         file.sync_all()?;
         folder.sync()
     }
 
-    /// Gives the file its name now, while it is still being written: it stays, whole or not. The file that had the name is
-    /// replaced. Does nothing where there is nothing to name.
+    /// Gives the file its name now, while it is still being written. The file stays even if it is not completed, and
+    /// replaces any file of that name. Does nothing if there is nothing to name.
     ///
     /// # Errors
-    /// The system's.
+    /// Returns the error of the system.
     pub fn appear(&mut self) -> io::Result<()> {
         let Some(Pending { file, temporary, folder, name, is_new }) = self.pending.take() else { return Ok(()) };
         let linked = if temporary.is_none() { folder.link(&file, &name) } else { Ok(()) };
@@ -181,17 +182,17 @@ impl OutputFile {
             Some(temporary) => Some(temporary),
             None if linked.is_ok() => None,
             None if is_new => return linked,
-            // There is a file already: a link cannot take its place, a rename can.
+            // A link cannot replace an existing file, but a rename can.
             None => Some(folder.link_temporarily(&file)?),
         };
         if let Some(temporary) = temporary {
             let temporary_name = temporary.file_name().unwrap_or_default();
             if is_new {
-                // The temporary name goes with `temporary`.
+                // Dropping `temporary` removes the temporary name.
                 folder.link_name(temporary_name, &name)?;
             } else {
                 folder.rename(temporary_name, &name)?;
-                // The temporary name is gone.
+                // The temporary name no longer exists.
                 temporary.keep().map_err(|error| error.error)?;
             }
         }
@@ -199,14 +200,15 @@ impl OutputFile {
         Ok(())
     }
 
-    /// Returns how many bytes the file has that [appeared](Self::appear), whatever has its name now. `None`: none did.
+    /// Returns the size of the file that has [appeared](Self::appear), even if its name now belongs to another file.
+    /// Returns `None` if no file has appeared.
     #[must_use]
     pub fn bytes(&self) -> Option<u64> {
         let Placed { file, .. } = self.placed.as_ref()?;
         file.metadata().map(|metadata| metadata.len()).ok()
     }
 
-    /// Returns whether the file that [appeared](Self::appear) has lost its name: another program has put its own there, or has
+    /// Returns whether the file that has [appeared](Self::appear) has lost its name because another program replaced,
     /// renamed or removed it.
     #[cfg(unix)]
     #[must_use]
@@ -214,10 +216,10 @@ impl OutputFile {
         self.placed.as_ref().is_some_and(|Placed { file, folder, name }| !folder.has(file, name))
     }
 
-    /// Copies the file that [appeared](Self::appear), whether it has a name or not.
+    /// Copies the file that has [appeared](Self::appear), even if it has lost its name.
     ///
     /// # Errors
-    /// The system's.
+    /// Returns the error of the system.
     #[cfg(unix)]
     pub fn copy(&self, to: &mut dyn Write) -> io::Result<()> {
         use std::os::unix::fs::FileExt as _;
@@ -236,16 +238,16 @@ impl OutputFile {
         }
     }
 
-    /// Marks the file as one that is being written, for as long as this lives.
+    /// Marks the file as being written, until this is dropped.
     pub fn mark_as_written(&self) {
         let pending = self.pending.as_ref().map(|pending| &pending.file);
         if let Some(file) = pending.or_else(|| self.placed.as_ref().map(|placed| &placed.file)) {
-            // On a file system without locks, nothing is marked.
+            // On a file system without locks, the file is not marked.
             let _ = file.try_lock();
         }
     }
 
-    /// Returns whether another process [writes](Self::mark_as_written) the file of this name now.
+    /// Returns whether another process is [writing](Self::mark_as_written) the file of this name.
     #[must_use]
     pub fn is_being_written(path: &Path) -> bool {
         let is_regular = fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
@@ -255,14 +257,15 @@ impl OutputFile {
 }
 
 impl<S> Watched<S> {
-    /// Fails as before where the sink has failed: nothing may follow an error, such as the end of a trace that says that it is whole.
+    /// Fails if the sink has failed before. Nothing may be written after an error, such as the footer that marks a
+    /// trace as complete.
     fn check(&self) -> io::Result<()> {
         self.error.get().map_or(Ok(()), |error| Err(copy(error)))
     }
 
     fn note<T>(&self, result: io::Result<T>) -> io::Result<T> {
         result.inspect_err(|error| {
-            // Writers try again after an interrupt. Of other errors the first is the cause.
+            // Writers retry after an interrupt. Of all other errors, the first one is the cause.
             if error.kind() != io::ErrorKind::Interrupted {
                 let _ = self.error.set(copy(error));
             }
@@ -300,9 +303,10 @@ impl<S: Sink> Sink for Watched<S> {
     }
 }
 
-/// Returns the path of the file that a path leads to by links, whether or not there is a file; the path itself, if it leads to none. A link
-/// that another user has made is refused: it could lead to any file of this user, and the name may be one that follows from that of another
-/// output. The last name of the result is not followed again, so a link that is put there later is replaced.
+/// Returns the path of the file that a path leads to by links, whether or not that file exists, or the path itself if
+/// it is not a link. A link created by another user is refused: it could lead to any file of this user, and the name
+/// may have been derived from the name of another output. The last component of the result is not followed again, so a
+/// link created there later is replaced.
 #[cfg(unix)]
 fn follow_links(path: &Path) -> io::Result<PathBuf> {
     use std::os::unix::fs::MetadataExt as _;
@@ -312,12 +316,13 @@ fn follow_links(path: &Path) -> io::Result<PathBuf> {
         if !metadata.is_symlink() {
             return Ok(place);
         }
-        // A pipe or a device is opened and not replaced. Some links to them, as those of `/proc`, cannot be read as paths.
+        // Pipes and devices are opened, not replaced. Some links to them, such as those in `/proc`, cannot be read as
+        // paths.
         if fs::metadata(&place).is_ok_and(|target| !target.is_file()) {
             return Ok(place);
         }
         if !may_follow(metadata.uid(), rustix::process::geteuid().as_raw()) {
-            let why = format!("{} is a link that another user has made", place.display());
+            let why = format!("{} is a link created by another user", place.display());
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
         }
         place = place.parent().unwrap_or(&place).join(fs::read_link(&place)?);
@@ -325,7 +330,7 @@ fn follow_links(path: &Path) -> io::Result<PathBuf> {
     Err(rustix::io::Errno::LOOP.into())
 }
 
-/// Returns whether a user may follow a link of `owner` to replace a file: one of the user or of the system.
+/// Returns whether a user may follow a link of `owner` to replace a file. The link must belong to the user or to root.
 #[cfg(unix)]
 fn may_follow(owner: u32, user: u32) -> bool {
     owner == user || owner == 0
@@ -350,7 +355,7 @@ mod tests {
         assert!(!path.exists() && output.appears_whole());
         output.keep(sink).unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"first");
-        // One that is given up leaves what was there.
+        // An abandoned output leaves the existing file unchanged.
         let (output, mut sink) = OutputFile::create(&path).unwrap();
         sink.write_all(b"second").unwrap();
         drop((output, sink));
@@ -378,7 +383,7 @@ mod tests {
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
-    /// The way of file systems where every file has a name.
+    /// Tests the case of file systems on which every file needs a name.
     #[test]
     fn a_file_with_a_name_takes_its_place() {
         let folder = tempfile::tempdir().unwrap();
@@ -400,7 +405,7 @@ mod tests {
         let path = folder.path().join("out");
         let (output, mut sink) = OutputFile::create_new(&path).unwrap();
         sink.write_all(b"first").unwrap();
-        // Another program was faster.
+        // Another program created the file first.
         fs::write(&path, "other").unwrap();
         assert_eq!(output.keep(sink).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(OutputFile::create_new(&path).err().map(|error| error.kind()), Some(io::ErrorKind::AlreadyExists));
@@ -447,11 +452,11 @@ mod tests {
             sink.write_all(b"new")?;
             output.keep(sink)
         };
-        // The user's own links are followed, also one after the other.
+        // The user's own links are followed, even in a row.
         write(&second).unwrap();
         assert_eq!((fs::read_to_string(&victim).unwrap().as_str(), link.is_symlink()), ("new", true));
         write(&dangling).unwrap();
-        // The target of a dangling link is created, as a shell does.
+        // The target of a dangling link is created, as by a shell.
         assert!(dangling.is_symlink() && fs::read_dir(folder.path()).unwrap().count() == 5);
         assert!(may_follow(1000, 1000) && may_follow(0, 1000) && !may_follow(1000, 0) && !may_follow(1000, 1001));
         // Only root can give a link to another user.

@@ -1,7 +1,8 @@
-//! A folder of output files, which are created through its descriptor.
+//! A directory for output files, which are created through its file descriptor.
 //!
-//! Another user may rename a folder, or replace it by a link, while we write to it, and may have put links into it before.
-//! A file is therefore opened relative to the descriptor of the folder, without following a link, and takes the place of
+//! Another user may rename a directory or replace it by a link while we write to it, and may have placed links in it
+//! before.
+//! A file is therefore opened relative to the descriptor of the directory, without following links, and replaces
 //! whatever has its name.
 
 use std::ffi::OsStr;
@@ -15,7 +16,7 @@ use tempfile::TempPath;
 /// The prefix of temporary names.
 const PREFIX: &str = ".metatf-";
 
-/// An open folder in which output files are created.
+/// An open directory in which output files are created.
 #[derive(Clone, Debug)]
 pub struct OutputFolder {
     path: PathBuf,
@@ -23,20 +24,20 @@ pub struct OutputFolder {
 }
 
 impl OutputFolder {
-    /// Opens a folder that the user has named, and creates it if it is missing.
+    /// Opens a directory that the user named, and creates it if necessary.
     ///
     /// # Errors
-    /// The system's.
+    /// Returns the error of the system.
     pub fn create(path: &Path) -> io::Result<Self> {
         fs::create_dir_all(path)?;
         Self::open(path)
     }
 
-    /// Opens a folder whose name follows from that of another output, and creates it if it is missing. Nobody but this user
-    /// may have created it.
+    /// Opens a directory whose name is derived from the name of another output, and creates it if necessary. It must
+    /// not have been created by another user.
     ///
     /// # Errors
-    /// The system's; or the folder is a link, or belongs to another user.
+    /// Fails with the error of the system, or if the directory is a link or belongs to another user.
     pub fn create_own(path: &Path) -> io::Result<Self> {
         match fs::create_dir(path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -45,26 +46,26 @@ impl OutputFolder {
         Self::open_own(path)
     }
 
-    /// Opens a folder that [`OutputFolder::create_own`] has created before.
+    /// Opens a directory created by [`OutputFolder::create_own`].
     ///
     /// # Errors
-    /// As for [`OutputFolder::create_own`]; or there is no such folder.
+    /// Fails like [`OutputFolder::create_own`], or if the directory does not exist.
     pub fn open_own(path: &Path) -> io::Result<Self> {
         let is_link = || fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink());
         let handle = Handle::open(path, false).map_err(|error| {
-            if is_link() { refused("it is a link; remove it, or name another output") } else { error }
+            if is_link() { refused("it is a link; remove it or choose another output") } else { error }
         })?;
         let folder = Self { path: path.to_owned(), handle: Arc::new(handle) };
         if !folder.is_own()? {
-            return Err(refused("it belongs to another user; remove it, or name another output"));
+            return Err(refused("it belongs to another user; remove it or choose another output"));
         }
         Ok(folder)
     }
 
-    /// Opens the folder in which a file is, or is to be.
+    /// Opens the directory of a file, which need not exist.
     ///
     /// # Errors
-    /// The system's.
+    /// Returns the error of the system.
     pub fn of(file: &Path) -> io::Result<Self> {
         Self::open(file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new(".")))
     }
@@ -73,10 +74,10 @@ impl OutputFolder {
         Ok(Self { path: path.to_owned(), handle: Arc::new(Handle::open(path, true)?) })
     }
 
-    /// Opens a folder below this one, by the names that lead to it, and creates those that are missing.
+    /// Opens a directory below this one, given by the names of its path, and creates missing directories.
     ///
     /// # Errors
-    /// The system's; or a link has one of the names.
+    /// Fails with the error of the system, or if one of the names is a link.
     pub fn folders(&self, names: impl IntoIterator<Item = impl AsRef<OsStr>>) -> io::Result<Self> {
         names.into_iter().try_fold(self.clone(), |folder, name| {
             let name = name.as_ref();
@@ -84,16 +85,17 @@ impl OutputFolder {
         })
     }
 
-    /// Returns the name by which the folder was opened.
+    /// Returns the path by which the directory was opened.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Creates a file that is readable and writable and has its name from the beginning. What had the name is removed.
+    /// Creates a readable and writable file that has its name from the beginning. An existing file of that name is
+    /// removed.
     ///
     /// # Errors
-    /// The system's.
+    /// Returns the error of the system.
     pub fn new_file(&self, name: &OsStr) -> io::Result<File> {
         self.remove(name);
         self.handle.create(name)
@@ -102,7 +104,7 @@ impl OutputFolder {
     /// Opens a regular file for reading.
     ///
     /// # Errors
-    /// The system's; or it is not a regular file.
+    /// Fails with the error of the system, or if it is not a regular file.
     pub fn read(&self, name: &OsStr) -> io::Result<File> {
         let file = self.handle.read(name)?;
         if !file.metadata()?.is_file() {
@@ -111,36 +113,36 @@ impl OutputFolder {
         Ok(file)
     }
 
-    /// Removes a file if it is there.
+    /// Removes a file if it exists.
     pub fn remove(&self, name: &OsStr) {
         let _ = self.handle.remove(name);
     }
 
-    /// Gives a file another name, and replaces the file that had it.
+    /// Renames a file, and replaces any file of the new name.
     ///
     /// # Errors
-    /// The system's.
+    /// Returns the error of the system.
     pub fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
         self.handle.rename(from, to)
     }
 
-    /// Gives a file another name, which nobody may have, besides its own.
+    /// Gives a file an additional name, which must not exist yet.
     ///
     /// # Errors
-    /// The system's; or a file has that name.
+    /// Fails with the error of the system, or if a file has that name.
     pub(crate) fn link_name(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
         self.handle.link_name(from, to)
     }
 
-    /// Waits until the names in the folder are on the disk.
+    /// Waits until the names in the directory are on the disk.
     ///
     /// # Errors
-    /// The system's.
+    /// Returns the error of the system.
     pub fn sync(&self) -> io::Result<()> {
         self.handle.sync()
     }
 
-    /// Returns the permissions of the file that `new` is about to replace, if both have the same owner.
+    /// Returns the permissions of the file that `new` will replace, if both have the same owner.
     pub(crate) fn permissions(&self, name: &OsStr, new: &File) -> Option<fs::Permissions> {
         self.handle.permissions(name, new)
     }
@@ -151,7 +153,8 @@ impl OutputFolder {
         self.handle.has(file, name)
     }
 
-    /// Creates a file without a name; `None` where the system or the file system cannot do that, or cannot name it later.
+    /// Creates an unnamed file. Returns `None` if the operating system or the file system does not support this, or
+    /// cannot name the file later.
     pub(crate) fn unnamed(&self) -> Option<File> {
         self.handle.unnamed()
     }
@@ -161,25 +164,25 @@ impl OutputFolder {
         self.temporarily(|name| self.handle.create(name))
     }
 
-    /// Gives a file without a name this one, which nobody has.
+    /// Gives an unnamed file this name, which must not exist yet.
     pub(crate) fn link(&self, file: &File, name: &OsStr) -> io::Result<()> {
         self.handle.link(file, name)
     }
 
-    /// Gives a file without a name a temporary one.
+    /// Gives an unnamed file a temporary name.
     pub(crate) fn link_temporarily(&self, file: &File) -> io::Result<TempPath> {
         Ok(self.temporarily(|name| self.link(file, name))?.1)
     }
 
-    /// Calls `make` with temporary names until one of them is free.
+    /// Calls `make` with temporary names until it finds a free one.
     fn temporarily<T>(&self, mut make: impl FnMut(&OsStr) -> io::Result<T>) -> io::Result<(T, TempPath)> {
         let mut builder = tempfile::Builder::new();
         let made = builder.prefix(PREFIX).make_in(&self.path, |path| make(path.file_name().unwrap_or_default()))?;
         Ok(made.into_parts())
     }
 
-    /// Returns whether the folder belongs to this user: a file created in it has the same owner, whatever name a network
-    /// file system gives the user.
+    /// Returns whether the directory belongs to this user, that is, whether a file created in it has the same owner.
+    /// This also holds if a network file system maps user IDs.
     #[cfg(unix)]
     fn is_own(&self) -> io::Result<bool> {
         use std::os::unix::fs::MetadataExt as _;
@@ -204,7 +207,7 @@ fn refused(why: &str) -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, why)
 }
 
-/// The descriptor of a folder.
+/// The file descriptor of a directory.
 #[cfg(unix)]
 #[derive(Debug)]
 struct Handle(File);
@@ -220,7 +223,7 @@ impl Handle {
         let link = if follow { OFlags::empty() } else { OFlags::NOFOLLOW };
         let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | link;
         let opened = openat(&parent, path, flags | OFlags::RDONLY, Mode::empty());
-        // Files can be created in a folder that this user may not list.
+        // Files can be created in a directory that this user cannot list.
         #[cfg(target_os = "linux")]
         let opened = match opened {
             Err(rustix::io::Errno::ACCESS) => openat(&parent, path, flags | OFlags::PATH, Mode::empty()),
@@ -261,7 +264,7 @@ impl Handle {
 
     fn read(&self, name: &OsStr) -> io::Result<File> {
         use rustix::fs::{Mode, OFlags};
-        // Without waiting for a writer, where it is a pipe.
+        // Do not wait for a writer if it is a pipe.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         Ok(rustix::fs::openat(&self.0, name, flags, Mode::empty())?.into())
     }
@@ -280,7 +283,7 @@ impl Handle {
 
     fn sync(&self) -> io::Result<()> {
         match rustix::fs::fsync(&self.0) {
-            // Not a folder that this user may list, or not something that this file system does.
+            // The user cannot list this directory, or the file system does not support this.
             Err(rustix::io::Errno::BADF | rustix::io::Errno::INVAL) => Ok(()),
             synced => Ok(synced?),
         }
@@ -301,14 +304,14 @@ impl Handle {
     }
 }
 
-/// Returns the path by which a file without a name is found.
+/// Returns a path that refers to an unnamed file.
 #[cfg(target_os = "linux")]
 fn descriptor(file: &File) -> PathBuf {
     use std::os::fd::AsRawFd as _;
     format!("/proc/self/fd/{}", file.as_raw_fd()).into()
 }
 
-/// The path of a folder, on systems without descriptors of folders.
+/// The path of a directory, for systems without directory descriptors.
 #[cfg(not(unix))]
 #[derive(Debug)]
 struct Handle(PathBuf);
@@ -429,9 +432,9 @@ mod tests {
         assert!(error.to_string().contains("it is a link"), "{error}");
         let of_link = OutputFolder::create(outside.path()).unwrap().folders(["link"]);
         assert!(of_link.is_err());
-        // The user may name a folder by a link.
+        // The user may name a directory by a link.
         write(&OutputFolder::create(&link).unwrap(), "b").unwrap();
-        // Only root can give a folder to another user.
+        // Only root can give a directory to another user.
         if rustix::process::geteuid().is_root() {
             chown(&path, Some(65534), None).unwrap();
             let error = OutputFolder::create_own(&path).unwrap_err();
@@ -440,7 +443,7 @@ mod tests {
         }
     }
 
-    /// A file of another user keeps its permissions to itself.
+    /// Does not apply the permissions of another user's file.
     #[test]
     fn permissions_of_the_file_that_is_replaced() {
         let outside = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Prints reports: the one place where a command's `--format` is looked at.
+//! Prints reports; the only place that evaluates `--format`.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -10,56 +10,56 @@ use serde::Serialize;
 
 use crate::{JSON_VERSION, OutputFile, Style, stdout, stdout_is_terminal};
 
-/// How a report is printed, as every command that prints one takes it.
+/// Output options of commands that print a report.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct OutputArgs {
-    /// How to print it.
+    /// Output format.
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub format: Format,
 
-    /// Write it to this file, and not to standard output.
+    /// Write to this file instead of standard output.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }
 
-/// As [`OutputArgs`], for commands whose `-o` is what they make: the report goes to standard output.
+/// Like [`OutputArgs`], for commands whose `-o` names their product; the report is printed to standard output.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct FormatArgs {
-    /// How to print the outcome.
+    /// Output format of the report.
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub format: Format,
 }
 
-/// As [`OutputArgs`], for commands that also print what is not a report: `O` names these forms.
+/// Like [`OutputArgs`], for commands with additional output formats that are not reports, which are named by `O`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct OutputOrArgs<O: ValueEnum + Send + Sync + 'static> {
-    /// How to print it.
+    /// Output format.
     #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = format_or::<O>())]
     pub format: FormatOr<O>,
 
-    /// Write it to this file, and not to standard output.
+    /// Write to this file instead of standard output.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }
 
-/// A form of a report, or another one.
+/// A report format or another format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FormatOr<O> {
-    /// A form of a report.
+    /// A report format.
     Report(Format),
-    /// Another form.
+    /// Another format.
     Other(O),
 }
 
 impl<O: ValueEnum + Send + Sync + 'static> OutputOrArgs<O> {
-    /// Returns the options of a report in this form.
+    /// Returns the output options of a report in this format.
     #[must_use]
     pub fn with(&self, format: Format) -> OutputArgs {
         OutputArgs { format, output: self.output.clone() }
     }
 }
 
-/// Parses a form of a report, or another one.
+/// Parses a report format or another format.
 fn format_or<O: ValueEnum + Send + Sync + 'static>() -> impl TypedValueParser<Value = FormatOr<O>> {
     let reports = Format::value_variants().iter().filter_map(ValueEnum::to_possible_value);
     let others = O::value_variants().iter().filter_map(ValueEnum::to_possible_value);
@@ -76,30 +76,30 @@ impl From<&FormatArgs> for OutputArgs {
 }
 
 impl OutputArgs {
-    /// Returns where a report goes, as errors name it.
+    /// Returns the destination of a report, for error messages.
     #[must_use]
     pub fn place(&self) -> String {
         self.output.as_ref().map_or_else(|| "standard output".to_owned(), |path| path.display().to_string())
     }
 }
 
-/// The forms of a report.
+/// The formats of a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// For people: as wide as the terminal, or as wide as it needs to be.
+    /// Text, wrapped to the width of the terminal, if any.
     #[default]
     Text,
-    /// For issues and pull requests.
+    /// Markdown, for issues and pull requests.
     Markdown,
-    /// For programs: one object with all that is known.
+    /// JSON: one object with all details, for programs.
     Json,
-    /// For a browser: one file without scripts.
+    /// HTML: one file without scripts, for browsers.
     Html,
-    /// Its picture alone, where it has one.
+    /// SVG: only the picture, if the report has one.
     Svg,
 }
 
-/// A report in JSON.
+/// A report in JSON, with its version.
 #[derive(Serialize)]
 struct Versioned<'r, R> {
     report_version: u32,
@@ -110,7 +110,8 @@ struct Versioned<'r, R> {
 /// Prints a report.
 ///
 /// # Errors
-/// The output's, which is [`OutputArgs::place`]; and that of a report without a picture that shall be one.
+/// Fails with the error of the output, whose name is [`OutputArgs::place`], or if the report has no picture to print as
+/// SVG.
 pub fn print<R: Report>(report: &R, options: &OutputArgs) -> io::Result<()> {
     match &options.output {
         None => {
@@ -124,10 +125,10 @@ pub fn print<R: Report>(report: &R, options: &OutputArgs) -> io::Result<()> {
     }
 }
 
-/// Prints a report as text among other text.
+/// Prints a report as text within other output.
 ///
 /// # Errors
-/// The output's.
+/// Returns the error of the output.
 pub fn print_into(report: &impl Report, out: &mut dyn Write) -> io::Result<()> {
     render(&report.page(), Form::text(None), out)
 }
@@ -153,7 +154,7 @@ fn form<R: Report>(report: &R, format: Format, text: TextStyle, out: &mut dyn Wr
 }
 
 impl Format {
-    /// Returns what may stand in its output.
+    /// Returns the style that the output may contain.
     fn style(self) -> Style {
         match self {
             Self::Json => Style::Json,
@@ -162,7 +163,7 @@ impl Format {
     }
 }
 
-/// Returns the letters of a line of the terminal: what COLUMNS says, else what the terminal says.
+/// Returns the width of the terminal in characters: the value of COLUMNS, or else the value reported by the terminal.
 fn width() -> Option<usize> {
     let set = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     set.or_else(terminal_width).filter(|width| *width > 0)

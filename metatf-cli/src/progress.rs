@@ -1,4 +1,4 @@
-//! A line on standard error that shows how far the work is: only on a terminal, and only if it takes more than a second.
+//! A progress line on standard error, shown only on a terminal and only if the work takes more than a second.
 
 use std::fmt;
 use std::io::{self, IsTerminal as _, Write};
@@ -8,21 +8,21 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use metatf::container::Sink;
 use metatf_page::units::count;
 
-/// Steps between two looks at the clock.
+/// The number of steps between two checks of the clock.
 const STEPS: u64 = 1 << 14;
 
-/// Work that takes less shows nothing.
+/// The duration of work below which nothing is shown.
 const QUICK: Duration = Duration::from_secs(1);
 
-/// The spinner turns this often, whether there are steps or not.
+/// The interval at which the spinner turns, whether or not there are steps.
 const TICK: Duration = Duration::from_millis(200);
 
-/// Counts steps, and shows them.
+/// A counter that shows the number of steps.
 #[derive(Debug)]
 pub struct Progress {
     started: Instant,
     steps: u64,
-    /// Steps in all; 0: not known.
+    /// The total number of steps, or 0 if unknown.
     total: u64,
     template: &'static str,
     unit: &'static str,
@@ -32,7 +32,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Counts `unit` (records, as a rule) in work that prints nothing before its end.
+    /// Counts `unit`, usually records, in work that prints nothing before its end.
     #[must_use]
     pub fn new(unit: &'static str) -> Self {
         Self::with_template(unit, "{spinner} {human_pos} {msg} in {elapsed} ({rate})")
@@ -43,17 +43,17 @@ impl Progress {
         Self { started, steps: 0, total: 0, template, unit, bar: None, enabled }
     }
 
-    /// Sets how many steps there are in all; 0: that is not known.
+    /// Sets the total number of steps; 0 means unknown.
     #[must_use]
     pub fn of(mut self, total: u64) -> Self {
         self.total = total;
         if total > 0 {
-            self.template = "{spinner} {percent} %, {human_pos} of {human_len} {msg} in {elapsed} ({rate}), {eta} left";
+            self.template = "{spinner} {percent}%, {human_pos} of {human_len} {msg} in {elapsed} ({rate}), {eta} left";
         }
         self
     }
 
-    /// Prints a line that says why the work is slow, and shows progress from the start. On a terminal only.
+    /// On a terminal, prints a line that explains why the work is slow, and shows progress from the start.
     #[must_use]
     pub fn slow(mut self, why: &str) -> Self {
         if self.enabled {
@@ -63,14 +63,14 @@ impl Progress {
         self
     }
 
-    /// Says that the work prints to standard output as it goes: nothing is shown where that is the terminal.
+    /// Declares that the work prints to standard output as it goes. Nothing is shown if standard output is a terminal.
     #[must_use]
     pub fn printing(mut self) -> Self {
         self.enabled &= !io::stdout().is_terminal();
         self
     }
 
-    /// Returns whether steps may be shown: work that is not watched need not count them.
+    /// Returns whether steps may be shown. If not, they need not be counted.
     #[must_use]
     pub fn is_watched(&self) -> bool {
         self.enabled
@@ -84,7 +84,7 @@ impl Progress {
         }
     }
 
-    /// Counts several steps, a few thousand as a rule.
+    /// Counts several steps, usually a few thousand.
     pub fn add(&mut self, steps: u64) {
         self.steps += steps;
         if self.enabled {
@@ -117,14 +117,14 @@ impl Progress {
     }
 }
 
-/// Prints how many steps there are in a second, in two digits: more would only flicker.
+/// Prints the steps per second with two significant digits, as more digits would only flicker.
 fn rate(state: &ProgressState, out: &mut dyn fmt::Write) {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rate that is shown in two digits")]
     let rate = state.per_sec().max(0.0) as u64;
     let _ = write!(out, "{}/s", count(rounded(rate)));
 }
 
-/// Rounds to two digits.
+/// Rounds to two significant digits.
 fn rounded(number: u64) -> u64 {
     let digit = 10_u64.pow(number.max(1).ilog10().saturating_sub(1));
     number.saturating_add(digit / 2) / digit * digit
@@ -138,14 +138,14 @@ impl Drop for Progress {
     }
 }
 
-/// A sink that shows how many bytes were written to it.
+/// A sink that shows the number of bytes written.
 pub struct ProgressSink<S> {
     sink: S,
     progress: Progress,
 }
 
 impl<S: Sink> ProgressSink<S> {
-    /// `printing`: the sink is standard output, beside which nothing is shown where that is the terminal.
+    /// Creates the sink. `printing` means that the sink is standard output; nothing is shown if this is a terminal.
     pub fn new(sink: S, printing: bool) -> Self {
         let progress = Progress::with_template("", "{spinner} {bytes} written in {elapsed} ({bytes_per_sec})");
         Self { sink, progress: if printing { progress.printing() } else { progress } }

@@ -1,38 +1,38 @@
-//! Characters that a terminal obeys, and readers do not see: names and texts of a trace may hold them. Everything that the commands print
-//! goes through [`Shown`], so that no print can forget it.
+//! Escaping of control and invisible characters, which names and strings in a trace may contain. All output of the
+//! commands passes through [`Shown`], so that none of it is left unescaped.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
 
 use metatf_page::is_control;
 
-/// What is printed, and how characters that a terminal obeys look in it.
+/// The kind of output, and how control characters are escaped in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
-    /// For people: as Rust escapes them, `\u{1b}`. Line feeds and tabs stay.
+    /// Text for people, with Rust escapes such as `\u{1b}`. Line feeds and tabs are kept.
     Text,
-    /// As [`Text`](Self::Text), but colours (`ESC [ numbers m`) stay, too: for what the command itself gives colours to. A name in it goes
-    /// through [`metatf_page::shown`].
+    /// Like [`Text`](Self::Text), but color sequences (`ESC [ numbers m`) are kept, too. This is for output that the
+    /// command itself colors; names in it must be escaped with [`metatf_page::shown`].
     Coloured,
-    /// JSON: as JSON escapes them, so that its values stay what they are.
+    /// JSON, with JSON escapes, so that values are unchanged.
     Json,
-    /// For programs: as they are.
+    /// Data for programs, unchanged.
     Data,
 }
 
-/// A writer that shows characters which a terminal obeys. Bytes that are not UTF-8 are shown, too.
+/// A writer that escapes control characters and bytes that are not valid UTF-8.
 #[derive(Debug)]
 pub struct Shown<W: Write> {
     out: W,
     style: Style,
-    /// The beginning of a character whose rest has not come.
+    /// The beginning of an incomplete character.
     begun: Vec<u8>,
-    /// A text with escapes, used again.
+    /// A buffer for escaped text, reused.
     escaped: Vec<u8>,
 }
 
 impl<W: Write> Shown<W> {
-    /// Starts at the beginning of a text.
+    /// Creates a writer at the beginning of a text.
     pub fn new(out: W, style: Style) -> Self {
         Self { out, style, begun: Vec::new(), escaped: Vec::new() }
     }
@@ -90,7 +90,7 @@ impl<W: Write> Shown<W> {
 
     fn no_text(&mut self, bytes: &[u8]) {
         for byte in bytes {
-            // JSON has no bytes: a correct printer gives none.
+            // JSON cannot contain such bytes, and a correct printer writes none.
             let escape = if self.style == Style::Json { "\\ufffd".to_owned() } else { format!("\\x{byte:02x}") };
             self.escaped.extend_from_slice(escape.as_bytes());
         }
@@ -113,24 +113,24 @@ impl<W: Write> Write for Shown<W> {
     }
 }
 
-/// Returns whether a byte stands for itself wherever it is.
+/// Returns whether a byte represents itself in any context.
 fn plain(byte: u8) -> bool {
     matches!(byte, b' '..=b'~' | b'\n' | b'\t')
 }
 
-/// Returns whether bytes are the beginning of a character, whose rest may come.
+/// Returns whether bytes are the beginning of a character that may be completed later.
 fn begins_character(bytes: &[u8]) -> bool {
     !bytes.is_empty() && matches!(std::str::from_utf8(bytes), Err(error) if error.error_len().is_none())
 }
 
-/// Returns how long the sequence is that sets a colour here; 0: this is none.
+/// Returns the length of a color sequence at the start of the text, or 0 if there is none.
 fn colour(text: &str) -> usize {
     let Some(rest) = text.strip_prefix("\x1b[") else { return 0 };
     let numbers = rest.bytes().take_while(|byte| matches!(byte, b'0'..=b'9' | b';')).count();
     if rest.as_bytes().get(numbers) == Some(&b'm') { numbers + 3 } else { 0 }
 }
 
-/// Returns a line of another program without what only changes its colours.
+/// Returns a line of another program's output without color sequences.
 pub fn without_colours(line: &str) -> String {
     let mut text = String::with_capacity(line.len());
     let mut rest = line;
@@ -168,7 +168,7 @@ mod tests {
         assert_eq!(print(Style::Coloured, &[text.as_bytes()]), coloured.as_bytes());
         assert_eq!(print(Style::Coloured, &[b"\x1b[1;2H\x1b]0;t\x07\x1b["]), b"\\u{1b}[1;2H\\u{1b}]0;t\\u{7}\\u{1b}[");
         assert_eq!(print(Style::Data, &[b"\x1b\xff"]), b"\x1b\xff");
-        // Bytes that are not text; a character that comes in two writes, and one whose rest does not come.
+        // Covers invalid bytes, a character split across two writes, and a character that is never completed.
         assert_eq!(
             print(Style::Text, &[b"\xc3\x28\x9b", b"\xe2\x96", b"\x81", b"\xc2", b"\x9b", b"\xe2"]),
             "\\xc3(\\x9b▁\\u{9b}\\xe2".as_bytes()

@@ -1,6 +1,6 @@
-//! SQL over traces, by the DuckDB that this machine has, and its extension for traces.
+//! Runs SQL queries over traces, using the machine's own DuckDB and an extension that reads traces.
 //!
-//! Nothing of DuckDB is in the commands: they find its program, or Python's module, and give it the query.
+//! The commands contain no part of DuckDB: they find its program or its Python module, and pass it the query.
 
 use std::env;
 use std::ffi::OsString;
@@ -9,13 +9,14 @@ use std::process::{Command, Stdio};
 
 use crate::output_of;
 
-/// The file of the extension.
+/// The file name of the extension.
 const EXTENSION: &str = "metatf.duckdb_extension";
 
-/// Names the file of the extension.
+/// The environment variable that contains the path of the extension.
 const EXTENSION_VARIABLE: &str = "METATF_DUCKDB_EXTENSION";
 
-/// What is done where DuckDB's program is not there, but its module for Python. Arguments: extension, setup, query, `csv` or `table`.
+/// The script that runs a query if only the Python module of DuckDB is available. Arguments: extension, setup, query,
+/// `csv` or `table`.
 const PYTHON: &str = "
 import sys, duckdb
 extension, setup, query, form = sys.argv[1:]
@@ -35,14 +36,14 @@ except duckdb.Error as error:
     sys.exit(str(error))
 ";
 
-/// A query of SQL, and what is defined before it.
+/// An SQL query and its setup.
 #[derive(Clone, Debug)]
 pub struct Sql {
-    /// Statements that define the names of the query, each with `;` behind it.
+    /// Statements that define the names used by the query, each terminated by `;`.
     pub setup: String,
     /// The query.
     pub query: String,
-    /// The result is CSV, instead of a table for people.
+    /// Whether to print CSV instead of a table.
     pub csv: bool,
 }
 
@@ -53,10 +54,11 @@ enum Engine {
 }
 
 impl Sql {
-    /// Runs the query, whose result goes to standard output. False: it failed, and DuckDB has printed why.
+    /// Runs the query and prints the result to standard output. Returns false if the query failed, in which case DuckDB
+    /// has printed the error.
     ///
     /// # Errors
-    /// There is no DuckDB, or no extension; the message says how to get it.
+    /// Fails if DuckDB or the extension is missing; the message explains how to get it.
     pub fn run(&self) -> Result<bool, String> {
         let extension = extension()?;
         let mut command = match engine()? {
@@ -81,13 +83,13 @@ impl Sql {
     }
 }
 
-/// Text as SQL quotes it.
+/// Quotes a string for SQL.
 #[must_use]
 pub fn text(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
-/// Finds DuckDB: its program on the path, or Python's module.
+/// Finds DuckDB: its program on the path, or its Python module.
 fn engine() -> Result<Engine, String> {
     if works(Command::new("duckdb").arg("-version")) {
         return Ok(Engine::DuckDb("duckdb".into()));
@@ -95,22 +97,22 @@ fn engine() -> Result<Engine, String> {
     if works(Command::new("python3").args(["-c", "import duckdb"])) {
         return Ok(Engine::Python("python3".into()));
     }
-    Err("SQL needs DuckDB, as the program `duckdb` or as a module of python3: `pip install duckdb`".to_owned())
+    Err("DuckDB not found: install the program `duckdb`, or run `pip install duckdb`".to_owned())
 }
 
-/// Whether a program is there and succeeds.
+/// Returns whether a program exists and succeeds.
 fn works(command: &mut Command) -> bool {
     output_of(command.stderr(Stdio::piped())).is_ok_and(|output| output.status.success())
 }
 
-/// Finds the extension: where a variable says, or beside the program that runs.
+/// Finds the extension: at the path in the environment variable, or in the directory of the running program.
 fn extension() -> Result<PathBuf, String> {
     if let Some(path) = env::var_os(EXTENSION_VARIABLE).filter(|path| !path.is_empty()) {
         let path = PathBuf::from(path);
         return if path.is_file() {
             Ok(path)
         } else {
-            Err(format!("{}, which {EXTENSION_VARIABLE} names, is not there", path.display()))
+            Err(format!("{EXTENSION_VARIABLE} names {}, which does not exist", path.display()))
         };
     }
     let program = env::current_exe().and_then(|program| program.canonicalize()).unwrap_or_default();
@@ -119,7 +121,7 @@ fn extension() -> Result<PathBuf, String> {
         return Ok(path);
     }
     Err(format!(
-        "SQL needs the extension of DuckDB. `scripts/duckdb-extension --release` builds it; put it at {}, or name it in {EXTENSION_VARIABLE}",
+        "DuckDB extension not found: build it with `scripts/duckdb-extension --release`, and copy it to {} or set {EXTENSION_VARIABLE}",
         path.display()
     ))
 }

@@ -1,4 +1,5 @@
-//! Standard output and standard error. Nothing else in the commands names them to print: what is printed is shown as its [`Style`] says.
+//! Standard output and standard error. No other code of the commands prints to them directly, so all output is escaped
+//! according to its [`Style`].
 
 use std::io::{self, BufWriter, IsTerminal as _, StderrLock, StdoutLock, Write};
 
@@ -6,16 +7,17 @@ use metatf::container::TRUNCATED;
 
 use crate::{Shown, Style};
 
-/// Standard output, buffered. What is in the buffer goes out when it is flushed, or dropped.
+/// Buffered standard output. The buffer is written when it is flushed or dropped.
 pub type Stdout = Shown<BufWriter<StdoutLock<'static>>>;
 
-/// The version of every report in JSON, its member `report_version`: it grows when a member goes, or comes to mean something else. Members are added without that.
+/// The version of all JSON reports, stored in the member `report_version`. It is incremented when a member is removed
+/// or changes its meaning, but not when members are added.
 pub const JSON_VERSION: u32 = 1;
 
-/// Bytes of the buffer of standard output.
+/// The size of the standard output buffer in bytes.
 const BUFFER: usize = 1 << 16;
 
-/// Opens standard output. What is for programs is shown as text is if a terminal reads it.
+/// Opens standard output. Data for programs is escaped like text if standard output is a terminal.
 #[must_use]
 pub fn stdout(style: Style) -> Stdout {
     let out = io::stdout().lock();
@@ -23,30 +25,30 @@ pub fn stdout(style: Style) -> Stdout {
     Shown::new(BufWriter::with_capacity(BUFFER, out), style)
 }
 
-/// Returns whether a terminal shows standard output.
+/// Returns whether standard output is a terminal.
 #[must_use]
 pub fn stdout_is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
-/// Returns whether a terminal shows standard error.
+/// Returns whether standard error is a terminal.
 #[must_use]
 pub fn stderr_is_terminal() -> bool {
     io::stderr().is_terminal()
 }
 
-/// Opens standard error, for text.
+/// Opens standard error for text.
 #[must_use]
 pub fn stderr(style: Style) -> Shown<StderrLock<'static>> {
     Shown::new(io::stderr().lock(), style)
 }
 
-/// Prints a message of a command to standard error. A message that cannot be printed is not a reason to fail.
+/// Prints a message of a command to standard error. Failing to print it is not an error.
 pub fn print_message(command: &str, message: &str) {
     let _ = stderr(Style::Text).write_all(format!("{command}: {message}\n").as_bytes());
 }
 
-/// Prints why a command failed, and a way on for a truncated trace.
+/// Prints the error of a command, and a hint if a trace is truncated.
 pub fn print_failure(command: &str, message: &str) {
     print_message(command, message);
     if message.contains(TRUNCATED) {

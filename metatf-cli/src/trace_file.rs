@@ -1,4 +1,4 @@
-//! Opens traces for the commands, and prints what is odd about them.
+//! Opens traces for the commands, and prints warnings about them.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -12,17 +12,17 @@ use metatf::container::{Class, MAGIC, Order, Reader, Warning};
 
 use crate::print_message;
 
-/// Whether a trace was read whose records are not all there.
+/// Whether any trace read so far is missing records.
 static LOST: AtomicBool = AtomicBool::new(false);
 
-/// What was said: a trace that is read twice says it once.
+/// The warnings printed so far, so that a trace that is read twice does not repeat them.
 static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
-/// Opens a trace; `-` is standard input. A file with chunks is read by position, so that truncating it meanwhile is an error. One without
-/// (version 0) is needed as a whole, and [mapped](is_mapped).
+/// Opens a trace; `-` is standard input. A file with chunks is read by position, so truncating it meanwhile is an
+/// error. A file without chunks (version 0) is needed as a whole, and is [mapped](is_mapped).
 ///
 /// # Errors
-/// What [`Reader::open`] reports.
+/// Fails like [`Reader::open`].
 pub fn open_trace(path: &Path, salvage: bool) -> Result<Reader<'static>> {
     if path == Path::new("-") {
         let input = io::stdin();
@@ -35,10 +35,10 @@ pub fn open_trace(path: &Path, salvage: bool) -> Result<Reader<'static>> {
     }
 }
 
-/// Opens a file without a header (spec 5.4), which is mapped; `-` is standard input.
+/// Maps a file without a header (spec 5.4); `-` is standard input.
 ///
 /// # Errors
-/// Reading failed.
+/// Fails if reading fails.
 pub fn open_raw_trace(path: &Path, class: Class, order: Order, section: u8) -> Result<Reader<'static>> {
     if path == Path::new("-") {
         return Reader::raw_from_read(io::stdin(), class, order, section);
@@ -46,24 +46,24 @@ pub fn open_raw_trace(path: &Path, class: Class, order: Order, section: u8) -> R
     Reader::open_raw(path, class, order, section)
 }
 
-/// What a file is, by its first bytes.
+/// A file, classified by its first bytes.
 pub enum Opened {
     /// A trace.
     Trace(Reader<'static>),
-    /// A file without a header: the caller says what of it is of which section.
+    /// A file without a header; the caller assigns its parts to sections.
     Raw(Reader<'static>),
 }
 
-/// Bytes of a file that have to tell what it is.
+/// Maximum number of bytes used to classify a file.
 const HEAD: usize = 64 << 10;
 
-/// Reads as many bytes as tell whether a file is one without a header that is known, and gives whether it is. `is_raw` says that of the
-/// first bytes, or `None` where they are too few.
+/// Reads as many bytes as needed to decide whether a file has no header but a known format. Returns the bytes and the
+/// decision. `is_raw` decides by the first bytes, and returns `None` if there are too few.
 ///
 /// # Errors
-/// Reading failed.
+/// Fails if reading fails.
 pub fn read_head(input: &mut dyn io::Read, is_raw: &dyn Fn(&[u8]) -> Option<bool>) -> io::Result<(Vec<u8>, bool)> {
-    // A trace that is being written to a pipe is read as it comes.
+    // A trace that is being written to a pipe is read as it arrives.
     let (mut head, mut wanted) = (Vec::new(), MAGIC.len());
     loop {
         let before = head.len();
@@ -79,10 +79,10 @@ pub fn read_head(input: &mut dyn io::Read, is_raw: &dyn Fn(&[u8]) -> Option<bool
     }
 }
 
-/// Opens a trace as [`open_trace`] does, or a file that does not begin as one, and whose first bytes `is_raw` knows.
+/// Opens a trace like [`open_trace`], or another file whose first bytes `is_raw` recognizes.
 ///
 /// # Errors
-/// What [`Reader::open`] reports of a trace, or of a file that is neither; reading failed.
+/// Fails like [`Reader::open`], also for a file that is neither, or if reading fails.
 pub fn open_any(path: &Path, salvage: bool, is_raw: &dyn Fn(&[u8]) -> Option<bool>) -> Result<Opened> {
     let file = if path == Path::new("-") { None } else { Some(File::open(path)?) };
     let is_regular = file.as_ref().is_some_and(|file| file.metadata().is_ok_and(|metadata| metadata.is_file()));
@@ -106,7 +106,8 @@ pub fn open_any(path: &Path, salvage: bool, is_raw: &dyn Fn(&[u8]) -> Option<boo
     }
 }
 
-/// Has what is odd about a trace printed once it is known, by its name. Missing records make the command [end with 1](lost_records).
+/// Prints warnings about a trace as they occur, with its name. If records are missing, the command [exits with status
+/// 1](lost_records).
 pub fn watch_trace(reader: &mut Reader<'_>, command: &'static str, name: &str) {
     let name = name.to_owned();
     reader.on_warning(move |warning| warn(command, &name, warning));
@@ -124,14 +125,16 @@ fn warn(command: &str, name: &str, warning: Warning) {
     }
 }
 
-/// Returns whether a trace was read whose records are not all there: a command that did its work ends with 1 then.
+/// Returns whether any trace read so far is missing records, in which case even a successful command exits with status
+/// 1.
 #[must_use]
 pub fn lost_records() -> bool {
     LOST.load(Ordering::Relaxed)
 }
 
-/// Returns whether the commands map a file: a regular one without chunks, that is, one without a header, or a trace of version 0. If another
-/// process truncates it, [`report_file_signals`](crate::report_file_signals) names it.
+/// Returns whether the commands map a file, which they do for a regular file without chunks: a file without a header,
+/// or a trace of version 0. If another process truncates the file, [`report_file_signals`](crate::report_file_signals)
+/// names it.
 #[must_use]
 pub fn is_mapped(path: &Path) -> bool {
     let has_chunks = |file: File| {

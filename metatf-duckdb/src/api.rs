@@ -1,6 +1,7 @@
-//! DuckDB's C API, as safe code sees it.
+//! A safe interface to DuckDB's C API.
 //!
-//! Handles are DuckDB's, and live as long as the call that gave them: the types here borrow them, or free them when they are dropped.
+//! DuckDB owns the handles, and they are valid only during the call that provides them. The types here borrow them, or
+//! free them on drop.
 
 use std::ffi::{CStr, CString, c_void};
 use std::marker::PhantomData;
@@ -11,23 +12,24 @@ use libduckdb_sys as duckdb;
 /// A result whose error is a message for the user.
 pub(crate) type Result<T> = std::result::Result<T, String>;
 
-/// The version of the C API that is asked for: the first stable one. Later DuckDBs give it, too.
+/// The requested version of the C API: the first stable one. Later DuckDB releases also support it.
 const API: &str = "v1.2.0";
 
-/// Text for DuckDB. What is after a byte 0 is left out.
+/// Converts a text for DuckDB. It is cut at the first zero byte.
 fn c_string(text: &str) -> CString {
     let text = text.split('\0').next().unwrap_or_default();
     CString::new(text).unwrap_or_default()
 }
 
-/// The extension while it is loaded.
+/// The extension while it is being loaded.
 pub(crate) struct Loading<'a> {
     info: duckdb::duckdb_extension_info,
     access: &'a duckdb::duckdb_extension_access,
 }
 
 impl<'a> Loading<'a> {
-    /// Gets the functions of the API. `None`: this DuckDB does not have them, and says so itself.
+    /// Loads the functions of the API. Returns `None` if this DuckDB does not have them; it then reports the error
+    /// itself.
     ///
     /// # Safety
     /// The arguments are those of the extension's entry point, and `'a` ends with its call.
@@ -43,21 +45,21 @@ impl<'a> Loading<'a> {
         }
     }
 
-    /// A connection to the database that loads the extension.
+    /// Opens a connection to the database that loads the extension.
     pub(crate) fn connect(&self) -> Result<Connection> {
-        let get = self.access.get_database.ok_or("DuckDB gives no database")?;
+        let get = self.access.get_database.ok_or("DuckDB provides no database")?;
         let mut connection = std::ptr::null_mut();
         // SAFETY: `info` is valid while the extension is loaded, and the database outlives the call.
         unsafe {
-            let database = get(self.info).as_ref().ok_or("DuckDB gives no database")?;
+            let database = get(self.info).as_ref().ok_or("DuckDB provides no database")?;
             if duckdb::duckdb_connect(*database, &raw mut connection) != duckdb::DuckDBSuccess {
-                return Err("cannot connect to the database".to_owned());
+                return Err("could not connect to the database".to_owned());
             }
         }
         Ok(Connection(connection))
     }
 
-    /// Tells DuckDB why the extension cannot be used.
+    /// Reports to DuckDB the reason that the extension cannot be used.
     pub(crate) fn fail(&self, message: &str) -> bool {
         if let Some(set_error) = self.access.set_error {
             // SAFETY: `info` is valid while the extension is loaded; DuckDB copies the text.
@@ -67,7 +69,7 @@ impl<'a> Loading<'a> {
     }
 }
 
-/// A connection, for registering functions.
+/// A connection for registering functions.
 pub(crate) struct Connection(duckdb::duckdb_connection);
 
 impl Drop for Connection {
@@ -77,34 +79,34 @@ impl Drop for Connection {
     }
 }
 
-/// A type of a column. It is freed when it is dropped: DuckDB copies what it is given.
+/// A column type. It is freed on drop, because DuckDB copies the types it is given.
 pub(crate) struct LogicalType(duckdb::duckdb_logical_type);
 
 impl LogicalType {
-    /// A type without parts, by its number (`DUCKDB_TYPE_..`).
+    /// Creates a simple type from its number (`DUCKDB_TYPE_..`).
     pub(crate) fn new(number: duckdb::DUCKDB_TYPE) -> Self {
-        // SAFETY: any number is allowed; those of other than simple types give an invalid type, which DuckDB refuses.
+        // SAFETY: any number is allowed; a number of a nested type creates an invalid type, which DuckDB rejects.
         Self(unsafe { duckdb::duckdb_create_logical_type(number) })
     }
 
-    /// A list of values of a type.
+    /// Creates the type of lists of `of`.
     pub(crate) fn list(of: &Self) -> Self {
         // SAFETY: `of` is a valid type, which DuckDB copies.
         Self(unsafe { duckdb::duckdb_create_list_type(of.0) })
     }
 
-    /// A map from values of a type to those of another.
+    /// Creates the type of maps from `keys` to `values`.
     pub(crate) fn map(keys: &Self, values: &Self) -> Self {
         // SAFETY: both are valid types, which DuckDB copies.
         Self(unsafe { duckdb::duckdb_create_map_type(keys.0, values.0) })
     }
 
-    /// A struct.
+    /// Creates a struct type.
     pub(crate) fn structure(fields: &[(String, Self)]) -> Self {
         let names: Vec<CString> = fields.iter().map(|(name, _)| c_string(name)).collect();
         let mut names: Vec<_> = names.iter().map(|name| name.as_ptr()).collect();
         let mut types: Vec<_> = fields.iter().map(|(_, logical)| logical.0).collect();
-        // SAFETY: both arrays have as many elements as is said; DuckDB copies names and types.
+        // SAFETY: both arrays have the given number of elements; DuckDB copies names and types.
         Self(unsafe { duckdb::duckdb_create_struct_type(types.as_mut_ptr(), names.as_mut_ptr(), fields.len() as u64) })
     }
 }
@@ -116,28 +118,28 @@ impl Drop for LogicalType {
     }
 }
 
-/// A table function: from parameters to a table that is bound, and from that to chunks of rows.
+/// A table function: binding its parameters creates a table, and scanning the table fills chunks of rows.
 pub(crate) trait TableFunction: Copy + Send + Sync + 'static {
     /// A call of the function in a query, with its columns.
     type Bound: Send + Sync;
-    /// One scan of it.
+    /// One scan of the table.
     type Scan: Send + Sync;
-    /// The part of a scan that a thread has for itself.
+    /// The state of a scan that belongs to a single thread.
     type Local: Default;
 
-    /// The name in SQL.
+    /// Returns the name in SQL.
     fn name(self) -> String;
-    /// How many parameters it has; all of them are text.
+    /// Returns the number of parameters. All parameters are text.
     fn parameters(self) -> usize;
-    /// Names of parameters that may be left out; all of them are text.
+    /// Returns the names of optional parameters. All of them are text.
     fn named(self) -> &'static [&'static CStr];
-    /// Opens what the parameters name, and declares the columns.
+    /// Opens the table that the parameters specify and declares its columns.
     fn bind(self, bind: &Bind) -> Result<Self::Bound>;
     /// Starts a scan of these columns.
     fn start(bound: &Self::Bound, columns: &[u64]) -> Result<Self::Scan>;
-    /// How many threads may read it at the same time.
+    /// Returns the maximum number of threads that may read the table at the same time.
     fn threads(bound: &Self::Bound) -> u64;
-    /// Fills a chunk; one without rows is the end.
+    /// Fills a chunk. A chunk without rows marks the end.
     fn next(scan: &Self::Scan, local: &mut Self::Local, chunk: &mut Chunk) -> Result<()>;
 }
 
@@ -166,22 +168,23 @@ pub(crate) fn register<F: TableFunction>(to: &Connection, function: F) -> Result
         duckdb::duckdb_destroy_table_function(&raw mut handle);
         state
     };
-    if state == duckdb::DuckDBSuccess { Ok(()) } else { Err(format!("cannot register {}", function.name())) }
+    if state == duckdb::DuckDBSuccess { Ok(()) } else { Err(format!("could not register {}", function.name())) }
 }
 
-/// Runs what a callback does: a panic may not leave it, and becomes an error.
+/// Runs the body of a callback. A panic must not unwind into DuckDB, so it is converted to an error.
 fn guard(run: impl FnOnce() -> Result<()>, set_error: impl FnOnce(&CStr)) {
-    let result =
-        catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| Err("a fault of the extension metatf".to_owned()));
+    let result = catch_unwind(AssertUnwindSafe(run))
+        .unwrap_or_else(|_| Err("internal error in the extension metatf".to_owned()));
     if let Err(message) = result {
         set_error(&c_string(&message));
     }
 }
 
-/// Frees what `Box::into_raw` of a `T` gave DuckDB.
+/// Frees a `T` that was passed to DuckDB with `Box::into_raw`.
 unsafe extern "C" fn free<T>(data: *mut c_void) {
     if !data.is_null() {
-        // A panic of a destructor may not leave the callback. SAFETY: DuckDB calls it once, with the pointer of a boxed `T`.
+        // A panic in a destructor must not leave the callback. SAFETY: DuckDB calls this once, with the pointer of a
+        // boxed `T`.
         let _ = catch_unwind(AssertUnwindSafe(|| drop(unsafe { Box::from_raw(data.cast::<T>()) })));
     }
 }
@@ -232,8 +235,8 @@ unsafe extern "C" fn init_local<F: TableFunction>(info: duckdb::duckdb_init_info
 
 unsafe extern "C" fn next<F: TableFunction>(info: duckdb::duckdb_function_info, output: duckdb::duckdb_data_chunk) {
     let run = || {
-        // SAFETY: `init` has set a boxed `F::Scan`, which threads share; `init_local` a boxed `F::Local`, which this thread has alone.
-        // The chunk is this callback's, and empty.
+        // SAFETY: `init` has set a boxed `F::Scan`, which threads share, and `init_local` a boxed `F::Local`, which
+        // only this thread uses. The chunk belongs to this callback and is empty.
         unsafe {
             let scan = duckdb::duckdb_function_get_init_data(info).cast::<F::Scan>().as_ref().ok_or("no scan")?;
             let local = duckdb::duckdb_function_get_local_init_data(info)
@@ -249,23 +252,23 @@ unsafe extern "C" fn next<F: TableFunction>(info: duckdb::duckdb_function_info, 
     guard(run, |message| unsafe { duckdb::duckdb_function_set_error(info, message.as_ptr()) });
 }
 
-/// A call of a table function while it is bound.
+/// A call of a table function while it is being bound.
 pub(crate) struct Bind<'a> {
     info: duckdb::duckdb_bind_info,
     call: PhantomData<&'a ()>,
 }
 
 impl Bind<'_> {
-    /// A parameter by its place. NULL is an error.
+    /// Returns the parameter with this index. NULL is an error.
     pub(crate) fn parameter(&self, index: usize) -> Result<String> {
-        // SAFETY: a place without a parameter gives null, which `text` takes.
+        // SAFETY: if there is no such parameter, the result is null, which `text` accepts.
         text(unsafe { duckdb::duckdb_bind_get_parameter(self.info, index as u64) })
             .ok_or_else(|| format!("parameter {} is NULL", index + 1))
     }
 
-    /// A parameter by its name, if it is given and not NULL.
+    /// Returns the parameter with this name, if it is given and not NULL.
     pub(crate) fn named(&self, name: &CStr) -> Option<String> {
-        // SAFETY: a name that is not given is null, which `text` takes.
+        // SAFETY: if the parameter is not given, the result is null, which `text` accepts.
         text(unsafe { duckdb::duckdb_bind_get_named_parameter(self.info, name.as_ptr()) })
     }
 
@@ -276,7 +279,7 @@ impl Bind<'_> {
     }
 }
 
-/// The text of a value, which is freed. `None`: there is no value, or it is NULL.
+/// Returns the text of a value and frees the value. Returns `None` if there is no value or it is NULL.
 fn text(mut value: duckdb::duckdb_value) -> Option<String> {
     if value.is_null() {
         return None;
@@ -292,22 +295,22 @@ fn text(mut value: duckdb::duckdb_value) -> Option<String> {
     }
 }
 
-/// Rows that are given to DuckDB: a vector for each column that was asked for.
+/// A chunk of rows for DuckDB, with one vector per requested column.
 pub(crate) struct Chunk<'a> {
     chunk: duckdb::duckdb_data_chunk,
     call: PhantomData<&'a mut ()>,
 }
 
 impl Chunk<'_> {
-    /// How many rows a chunk has at most.
+    /// Returns the maximum number of rows in a chunk.
     pub(crate) fn capacity() -> usize {
         // SAFETY: it has no arguments.
         usize::try_from(unsafe { duckdb::duckdb_vector_size() }).unwrap_or(0)
     }
 
-    /// The vector of a column. It has the type that was declared, and room for [`capacity`](Self::capacity) rows.
+    /// Returns the vector of a column. It has the declared type, and room for [`capacity`](Self::capacity) rows.
     pub(crate) fn vector(&mut self, column: usize) -> Option<Vector<'_>> {
-        // SAFETY: the chunk is valid during the callback, and the column is one of it.
+        // SAFETY: the chunk is valid during the callback, and the column index is in range.
         unsafe {
             ((column as u64) < duckdb::duckdb_data_chunk_get_column_count(self.chunk)).then(|| Vector {
                 vector: duckdb::duckdb_data_chunk_get_vector(self.chunk, column as u64),
@@ -317,14 +320,14 @@ impl Chunk<'_> {
         }
     }
 
-    /// Says how many rows have been written.
+    /// Sets the number of rows that have been written.
     pub(crate) fn set_rows(&mut self, rows: usize) {
-        // SAFETY: the chunk is valid during the callback; no more rows are said than it has room for.
+        // SAFETY: the chunk is valid during the callback, and the number does not exceed its capacity.
         unsafe { duckdb::duckdb_data_chunk_set_size(self.chunk, rows.min(Self::capacity()) as u64) };
     }
 }
 
-/// A column of a chunk, or a part of one.
+/// A column of a chunk, or a part of a column.
 pub(crate) struct Vector<'a> {
     vector: duckdb::duckdb_vector,
     rows: usize,
@@ -332,24 +335,24 @@ pub(crate) struct Vector<'a> {
 }
 
 impl Vector<'_> {
-    /// How many rows it has room for.
+    /// Returns the number of rows that the vector has room for.
     pub(crate) fn rows(&self) -> usize {
         self.rows
     }
 
-    /// The values as DuckDB stores them.
+    /// Returns the values as DuckDB stores them.
     ///
     /// # Safety
-    /// DuckDB stores values of the vector's type as `T`, any bytes of which are a `T`.
+    /// DuckDB must store values of the vector's type as `T`, and any bytes must be a valid `T`.
     pub(crate) unsafe fn values<T: Copy>(&mut self) -> &mut [T] {
-        // SAFETY: the vector is flat, has room for `rows` values, and is borrowed as long as the slice. DuckDB allocates it zeroed or
-        // with earlier values.
+        // SAFETY: the vector is flat, has room for `rows` values, and is borrowed for the lifetime of the slice. DuckDB
+        // initializes its memory with zeros or earlier values.
         unsafe { std::slice::from_raw_parts_mut(duckdb::duckdb_vector_get_data(self.vector).cast::<T>(), self.rows) }
     }
 
-    /// Marks rows as NULL, by their numbers.
+    /// Marks rows as NULL, given their indices.
     pub(crate) fn set_null(&mut self, rows: impl Iterator<Item = usize>) {
-        // SAFETY: after `ensure_validity_writable` there is a bit for each row; numbers that are too large are left out.
+        // SAFETY: after `ensure_validity_writable`, there is a bit for each row; indices out of range are skipped.
         unsafe {
             duckdb::duckdb_vector_ensure_validity_writable(self.vector);
             let validity = duckdb::duckdb_vector_get_validity(self.vector);
@@ -358,10 +361,10 @@ impl Vector<'_> {
         }
     }
 
-    /// Copies text or bytes into a row. The vector is one of text or of bytes.
+    /// Copies text or bytes into a row. The vector must contain text or bytes.
     pub(crate) fn set_bytes(&mut self, row: usize, bytes: &[u8]) {
         if row < self.rows {
-            // SAFETY: the row is one of the vector; DuckDB copies the bytes.
+            // SAFETY: the row is in the vector; DuckDB copies the bytes.
             unsafe {
                 duckdb::duckdb_vector_assign_string_element_len(
                     self.vector,
@@ -373,27 +376,27 @@ impl Vector<'_> {
         }
     }
 
-    /// The member of a struct.
+    /// Returns the vector of a struct member.
     pub(crate) fn member(&mut self, index: usize) -> Vector<'_> {
-        // SAFETY: the vector is one of a struct with as many members as its type has, which the caller made.
+        // SAFETY: the vector is a struct vector whose type has this member; the caller created the type.
         let vector = unsafe { duckdb::duckdb_struct_vector_get_child(self.vector, index as u64) };
         Vector { vector, rows: self.rows, chunk: PhantomData }
     }
 
-    /// How many elements the lists have that have been written.
+    /// Returns the number of list elements that have been written.
     pub(crate) fn list_length(&self) -> usize {
-        // SAFETY: the vector is one of lists.
+        // SAFETY: the vector is a list vector.
         usize::try_from(unsafe { duckdb::duckdb_list_vector_get_size(self.vector) }).unwrap_or(0)
     }
 
-    /// The elements of lists, with room for `elements` of them. Those that it has keep their places.
+    /// Returns the vector of list elements with room for `elements` of them. Existing elements keep their positions.
     pub(crate) fn elements(&mut self, elements: usize) -> Result<Vector<'_>> {
-        // SAFETY: the vector is one of lists; its elements may move, so they are looked for afterwards.
+        // SAFETY: the vector is a list vector; its elements may move, so the child vector is fetched afterwards.
         unsafe {
             if duckdb::duckdb_list_vector_reserve(self.vector, elements as u64) != duckdb::DuckDBSuccess
                 || duckdb::duckdb_list_vector_set_size(self.vector, elements as u64) != duckdb::DuckDBSuccess
             {
-                return Err(format!("no room for {elements} elements of lists"));
+                return Err(format!("not enough memory for {elements} list elements"));
             }
             Ok(Vector { vector: duckdb::duckdb_list_vector_get_child(self.vector), rows: elements, chunk: PhantomData })
         }

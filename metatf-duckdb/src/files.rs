@@ -1,15 +1,15 @@
-//! The files that a parameter names.
+//! The files that match a parameter.
 
 use std::path::PathBuf;
 
 use crate::api::Result;
 
-/// The files of a name or of a pattern with `*`, `?`, `[..]` or `**`, in the order of their names.
+/// Returns the files that match a name or a pattern with `*`, `?`, `[..]` or `**`, sorted by name.
 ///
-/// A file that is called as the pattern says is itself meant.
+/// If a file with exactly this name exists, only that file is returned.
 ///
 /// # Errors
-/// There are none, or a folder cannot be read.
+/// No file matches, or a folder cannot be read.
 pub(crate) fn matching(pattern: &str) -> Result<Vec<PathBuf>> {
     let path = PathBuf::from(pattern);
     if path.exists() || !pattern.contains(['*', '?', '[']) {
@@ -18,5 +18,5 @@ pub(crate) fn matching(pattern: &str) -> Result<Vec<PathBuf>> {
     let found = glob::glob(pattern).map_err(|error| format!("{pattern}: {error}"))?;
     let files: Vec<PathBuf> =
         found.collect::<std::result::Result<_, _>>().map_err(|error| format!("{pattern}: {error}"))?;
-    if files.is_empty() { Err(format!("{pattern}: no file is called so")) } else { Ok(files) }
+    if files.is_empty() { Err(format!("{pattern}: no file matches")) } else { Ok(files) }
 }

@@ -1,4 +1,4 @@
-//! The table functions: their names, their parameters, and the table that each makes.
+//! The table functions: their names, their parameters, and their tables.
 
 use std::ffi::CStr;
 use std::path::{Path, PathBuf};
@@ -13,33 +13,33 @@ use crate::files;
 use crate::listing::Listing;
 use crate::scan::{Bound, Position, Running};
 
-/// The column that tells from which file a row is.
+/// Name of the column with the file that a row comes from.
 const FILE: &str = "@file";
 
-/// A function of SQL.
+/// A SQL function.
 #[derive(Clone, Copy)]
 enum Function {
     /// `metatf_records('T.mtf', 'malloc')`: the records of a type.
     Records,
-    /// `metatf_spans('T.mtf')`: the spans, and `metatf_events('T.mtf')`: the events.
+    /// `metatf_spans('T.mtf')` for spans and `metatf_events('T.mtf')` for events.
     Made(Made),
-    /// `metatf_tables('T.mtf')`: which types there are, and their columns.
+    /// `metatf_tables('T.mtf')`: the tables of a trace and their columns.
     Tables,
-    /// `heap_objects('T.mtf')`: a table of heap traces, by its name.
+    /// `heap_objects('T.mtf')` and so on: a table of heap traces, given by its name.
     Heap(&'static str),
     /// `metatf_test('values')`.
     #[cfg(feature = "test-tables")]
     Test,
 }
 
-/// A table that pairing records gives.
+/// A table derived from paired records.
 #[derive(Clone, Copy)]
 enum Made {
     Spans,
     Events,
 }
 
-/// Registers all of them.
+/// Registers all functions.
 pub(crate) fn register(to: &Connection) -> Result<()> {
     api::register(to, Function::Records)?;
     api::register(to, Function::Made(Made::Spans))?;
@@ -121,7 +121,7 @@ impl Made {
     }
 }
 
-/// How traces are opened: by the DTD of the parameter `dtd`, if they embed none.
+/// Returns the options for opening traces. The parameter `dtd` names the DTD for traces that do not embed one.
 fn options(bind: &Bind) -> Result<OpenOptions> {
     let Some(path) = bind.named(c"dtd") else { return Ok(OpenOptions::default()) };
     let text = std::fs::read(&path).map_err(|error| format!("{path}: {error}"))?;
@@ -129,22 +129,22 @@ fn options(bind: &Bind) -> Result<OpenOptions> {
     Ok(OpenOptions { dtd: Some(schema), ..OpenOptions::default() })
 }
 
-/// The tables of a trace of any format.
+/// Returns the tables of a trace of any format.
 fn tables_of(path: &Path, options: &OpenOptions) -> Result<Vec<Arc<dyn Table>>> {
     metatf_arrow::open(path, options).map_err(|error| error.to_string())
 }
 
-/// The first of some files.
+/// Returns the first file.
 fn first(files: &[PathBuf]) -> Result<&Path> {
     Ok(files.first().ok_or("no file")?)
 }
 
-/// The tables of the first file that a pattern names.
+/// Lists the tables of the first file that matches a pattern.
 fn listing(pattern: &str, options: &OpenOptions) -> Result<Listing> {
     Listing::new(&tables_of(first(&files::matching(pattern)?)?, options)?)
 }
 
-/// The records of a type in all files that a pattern names.
+/// Returns the records of a type in all files that match a pattern.
 fn records(pattern: &str, record: &str, options: OpenOptions) -> Result<Union> {
     let files = files::matching(pattern)?;
     let first = first(&files)?;
@@ -152,7 +152,7 @@ fn records(pattern: &str, record: &str, options: OpenOptions) -> Result<Union> {
     Ok(Union::new(&table, FILE, files.into(), options))
 }
 
-/// The spans or events of all files that a pattern names.
+/// Returns the spans or events of all files that match a pattern.
 fn spans(pattern: &str, made: Made, options: OpenOptions) -> Result<Union> {
     let files = files::matching(pattern)?;
     let first = first(&files)?;
@@ -161,7 +161,6 @@ fn spans(pattern: &str, made: Made, options: OpenOptions) -> Result<Union> {
         Made::Spans => tables.spans(),
         Made::Events => tables.events(),
     };
-    let table =
-        table.ok_or_else(|| format!("{}: its DTD does not say which records are {}", first.display(), made.name()))?;
+    let table = table.ok_or_else(|| format!("{}: its DTD does not define {}", first.display(), made.name()))?;
     Ok(Union::new(&table, FILE, files.into(), options))
 }

@@ -1,4 +1,4 @@
-//! The tables of a trace as a table: one row for each column that a query may name.
+//! The tables of a trace as a table with one row per column.
 
 use std::sync::Arc;
 
@@ -6,11 +6,11 @@ use arrow_array::{ArrayRef, Int64Array, RecordBatch, RecordBatchIterator, String
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use metatf_arrow::{Batches, Error, Result, Scan, Table};
 
-/// What a trace has: `metatf_tables('T.mtf')`.
+/// The result of `metatf_tables('T.mtf')`.
 pub(crate) struct Listing(RecordBatch);
 
 impl Listing {
-    /// The columns of these tables, with docs and units; `describe` tells their types.
+    /// Lists the columns of these tables with documentation and units. Their types are available through `describe`.
     pub(crate) fn new(tables: &[Arc<dyn Table>]) -> Result<Self, String> {
         let mut rows: Vec<(String, i64, Arc<Field>)> = Vec::new();
         for table in tables {

@@ -1,4 +1,4 @@
-//! A table, bound and scanned: batches of Arrow on one side, chunks of DuckDB on the other.
+//! Binds and scans tables: converts Arrow batches to DuckDB chunks.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,7 +10,7 @@ use crate::api::{Bind, Chunk, Result};
 use crate::types::logical;
 use crate::vector::copy;
 
-/// A table that a query reads, perhaps several times.
+/// A table in a query, which may read it several times.
 pub(crate) struct Bound {
     table: Arc<dyn Table>,
     schema: SchemaRef,
@@ -34,15 +34,16 @@ impl Bound {
     }
 }
 
-/// One scan. Threads take batches from it in turn, and copy them side by side.
+/// A scan. Threads take batches from it in turn and copy them in parallel.
 pub(crate) struct Running {
     batches: Mutex<Option<Batches>>,
     selection: Selection,
-    /// For each column of a chunk its place in the batches and its type; `None` for those that DuckDB has no use for.
+    /// For each column of a chunk, its index in the batches and its type, or `None` for columns that DuckDB does not
+    /// use.
     columns: Vec<Option<(usize, DataType)>>,
 }
 
-/// The batch that a thread copies.
+/// The batch that a thread is copying.
 #[derive(Default)]
 pub(crate) struct Position {
     batch: Option<RecordBatch>,
@@ -50,7 +51,7 @@ pub(crate) struct Position {
 }
 
 impl Running {
-    /// Starts a scan of columns by their numbers. Other numbers are DuckDB's own: it counts rows by them.
+    /// Starts a scan of columns, given by number. Numbers out of range are used by DuckDB itself to count rows.
     pub(crate) fn new(bound: &Bound, asked: &[u64]) -> Result<Self> {
         let fields = bound.schema.fields();
         let mut read: Vec<usize> = Vec::new();
@@ -95,7 +96,7 @@ impl Running {
         }
     }
 
-    /// The next batch, with the rows that the predicate asks for. After an error nothing more comes.
+    /// Returns the next batch with the rows that match the predicate. No batch follows an error.
     fn batch(&self) -> Result<Option<RecordBatch>> {
         let batch = {
             let mut batches = self.batches.lock().unwrap_or_else(PoisonError::into_inner);
@@ -111,11 +112,11 @@ impl Running {
                 }
             }
         };
-        // Vectors have the types that were declared, so that the columns have to have them, too.
+        // Vectors have the declared types, so the columns must have the same types.
         for (place, declared) in self.columns.iter().flatten() {
             let found = batch.columns().get(*place).map(|column| column.data_type());
             if found != Some(declared) {
-                return Err(format!("a batch has a column of {found:?} in place of {declared}"));
+                return Err(format!("expected a column of type {declared} in a batch, found {found:?}"));
             }
         }
         self.selection.rows(batch).map(Some).map_err(|error| metatf_arrow::message(&error))

@@ -1,6 +1,6 @@
-//! Tables for tests of the extension: every type, and tables that do not keep their word.
+//! Tables for tests of the extension: one with all types, and tables that violate the interface.
 //!
-//! Only the feature `test-tables` builds them.
+//! They are only built with the feature `test-tables`.
 
 use std::sync::Arc;
 
@@ -19,28 +19,28 @@ use arrow_array::{
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use metatf_arrow::{Batches, Error, Result, Scan, Table};
 
-/// Rows of a batch: more than a chunk has, and no multiple of it.
+/// Rows per batch: more than a chunk has, and not a multiple of the chunk size.
 const BATCH: i64 = 5_000;
 
-/// What a test table does.
+/// The behavior of a test table.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum TestTable {
-    /// Two batches with a column of every type; each eleventh row is NULL.
+    /// Two batches with a column of every type; every eleventh row is NULL.
     Values,
-    /// The second batch has other types than the schema.
+    /// The second batch has different types from the schema.
     Types,
     /// The second batch is an error.
     Fails,
-    /// It panics.
+    /// Reading panics.
     Panics,
-    /// It has a type that DuckDB does not get.
+    /// A column has a type without a DuckDB equivalent.
     Unknown,
-    /// It has no end.
+    /// The table is infinite.
     Endless,
 }
 
 impl TestTable {
-    /// The table of this name.
+    /// Returns the table with this name.
     pub(crate) fn named(name: &str) -> Option<Self> {
         let tables = [
             ("values", Self::Values),
@@ -84,7 +84,7 @@ impl Table for TestTable {
             Self::Values => Box::new([Ok(batch(0)), Ok(batch(BATCH))].into_iter()),
             Self::Types => Box::new([Ok(numbers(0)), Ok(other_types())].into_iter()),
             Self::Fails => Box::new([Ok(numbers(0)), failure()].into_iter()),
-            #[expect(clippy::panic, reason = "the test is that the extension bears it")]
+            #[expect(clippy::panic, reason = "the test checks that the extension survives it")]
             Self::Panics => Box::new(std::iter::from_fn(|| panic!("as the test wants it"))),
             Self::Unknown => Box::new(std::iter::empty()),
             Self::Endless => Box::new(std::iter::repeat_with(|| Ok(numbers(0)))),
@@ -94,12 +94,12 @@ impl Table for TestTable {
     }
 }
 
-/// A batch of one column, the numbers from `first` on.
+/// Returns a batch with one column of consecutive numbers that start at `first`.
 fn numbers(first: i64) -> RecordBatch {
     columns([("n", Arc::new(Int64Array::from_iter_values(first..first + BATCH)) as ArrayRef)])
 }
 
-/// A batch with narrower numbers than it should have: memory would be read beyond its end.
+/// Returns a batch with narrower numbers than declared: copying it unchecked would read past the end of its memory.
 fn other_types() -> RecordBatch {
     columns([(
         "n",
@@ -113,7 +113,7 @@ fn columns<const N: usize>(columns: [(&str, ArrayRef); N]) -> RecordBatch {
         .unwrap_or_else(|_| RecordBatch::new_empty(Arc::new(Schema::empty())))
 }
 
-/// Rows from `first` on, of every type. `metatf-duckdb/tests/extension.py` computes the same.
+/// Returns rows of every type, starting at row `first`. `metatf-duckdb/tests/values.py` computes the same values.
 fn batch(first: i64) -> RecordBatch {
     let rows = || first..first + BATCH;
     let value = |n: i64| (n % 11 != 3).then_some(n);
@@ -160,12 +160,12 @@ fn batch(first: i64) -> RecordBatch {
             maps.keys().append_value(format!("a key of more than twelve bytes {i}"));
             maps.values().append_option((i != 1).then_some(number));
         }
-        // Keys and values are equally many.
+        // There are as many keys as values, so this cannot fail.
         let _ = maps.append(valid);
         let bytes = [u8::try_from(n % 256).unwrap_or(0); 3];
         if valid { fixed_bytes.append_value(bytes).unwrap_or(()) } else { fixed_bytes.append_null() }
     }
-    // Members have values where the struct is NULL.
+    // Members have values even in rows in which the struct is NULL.
     let inner = columns([
         ("size", Arc::new(Int64Array::from_iter_values(rows().map(|n| n * 8))) as ArrayRef),
         (

@@ -1,16 +1,17 @@
-//! Which type of DuckDB an Arrow column gets.
+//! The mapping of Arrow types to DuckDB types.
 
 use arrow_schema::{DataType, TimeUnit};
 use libduckdb_sys as duckdb;
 
 use crate::api::{LogicalType, Result};
 
-/// The type of a column of these values.
+/// Returns the DuckDB type for values of an Arrow type.
 ///
-/// Durations are numbers in their unit, as in Parquet: DuckDB's intervals have microseconds, and would lose nanoseconds.
+/// Durations become numbers in their unit, as in Parquet, because DuckDB's intervals have microsecond resolution and
+/// would lose nanoseconds.
 ///
 /// # Errors
-/// There is no such type.
+/// DuckDB has no such type.
 pub(crate) fn logical(arrow: &DataType) -> Result<LogicalType> {
     let number = match arrow {
         DataType::Boolean => duckdb::DUCKDB_TYPE_DUCKDB_TYPE_BOOLEAN,
@@ -37,8 +38,10 @@ pub(crate) fn logical(arrow: &DataType) -> Result<LogicalType> {
             return Ok(LogicalType::list(&logical(element.data_type())?));
         }
         DataType::Map(entries, _) => {
-            let DataType::Struct(fields) = entries.data_type() else { return Err("a map without entries".to_owned()) };
-            let [keys, values] = fields.as_ref() else { return Err("a map without keys and values".to_owned()) };
+            let DataType::Struct(fields) = entries.data_type() else {
+                return Err("the map type has no entries".to_owned());
+            };
+            let [keys, values] = fields.as_ref() else { return Err("the map type has no keys and values".to_owned()) };
             return Ok(LogicalType::map(&logical(keys.data_type())?, &logical(values.data_type())?));
         }
         DataType::Struct(fields) => {

@@ -1,4 +1,4 @@
-//! Values of Arrow arrays, copied into DuckDB's vectors.
+//! Copies values of Arrow arrays into DuckDB's vectors.
 
 use std::ops::Range;
 
@@ -10,11 +10,11 @@ use libduckdb_sys::{duckdb_list_entry, duckdb_string_t};
 
 use crate::api::{Result, Vector};
 
-/// Copies `rows` of an array into the vector, from row `to` on. The vector has the type that [`logical`](crate::types::logical) gives
-/// for the array's.
+/// Copies `rows` of an array into a vector, starting at row `to`. The vector must have the type that
+/// [`logical`](crate::types::logical) returns for the array's type.
 ///
 /// # Errors
-/// The vector has no room for them, or no way to hold them.
+/// The vector is too small, or DuckDB has no such type.
 pub(crate) fn copy(array: &dyn Array, rows: Range<usize>, to: usize, vector: &mut Vector<'_>) -> Result<()> {
     if rows.end > array.len() || to.checked_add(rows.len()).is_none_or(|end| end > vector.rows()) {
         return Err(format!("rows {rows:?} of {} do not fit into a vector of {}", array.len(), vector.rows()));
@@ -27,7 +27,7 @@ pub(crate) fn copy(array: &dyn Array, rows: Range<usize>, to: usize, vector: &mu
     match array.data_type() {
         DataType::Boolean => {
             let values = array.as_boolean().values();
-            // SAFETY: DuckDB stores a BOOLEAN as a byte, 0 or 1.
+            // SAFETY: DuckDB stores a BOOLEAN as a byte with the value 0 or 1.
             for (to, row) in unsafe { vector.values::<u8>() }.iter_mut().skip(to).zip(rows) {
                 *to = u8::from(values.value(row));
             }
@@ -73,7 +73,7 @@ pub(crate) fn copy(array: &dyn Array, rows: Range<usize>, to: usize, vector: &mu
                 vector,
             );
         }
-        // DuckDB stores maps as lists of structs of key and value.
+        // DuckDB stores maps as lists of structs with a key and a value.
         DataType::Map(..) => {
             let maps = array.as_map();
             return list(
@@ -107,7 +107,7 @@ pub(crate) fn copy(array: &dyn Array, rows: Range<usize>, to: usize, vector: &mu
     Ok(())
 }
 
-/// Marks rows as NULL; with a struct all its members are, as DuckDB looks at them alone.
+/// Marks rows as NULL. In a struct, all members must also be marked, because DuckDB checks only these.
 fn set_null(data_type: &DataType, rows: &[usize], vector: &mut Vector<'_>) {
     vector.set_null(rows.iter().copied());
     if let DataType::Struct(fields) = data_type {
@@ -117,16 +117,16 @@ fn set_null(data_type: &DataType, rows: &[usize], vector: &mut Vector<'_>) {
     }
 }
 
-/// Numbers that both store alike.
+/// Copies numbers, which Arrow and DuckDB store in the same way.
 fn numbers<T: ArrowPrimitiveType>(array: &dyn Array, rows: Range<usize>, to: usize, vector: &mut Vector<'_>) {
     let from = array.as_primitive::<T>().values().get(rows).unwrap_or_default();
-    // SAFETY: the vector was declared with the type of DuckDB that is stored as `T::Native`, a number.
+    // SAFETY: the vector was declared with the DuckDB type that is stored as `T::Native`, a number.
     if let Some(to) = unsafe { vector.values::<T::Native>() }.get_mut(to..to + from.len()) {
         to.copy_from_slice(from);
     }
 }
 
-/// Text and bytes.
+/// Copies text or bytes.
 fn bytes<'a>(
     array: &dyn Array,
     rows: Range<usize>,
@@ -141,9 +141,9 @@ fn bytes<'a>(
     }
 }
 
-/// A dictionary. If it is small, each of its texts is copied once, and shared by the rows that have it.
+/// Copies values of a dictionary. If it is small, each text is copied once and shared by all rows that contain it.
 fn dictionary(array: &dyn Array, rows: Range<usize>, to: usize, vector: &mut Vector<'_>) -> Result<()> {
-    let keys_of = array.as_any_dictionary_opt().ok_or("a dictionary without values")?;
+    let keys_of = array.as_any_dictionary_opt().ok_or("the dictionary has no values")?;
     let values = keys_of.values();
     let text =
         matches!(values.data_type(), DataType::Utf8 | DataType::LargeUtf8 | DataType::Binary | DataType::LargeBinary);
@@ -156,8 +156,8 @@ fn dictionary(array: &dyn Array, rows: Range<usize>, to: usize, vector: &mut Vec
         };
         match first.get_mut(key) {
             Some(Some(earlier)) => {
-                // SAFETY: DuckDB stores text and bytes as `duckdb_string_t`. Long ones are in memory of the vector, which lives as long
-                // as it does, so two rows of one vector may name the same.
+                // SAFETY: DuckDB stores text and bytes as `duckdb_string_t`. Long strings are in memory that belongs to
+                // the vector and lives as long as the vector, so two rows of a vector may share a string.
                 let strings = unsafe { vector.values::<duckdb_string_t>() };
                 if let (Some(value), Some(to)) = (strings.get(*earlier).copied(), strings.get_mut(to)) {
                     *to = value;
@@ -172,7 +172,7 @@ fn dictionary(array: &dyn Array, rows: Range<usize>, to: usize, vector: &mut Vec
     Ok(())
 }
 
-/// Where the elements of a list are; those of NULL are nowhere.
+/// Returns the range of a list's elements, which is empty for NULL.
 fn place<T: Copy + TryInto<usize>>(valid: bool, offsets: Option<&[T]>) -> Range<usize> {
     match offsets {
         Some([start, end]) if valid => (*start).try_into().unwrap_or(0)..(*end).try_into().unwrap_or(0),
@@ -180,7 +180,7 @@ fn place<T: Copy + TryInto<usize>>(valid: bool, offsets: Option<&[T]>) -> Range<
     }
 }
 
-/// Lists: their places are in the vector, their elements in another, one list behind the other.
+/// Copies lists. Their ranges go into the vector, and their elements into the child vector, one list after the other.
 fn list(
     values: &dyn Array,
     lists: impl Iterator<Item = Range<usize>>,
@@ -197,7 +197,7 @@ fn list(
         copy(values, list, at, &mut elements)?;
         at += length;
     }
-    // SAFETY: DuckDB stores a LIST as `duckdb_list_entry`, two numbers.
+    // SAFETY: DuckDB stores a LIST as `duckdb_list_entry`, which consists of two numbers.
     if let Some(to) = unsafe { vector.values::<duckdb_list_entry>() }.get_mut(to..to + entries.len()) {
         to.copy_from_slice(&entries);
     }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The extension's tables of heaps have the figures of `hatf report`, and agree with each other.
+"""Checks that the extension's heap tables agree with `hatf report` and with each other.
 
     python metatf-duckdb/tests/heap.py PATH/TO/metatf.duckdb_extension PATH/TO/hatf
 """
@@ -43,7 +43,7 @@ def same_figures(connection, hatf, trace):
     live = "select count(*), coalesce(sum(size), 0)::bigint from objects where end_kind = 'live' or free_thread is null"
     assert one("select sum(leaked_allocations), sum(leaked_bytes) from sites") == one(live), trace
     assert one("select count(*) from objects where stack_hash not in (select stack_hash from sites)") == (0,), trace
-    # A predicate in the call is one of the query.
+    # A predicate in the call is equivalent to one in the query.
     assert one(f"select count(*) from heap_objects('{trace}', predicate := 'size > 64')") == one("select count(*) from objects where size > 64")
     return report
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The extension gives the values of random traces that `metatfc dump` prints, and bears damaged ones; scripts/random-traces writes them.
+"""Checks that the extension returns the same values of random traces as `metatfc dump`, and survives damaged traces; scripts/random-traces writes the traces.
 
     python metatf-duckdb/tests/random_traces.py PATH/TO/metatf.duckdb_extension FOLDER
 """
@@ -20,7 +20,7 @@ def main():
     connection.load_extension(extension)
     door = functools.partial(tables, connection)
     values, refused = random_tables.compare(folder, door)
-    # In a process that a damaged trace may end, the last line is the trace.
+    # If a damaged trace kills the process, the last line of output is the trace.
     raised = random_tables.bear_damage(folder, door, (duckdb.Error,))
     print(f"{values} values of random traces are the same, {refused} tables are refused as they have to be, {raised} tables of damaged ones are errors")
     assert values > 5_000 and refused > 20 and raised > 50
@@ -32,14 +32,14 @@ def tables(connection, path):
 
 
 def rows(connection, path, table):
-    # By way of Arrow, as Python's times have no nanoseconds.
+    # Go through Arrow, because Python's times have no nanoseconds.
     found = connection.execute("from metatf_records(?, ?, dtd := ?)", [str(path), table, str(path.with_suffix(".dtd"))]).to_arrow_table()
     columns = [[plain(value) for value in column] for column in found.columns]
     return found.column_names, list(zip(*columns))
 
 
 def plain(value):
-    """A value of Arrow as Python has it, times as numbers."""
+    """Returns an Arrow value as a Python value, with times as numbers."""
     if not value.is_valid:
         return None
     match value:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The extension gives the records of traces that `metatfc dump` prints, and of broken traces an error that names the file.
+"""Checks that the extension returns the same records as `metatfc dump`, and that errors of damaged traces name the file.
 
     python metatf-duckdb/tests/records.py PATH/TO/metatf.duckdb_extension PATH/TO/metatfc
 """
@@ -29,7 +29,7 @@ def main():
 
 
 def same_records(connection, metatfc, trace):
-    """Every table has as many rows as there are records, and whole numbers are the same. How many have been compared."""
+    """Checks that each table has one row per record with the same integers. Returns the number of compared values."""
     printed = subprocess.run([metatfc, "dump", "--format", "jsonl", trace], capture_output=True, text=True, check=True)
     records = collections.defaultdict(list)
     for line in printed.stdout.splitlines():
@@ -58,7 +58,7 @@ def several_files(connection):
     assert len(both) > 1 and len({row[1:] for row in both}) == 1, both
     rows = connection.execute("""select count(*) from metatf_records(?, 'malloc', predicate := 'size >= 4096')""", [pattern]).fetchall()
     assert rows == connection.execute("select count(*) from metatf_records(?, 'malloc') where size >= 4096", [pattern]).fetchall()
-    # A DTD that the trace does not embed.
+    # A trace without an embedded DTD.
     without, dtd = str(GOLDEN / "every.no-dtd.mtf"), str(GOLDEN / "every.dtd")
     assert connection.execute("select count(*) > 20 from metatf_tables(?, dtd := ?)", [without, dtd]).fetchall() == [(True,)]
 
@@ -66,13 +66,13 @@ def several_files(connection):
 def errors(connection):
     for query, message in [
         ("from metatf_records('none.mtf', 'malloc')", "none.mtf: "),
-        ("from metatf_records('none-*.mtf', 'malloc')", "none-*.mtf: no file is called so"),
+        ("from metatf_records('none-*.mtf', 'malloc')", "none-*.mtf: no file matches"),
         ("from metatf_tables('[')", "[: "),
         (f"from metatf_tables('{GOLDEN}')", "it is a folder"),
         (f"from metatf_tables('{__file__}')", "records.py: offset 0: not a Meta-TF trace"),
         (f"from metatf_tables('{GOLDEN}/every.no-dtd.mtf')", "every.no-dtd.mtf: "),
         (f"from metatf_tables('{GOLDEN}/every.no-dtd.mtf', dtd := '{__file__}')", "records.py"),
-        (f"from metatf_records('{GOLDEN}/heap.gawk-default.mtf', 'mallok')", "there is no table mallok; there are malloc, calloc"),
+        (f"from metatf_records('{GOLDEN}/heap.gawk-default.mtf', 'mallok')", "there is no table mallok; available tables: malloc, calloc"),
         (f"from metatf_records('{GOLDEN}/*.gawk-default.mtf', 'thread')", "thread"),
     ]:
         try:
@@ -84,7 +84,7 @@ def errors(connection):
 
 
 def broken(connection):
-    """Traces with bytes that are not theirs, and those that end too soon. How many there were."""
+    """Reads traces with changed bytes and truncated traces. Returns their number."""
     whole = (GOLDEN / "heap.gawk-default.mtf").read_bytes()
     traces = 0
     with tempfile.TemporaryDirectory() as folder:

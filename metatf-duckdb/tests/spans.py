@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The extension gives the spans and events of traces as `metatfc spans` has them, and answers the questions of docs/sql.md.
+"""Checks that the extension returns the same spans and events as `metatfc spans`, and runs the queries of docs/sql.md.
 
     python metatf-duckdb/tests/spans.py PATH/TO/metatf.duckdb_extension PATH/TO/metatfc
 """
@@ -31,7 +31,7 @@ def main():
 
 
 def table(connection, function, trace):
-    """The rows of a table as dicts."""
+    """Returns the rows of a table as dicts."""
     query = connection.execute(f"from {function}(?)", [str(trace)])
     names = [column[0] for column in query.description]
     return [dict(zip(names, row)) for row in query.fetchall()]
@@ -41,10 +41,10 @@ def same_rows(connection, metatfc, trace):
     spans, events = (table(connection, function, trace) for function in ("metatf_spans", "metatf_events"))
     for row in spans + events:
         assert row.pop("@file") == str(trace)
-    # By the names of the tables.
+    # Read the tables by name.
     by_name = connection.execute("select * exclude (\"@file\") from metatf_records(?, 'spans')", [str(trace)]).fetchall()
     assert by_name == [tuple(row.values()) for row in spans], trace
-    # A condition in the call.
+    # Pass a condition in the call.
     slow = connection.execute("select count(*) from metatf_spans(?, predicate := 'duration_ns >= 2000')", [str(trace)]).fetchall()
     assert slow == [(sum((row["duration_ns"] or 0) >= 2000 for row in spans),)]
     return random_spans.compare(metatfc, trace, spans, events)
@@ -57,7 +57,7 @@ def several_files(connection, folder, traces):
 
 
 def questions(connection, trace):
-    """The queries of the book have answers."""
+    """Checks that the queries of the book return rows."""
     for name in ("spans", "events"):
         connection.execute(f"create view {name} as from metatf_{name}('{trace}')")
     page = (CHECKOUT / "docs/sql.md").read_text()
@@ -78,8 +78,8 @@ def damage(connection, trace):
 
 def without(connection):
     golden = CHECKOUT / "tests/golden/1.0/heap.gawk-default.mtf"
-    fails(connection, f"from metatf_spans('{golden}')", "its DTD does not say which records are spans")
-    fails(connection, f"from metatf_events('{golden}')", "its DTD does not say which records are events")
+    fails(connection, f"from metatf_spans('{golden}')", "its DTD does not define spans")
+    fails(connection, f"from metatf_events('{golden}')", "its DTD does not define events")
 
 
 def fails(connection, query, message):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The extension, built with the feature `test-tables`, gives values of every type to DuckDB, and bears tables that break their word.
+"""Checks that the extension, built with the feature `test-tables`, passes values of every type to DuckDB and survives tables that violate the interface.
 
     python metatf-duckdb/tests/values.py PATH/TO/metatf.duckdb_extension
 """
@@ -23,7 +23,7 @@ def main():
 
 
 def expected(n):
-    """Row n, as src/test_tables.rs makes it; times as nanoseconds since 1970."""
+    """Returns row n as src/test_tables.rs builds it, with times in nanoseconds since 1970."""
     if n % 11 == 3:
         return {}
     small, text = n % 100, "é" * (n % 19) + str(n)
@@ -53,7 +53,7 @@ def values_of_every_type(connection):
     for threads in (1, 4):
         connection.sql(f"set threads = {threads}")
         rows = connection.sql(f"select {columns} from metatf_test('values')").fetchall()
-        # As there is no `order by`, this is the order of the table.
+        # Without `order by`, rows come in the order of the table.
         assert [row[0] for row in rows] == list(range(ROWS))
         for row in rows:
             found = dict(zip(names[1:], row[1:]))
@@ -62,7 +62,7 @@ def values_of_every_type(connection):
 
 
 def projection(connection):
-    """Any columns, in any order, twice, or none."""
+    """Selects columns in any order, twice, or not at all."""
     assert connection.sql("select count(*) from metatf_test('values')").fetchall() == [(ROWS,)]
     assert connection.sql("select count(*) from metatf_test('values') where true").fetchall() == [(ROWS,)]
     some = """select "struct".size, row, row + 1, int8 from metatf_test('values') where row = 7"""
@@ -88,15 +88,15 @@ def predicates(connection):
     assert rows("duration >= 9999") == (1, 9999, 9999)
     assert rows("utf8 = '0'") == (1, 0, 0)
     assert rows("row > 1000000") == (0, None, None)
-    # A column that is compared and not asked for, and the other way round.
+    # Compare a column that is not selected, and select one that is not compared.
     assert connection.sql("select int8 from metatf_test('values', predicate := 'row = 42')").fetchall() == [(42,)]
 
 
 def errors(connection):
     for query, message in [
-        ("from metatf_test('types')", "a batch has a column of Some(UInt8) in place of Int64"),
+        ("from metatf_test('types')", "expected a column of type Int64 in a batch, found Some(UInt8)"),
         ("from metatf_test('fails')", "T.mtf: byte 17: nothing more is read"),
-        ("from metatf_test('panics')", "a fault of the extension"),
+        ("from metatf_test('panics')", "internal error in the extension"),
         ("from metatf_test('unknown')", "column month of test: DuckDB has no type for Decimal256(10, 2)"),
         ("from metatf_test('none')", "no such table"),
         ("from metatf_test(NULL)", "parameter 1 is NULL"),
@@ -111,12 +111,12 @@ def errors(connection):
                 assert message in str(error), (query, str(error))
             else:
                 raise AssertionError(f"no error: {query}")
-    # The connection goes on.
+    # The connection remains usable.
     assert connection.sql("select 1").fetchall() == [(1,)]
 
 
 def interrupt(connection):
-    """A query without an end ends when it is interrupted."""
+    """Checks that interrupting an infinite query ends it."""
     timer = threading.Timer(0.5, connection.interrupt)
     timer.start()
     try:
@@ -126,7 +126,7 @@ def interrupt(connection):
     else:
         raise AssertionError("it has not been interrupted")
     timer.join()
-    # And a limit is enough, too.
+    # A limit ends it, too.
     assert len(connection.execute("select n from metatf_test('endless') limit 3").fetchall()) == 3
 
 

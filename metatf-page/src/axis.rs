@@ -1,20 +1,20 @@
-//! Round numbers on an axis, and their unit, which stands there once.
+//! Round numbers on an axis with a common unit.
 
 use crate::Unit;
 use crate::units::count;
 
-/// Numbers on an axis, and what they count.
+/// The numbers on an axis and their unit.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Axis {
-    /// Where numbers stand, as parts of a million of the axis.
+    /// The positions of the numbers, as fractions of the axis, and their text.
     pub(crate) ticks: Vec<(f64, String)>,
-    /// The unit; empty: things are counted.
+    /// The unit; empty if things are counted.
     pub(crate) unit: &'static str,
-    /// The value at the end of the axis, at least that of the last tick.
+    /// The value at the end of the axis, at least the value of the last tick.
     pub(crate) end: f64,
 }
 
-/// Units, and how many of what is counted each of them is.
+/// The units and their sizes.
 const BYTES: [(&str, f64); 7] = [
     ("bytes", 1.0),
     ("KiB", 1024.0),
@@ -29,8 +29,8 @@ const COUNTS: [(&str, f64); 4] = [("", 1.0), ("thousands", 1e3), ("millions", 1e
 const PERCENT: [(&str, f64); 1] = [("%", 1000.0)];
 
 impl Axis {
-    /// Puts numbers on an axis that begins with 0: three to six of them, each 1, 2 or 5 of a power of ten, or one of 1, 2, 4, .. for
-    /// bytes and 1, 2, 5, 10, 15, 30 for minutes and hours. `whole`: the axis goes on to the next number.
+    /// Places numbers on an axis that begins at 0. There are three to six numbers, with a step of 1, 2 or 5 times a
+    /// power of ten. If `whole` is set, the axis extends to the next number.
     pub(crate) fn new(most: u64, unit: Unit, whole: bool) -> Self {
         let most = float(most.max(1));
         let (name, scale) = scale(most, unit);
@@ -64,7 +64,7 @@ impl Axis {
     }
 }
 
-/// The greatest unit of which there is at least one.
+/// Returns the largest unit that does not exceed the value.
 fn scale(most: f64, unit: Unit) -> (&'static str, f64) {
     let units: &[(&'static str, f64)] = match unit {
         Unit::Count => &COUNTS,
@@ -72,13 +72,14 @@ fn scale(most: f64, unit: Unit) -> (&'static str, f64) {
         Unit::Time => &TIMES,
         Unit::Percent => &PERCENT,
     };
-    // Things up to 10,000 are written in full.
+    // Counts up to 10,000 are written in full.
     let least = if unit == Unit::Count { 10.0 } else { 1.0 };
     let fits = units.iter().skip(1).rev().find(|(_, scale)| most >= *scale * least);
     fits.or(units.first()).copied().unwrap_or(("", 1.0))
 }
 
-/// The distance of two numbers on an axis that ends here: 1, 2 or 5 of a power of ten, so that there are three to six.
+/// Returns the step between the numbers on an axis with this maximum. It is 1, 2 or 5 times a power of ten, so that
+/// there are three to six numbers.
 pub(crate) fn step(most: f64) -> f64 {
     let rough = most / 5.0;
     let power = 10_f64.powf(rough.log10().floor());
@@ -86,7 +87,7 @@ pub(crate) fn step(most: f64) -> f64 {
     factor.unwrap_or(10.0) * power
 }
 
-/// A number as a place in a picture.
+/// Converts a number to a coordinate.
 #[expect(clippy::cast_precision_loss, reason = "a place in a picture")]
 pub(crate) fn float(value: u64) -> f64 {
     value as f64

@@ -1,4 +1,4 @@
-//! Charts: quantities over time, or over something else.
+//! Charts of quantities over time or another axis.
 
 use std::borrow::Cow;
 
@@ -7,39 +7,39 @@ use crate::Unit;
 /// Quantities over one axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chart {
-    /// What it shows.
+    /// The title.
     pub title: String,
-    /// What the axis from left to right counts.
+    /// The unit of the horizontal axis.
     pub x: Unit,
-    /// Its name, where its unit does not say what it is.
+    /// The name of the horizontal axis, if its unit is not clear enough.
     pub x_name: Cow<'static, str>,
-    /// What the axis from bottom to top counts.
+    /// The unit of the vertical axis.
     pub y: Unit,
     /// The quantities.
     pub series: Vec<Series>,
-    /// Places worth a look.
+    /// Named positions.
     pub marks: Vec<Mark>,
-    /// The end of the axis from left to right, where it is behind the last point.
+    /// The end of the horizontal axis, if it is after the last point.
     pub end: u64,
 }
 
 /// A quantity.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// How it is drawn.
+    /// The shape in which it is drawn.
     pub shape: Shape,
-    /// Where each stretch ends (from the left), and the quantity in it.
+    /// The end of each interval, and the quantity in it.
     pub points: Vec<(u64, u64)>,
 }
 
-/// How a quantity is drawn.
+/// The shape in which a quantity is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// A line of steps: the quantity is the same in all of a stretch.
+    /// A step line: the quantity is constant in each interval.
     Steps,
-    /// The area under its steps.
+    /// The area under a step line.
     Area,
     /// A line from point to point.
     Line,
@@ -47,22 +47,22 @@ pub enum Shape {
     Bars,
 }
 
-/// A place on the axis from left to right that has a name.
+/// A named position on the horizontal axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mark {
-    /// Where it is.
+    /// The position.
     pub at: u64,
-    /// Its name.
+    /// The name.
     pub name: String,
 }
 
 impl Chart {
-    /// Starts a chart.
+    /// Creates an empty chart.
     pub fn new(title: impl Into<String>, x: Unit, y: Unit) -> Self {
         Self { title: title.into(), x, x_name: Cow::Borrowed(""), y, series: Vec::new(), marks: Vec::new(), end: 0 }
     }
 
-    /// Adds a quantity whose stretches are all of the same length.
+    /// Adds a quantity with intervals of equal length.
     pub fn stretches(
         &mut self,
         name: impl Into<String>,
@@ -82,7 +82,7 @@ impl Chart {
         (x.max(1), y.max(1))
     }
 
-    /// Returns the most of a quantity in each of this many stretches, all of the same length.
+    /// Returns the maximum of a quantity in each of this many intervals of equal length.
     pub(crate) fn columns(&self, series: &Series, columns: usize) -> Vec<u64> {
         let (end, _) = self.ends();
         let mut most = vec![0_u64; columns];

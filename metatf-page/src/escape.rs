@@ -1,9 +1,9 @@
-//! Characters that a reader of a form obeys, or that its readers do not see.
+//! Escaping of control and invisible characters.
 
 use std::borrow::Cow;
 
-/// Returns whether a terminal may obey a character, or shows something else than there is: C0, DEL, C1, what changes the direction of
-/// text, other line ends, what is invisible.
+/// Returns whether a character may control a terminal, or may be displayed as something else: C0, DEL, C1, changes of
+/// the text direction, other line separators, and invisible characters.
 #[must_use]
 pub fn is_control(c: char) -> bool {
     match c {
@@ -15,7 +15,7 @@ pub fn is_control(c: char) -> bool {
     }
 }
 
-/// Returns a text that stays within its line: characters that a terminal obeys are escaped, line feeds and tabs, too.
+/// Returns text that stays on one line: control characters are escaped, including line feeds and tabs.
 #[must_use]
 pub fn shown(text: &str) -> Cow<'_, str> {
     if !text.contains(is_control) {
@@ -43,7 +43,7 @@ pub fn markup(text: &str) -> String {
     })
 }
 
-/// Escapes text for Markdown: what would begin emphasis, code, a link, a tag, or end a cell.
+/// Escapes text for Markdown: anything that would start emphasis, code, a link or a tag, or end a cell.
 pub(crate) fn markdown(text: &str) -> String {
     shown(text).chars().fold(String::with_capacity(text.len()), |mut out, c| {
         if matches!(c, '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '#' | '~' | '&' | '@') {

@@ -1,25 +1,25 @@
-//! The forms of a page.
+//! The output formats of a page.
 
 use std::io::{self, Write};
 
 use crate::text::TextStyle;
 use crate::{Page, html, markdown, svg, text};
 
-/// How a page is printed.
+/// An output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// Text, for a terminal or a file.
+    /// Text for a terminal or a file.
     Text(TextStyle),
-    /// Markdown with tables, as issues and pull requests show it.
+    /// Markdown with tables, for issues and pull requests.
     Markdown,
-    /// A document that a browser shows, without scripts, and without anything that is not in it.
+    /// A self-contained HTML document without scripts.
     Html,
-    /// The page's first picture.
+    /// The first picture of the page.
     Svg,
 }
 
 impl Form {
-    /// Text without colours.
+    /// Returns the text format without colors.
     #[must_use]
     pub fn text(width: Option<usize>) -> Self {
         Self::Text(TextStyle { width, colour: false })
@@ -29,7 +29,8 @@ impl Form {
 /// Prints a page.
 ///
 /// # Errors
-/// The output's; and [`InvalidInput`](io::ErrorKind::InvalidInput) if a page without a picture shall be SVG.
+/// Returns the error of the output, or [`InvalidInput`](io::ErrorKind::InvalidInput) if the form is SVG and the page
+/// has no picture.
 pub fn render(page: &Page, form: Form, out: &mut dyn Write) -> io::Result<()> {
     match form {
         Form::Text(style) => text::page(page, style, out),

@@ -1,4 +1,4 @@
-//! Pages as one HTML document: tables and pictures, without scripts.
+//! Pages as one HTML document with tables and pictures, without scripts.
 
 use std::io::{self, Write};
 
@@ -6,7 +6,8 @@ use crate::axis::float;
 use crate::escape::markup;
 use crate::{Block, Facts, Note, Page, Table, Value, svg};
 
-/// Light or dark as the reader's system, narrow or wide as the window, and black on white when it is printed.
+/// The style sheet: light or dark like the reader's system, adapted to the window's width, and black on white when
+/// printed.
 const STYLE: &str = "\
 :root{color-scheme:light dark}
 body{font:15px/1.45 system-ui,sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem}
@@ -38,7 +39,7 @@ pub(crate) fn page(page: &Page, out: &mut dyn Write) -> io::Result<()> {
 /// Prints blocks as a part of an HTML document.
 ///
 /// # Errors
-/// The output's.
+/// Returns the error of the output.
 pub fn blocks<'b>(blocks: impl IntoIterator<Item = &'b Block>, out: &mut dyn Write) -> io::Result<()> {
     blocks.into_iter().try_for_each(|block| self::block(block, out))
 }
@@ -84,7 +85,7 @@ fn table(table: &Table, out: &mut dyn Write) -> io::Result<()> {
     table.rest.as_ref().map_or(Ok(()), |rest| writeln!(out, "<p>{}</p>", said(rest)))
 }
 
-/// A value; who points at it sees the exact one.
+/// Returns a value as HTML; hovering over it shows the exact value.
 fn shown(value: &Value) -> String {
     match (value, value.exact()) {
         (Value::Lines(lines), _) => {

@@ -1,4 +1,4 @@
-//! Where the columns of a table stand in lines of text.
+//! The layout of table columns in lines of text.
 
 use std::ops::Range;
 
@@ -6,17 +6,17 @@ use crate::escape::shown;
 use crate::table::Row;
 use crate::{Table, Value, units};
 
-/// Spaces between two columns.
+/// The number of spaces between two columns.
 const GAP: usize = 2;
-/// The least letters of a line of text, however narrow the terminal is.
+/// The minimum number of characters per line, however narrow the terminal is.
 const LEAST: usize = 16;
-/// Where lines may have any length, other cells of a column are not filled up to one that is longer than this.
+/// The maximum width to which cells of a column are padded if lines may have any length.
 const MOST: usize = 200;
 
-/// The lines of each cell of a row, and whether it sums up others.
+/// The lines of each cell in a row, and whether the row is a sum.
 type Cells = (Vec<Vec<String>>, bool);
 
-/// A table in letters: what each cell says in lines, and how wide each column is.
+/// A table laid out as text: the lines of each cell, and the column widths.
 pub(crate) struct Layout<'t> {
     table: &'t Table,
     names: Vec<String>,
@@ -36,8 +36,8 @@ impl<'t> Layout<'t> {
         Self { table, names, rows, widths, right }
     }
 
-    /// Returns the table in lines of at most this many letters. What does not fit is put into lines of its own: first the text of the last
-    /// column, then columns.
+    /// Returns the table in lines of at most this many characters. If it does not fit, the text of the last column is
+    /// wrapped, and then columns are moved to separate blocks.
     pub(crate) fn lines(mut self, width: Option<usize>) -> Vec<Line> {
         if width.is_none() {
             self.widths = widths(&self.names, &self.rows, MOST);
@@ -53,7 +53,7 @@ impl<'t> Layout<'t> {
         lines
     }
 
-    /// Cuts the columns into pieces that fit, each behind the columns that say which row it is.
+    /// Divides the columns into blocks that fit, each starting with the key columns.
     fn pieces(&self, width: Option<usize>) -> Vec<Vec<usize>> {
         let all: Vec<usize> = (0..self.widths.len()).collect();
         let Some(width) = width else { return vec![all] };
@@ -75,7 +75,7 @@ impl<'t> Layout<'t> {
         pieces
     }
 
-    /// Returns how narrow these columns may be: texts in the last of them go on in further lines.
+    /// Returns the minimum width of these columns, given that text in the last one can be wrapped.
     fn least(&self, columns: &[usize]) -> usize {
         let width = |column: &usize| self.widths.get(*column).copied().unwrap_or(0);
         let (last, others) = columns.split_last().map_or((0, columns), |(last, others)| {
@@ -88,7 +88,7 @@ impl<'t> Layout<'t> {
         !self.right.get(column).copied().unwrap_or(false)
     }
 
-    /// Puts the texts of the last of these columns into as many lines as they need.
+    /// Wraps the text in the last of these columns.
     fn wrap(&mut self, columns: &[usize], width: Option<usize>) {
         let (Some(width), Some((last, others))) = (width, columns.split_last()) else { return };
         if !self.wraps(*last) {
@@ -108,7 +108,7 @@ impl<'t> Layout<'t> {
         }
     }
 
-    /// Adds the lines of one piece.
+    /// Appends the lines of one block.
     fn piece(&self, columns: &[usize], lines: &mut Vec<Line>) {
         let get = |cells: &[Vec<String>], column: usize, line: usize| -> String {
             cells.get(column).and_then(|lines| lines.get(line)).cloned().unwrap_or_default()
@@ -152,19 +152,19 @@ pub(crate) struct Line {
     pub(crate) kind: Kind,
 }
 
-/// What a line of a table is.
+/// The kind of a line in a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Names of columns.
+    /// Column names.
     Names,
     /// Values.
     #[default]
     Row,
-    /// Values that sum up others.
+    /// Sums of values.
     Sum,
 }
 
-/// Returns how wide columns are by their lines of at most this many letters.
+/// Returns the column widths, ignoring lines longer than `most` characters.
 fn widths(names: &[String], rows: &[Cells], most: usize) -> Vec<usize> {
     let mut widths: Vec<_> = names.iter().map(|name| letters(name)).collect();
     for (cells, _) in rows {
@@ -175,7 +175,7 @@ fn widths(names: &[String], rows: &[Cells], most: usize) -> Vec<usize> {
     widths
 }
 
-/// Returns the lines of a cell; those behind the first are set in.
+/// Returns the lines of a cell; all but the first are indented.
 fn lines(cell: &Value) -> Vec<String> {
     match cell {
         Value::Lines(lines) => {
@@ -186,7 +186,7 @@ fn lines(cell: &Value) -> Vec<String> {
     }
 }
 
-/// Cuts a line where it has spaces, or anywhere; the pieces behind the first are set in.
+/// Wraps a line at spaces, or anywhere if necessary; all pieces but the first are indented.
 pub(crate) fn wrapped(line: &str, width: usize) -> Vec<String> {
     let mut pieces = Vec::new();
     let indent = line.len() - line.trim_start().len();
@@ -202,7 +202,7 @@ pub(crate) fn wrapped(line: &str, width: usize) -> Vec<String> {
     pieces
 }
 
-/// Returns where the last word begins that does not end within the width.
+/// Returns the position of the last space at which the line can be broken.
 fn space_before(line: &[char], indent: usize, width: usize) -> Option<usize> {
     let range: Range<usize> = (indent + 8).min(width)..width + 1;
     range.rev().find(|place| line.get(*place) == Some(&' '))

@@ -1,8 +1,8 @@
-//! Reports, and how they are printed.
+//! Reports and their output formats.
 //!
-//! A [`Report`] is a struct that serializes, which is its JSON, and that makes a [`Page`]: blocks of exact values. How many digits a
-//! number has, where a column begins and what is a line of its own is decided when a page is printed, by [`render`], in one of four
-//! forms: text that fits a terminal, Markdown, HTML, or SVG of its pictures.
+//! A [`Report`] is a struct that serializes to JSON, and that creates a [`Page`], which consists of blocks of exact
+//! values. Digits, column widths and line breaks are chosen when [`render`] prints a page in one of four formats: text
+//! that fits a terminal, Markdown, HTML, or an SVG picture.
 //!
 //! ```
 //! use metatf_page::{Block, Column, Form, Note, Page, Table, Value, render};
@@ -20,7 +20,7 @@
 //! assert_eq!(String::from_utf8(out).unwrap(), text);
 //! ```
 //!
-//! Pages hold what traces say, so every form escapes what its readers would obey.
+//! Pages contain data from traces, so every format escapes control characters and markup.
 
 mod axis;
 mod chart;

@@ -2,30 +2,30 @@
 
 use crate::Unit;
 
-/// Regions of the address space, in cells of the same size.
+/// Regions of the address space, divided into cells of the same size.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AddressMap {
-    /// What it shows.
+    /// The title.
     pub title: String,
-    /// Bytes of a cell.
+    /// The size of a cell in bytes.
     pub cell: u64,
-    /// Regions, by address.
+    /// The regions, ordered by address.
     pub regions: Vec<Region>,
-    /// Regions that are left out.
+    /// The number of omitted regions.
     pub left_out: u64,
 }
 
-/// A stretch of the address space.
+/// A contiguous part of the address space.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Region {
-    /// Where it begins.
+    /// The start address.
     pub address: u64,
-    /// How much of each cell is live, from 0 to 1; `None`: the cell is not held.
+    /// The live part of each cell, from 0 to 1; `None` if the cell is not held.
     pub cells: Vec<Option<f32>>,
 }
 
 impl AddressMap {
-    /// Returns what a cell is.
+    /// Returns the text that explains the size of a cell.
     pub(crate) fn legend(&self) -> String {
         format!("a cell is {}", crate::Value::of(self.cell, Unit::Bytes))
     }

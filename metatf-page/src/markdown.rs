@@ -1,4 +1,4 @@
-//! Pages as Markdown, with the tables that GitHub and GitLab show.
+//! Pages as Markdown, with tables as displayed by GitHub and GitLab.
 
 use std::io::{self, Write};
 
@@ -24,7 +24,7 @@ pub(crate) fn page(page: &Page, out: &mut dyn Write) -> io::Result<()> {
                 writeln!(out)?;
             }
             Block::Table(table) => self::table(table, out)?,
-            // Pictures are not part of a text: their lines of letters are, as they stand.
+            // Markdown cannot contain the pictures, so print them as text, verbatim.
             picture => {
                 let picture = Page { blocks: vec![picture.clone()], ..Page::default() };
                 writeln!(out, "```text")?;

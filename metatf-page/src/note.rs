@@ -1,11 +1,11 @@
-//! Sentences with values in them.
+//! Sentences that contain values.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use crate::Value;
 
-/// A sentence with values in it.
+/// A sentence that contains values.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Note {
     template: Cow<'static, str>,
@@ -13,19 +13,20 @@ pub struct Note {
 }
 
 impl Note {
-    /// A sentence with a place `{}` for each of its values.
+    /// Creates a sentence with a placeholder `{}` for each value.
     pub fn new(template: impl Into<Cow<'static, str>>) -> Self {
         Self { template: template.into(), values: Vec::new() }
     }
 
-    /// Puts values into its places, in their order. A place without a value stays as it is, and a value without a place is left out.
+    /// Inserts values for the placeholders, in order. Placeholders without a value are kept, and values without a
+    /// placeholder are dropped.
     #[must_use]
     pub fn with(mut self, values: impl IntoIterator<Item = Value>) -> Self {
         self.values.extend(values);
         self
     }
 
-    /// Returns its pieces: what stands before each value, the value, and what stands behind the last.
+    /// Returns the parts of the sentence: the text before each value, the value, and the text after the last one.
     pub(crate) fn pieces(&self) -> impl Iterator<Item = (&str, Option<&Value>)> {
         let places = self.template.matches("{}").count().min(self.values.len());
         let mut values = self.values.iter().take(places);
@@ -33,7 +34,7 @@ impl Note {
     }
 }
 
-/// The sentence in one line.
+/// Prints the sentence on one line.
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.pieces().try_for_each(|(text, value)| {
@@ -44,14 +45,14 @@ impl fmt::Display for Note {
 }
 
 impl From<&'static str> for Note {
-    /// A sentence without values.
+    /// Creates a sentence without values.
     fn from(text: &'static str) -> Self {
         Self::new(text)
     }
 }
 
 impl From<String> for Note {
-    /// A sentence without values.
+    /// Creates a sentence without values.
     fn from(text: String) -> Self {
         Self::new(text)
     }

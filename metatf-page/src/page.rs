@@ -1,4 +1,4 @@
-//! A page and its blocks.
+//! Pages and their blocks.
 
 use std::borrow::Cow;
 
@@ -6,27 +6,27 @@ use serde::Serialize;
 
 use crate::{AddressMap, Chart, Flame, Intervals, Note, Table, Value};
 
-/// What a command has found: its JSON is what it serializes to, and what people read is its page.
+/// The result of a command, which serializes to JSON and can be printed as a page.
 ///
-/// Members of the JSON are added without a word; one that goes, or comes to mean something else, makes its version grow.
+/// JSON members may be added at any time; the version is incremented when a member is removed or changes its meaning.
 pub trait Report: Serialize {
-    /// Makes the page.
+    /// Creates the page.
     fn page(&self) -> Page;
 }
 
-/// A page: a title, and blocks in the order in which they are read.
+/// A page: a title and blocks in reading order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Page {
-    /// What it is about, such as the name of a trace; empty: the page has no title.
+    /// The subject, such as the name of a trace; empty if the page has no title.
     pub title: String,
-    /// What it says.
+    /// The content.
     pub blocks: Vec<Block>,
-    /// Pictures behind it, for forms that draw; text and Markdown leave them out.
+    /// Pictures at the end, for graphical formats; text and Markdown omit them.
     pub figures: Vec<Block>,
 }
 
 impl Page {
-    /// Starts a page.
+    /// Creates an empty page.
     pub fn new(title: impl Into<String>) -> Self {
         Self { title: title.into(), ..Self::default() }
     }
@@ -36,17 +36,18 @@ impl Page {
         self.blocks.push(block.into());
     }
 
-    /// Adds a picture, for forms that draw.
+    /// Adds a picture for graphical formats.
     pub fn figure(&mut self, figure: impl Into<Block>) {
         self.figures.push(figure.into());
     }
 
-    /// Adds a heading, to which the blocks behind it belong.
+    /// Adds a heading for the following blocks.
     pub fn heading(&mut self, heading: impl Into<Note>) {
         self.blocks.push(Block::Heading(heading.into()));
     }
 
-    /// Adds a heading below the last one; an empty one sets what is behind it apart.
+    /// Adds a heading of the second level. If it is empty, the following blocks are only separated from the previous
+    /// ones.
     pub fn subheading(&mut self, heading: impl Into<Note>) {
         self.blocks.push(Block::Subheading(heading.into()));
     }
@@ -60,9 +61,9 @@ impl Page {
 /// A part of a page.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Block {
-    /// What the blocks behind it are about.
+    /// A heading for the following blocks.
     Heading(Note),
-    /// What those up to the next heading are about, within what that one says; empty: they are set apart.
+    /// A second-level heading; if it is empty, the following blocks are only separated from the previous ones.
     Subheading(Note),
     /// A sentence.
     Note(Note),
@@ -70,25 +71,25 @@ pub enum Block {
     Facts(Facts),
     /// Rows of values.
     Table(Table),
-    /// Lines over time, or over something else.
+    /// Quantities over time or another axis.
     Chart(Chart),
-    /// What each call stack has of a total.
+    /// A total, divided among call stacks.
     Flame(Flame),
-    /// Intervals beside each other.
+    /// Intervals next to each other.
     Intervals(Intervals),
     /// Memory by address.
     AddressMap(AddressMap),
 }
 
-/// Named values, each in a line of its own.
+/// Named values, each on its own line.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Facts {
-    /// Names, values, and remarks beside them.
+    /// Names, values, and remarks.
     pub(crate) rows: Vec<(Cow<'static, str>, Value, Note)>,
 }
 
 impl Facts {
-    /// Starts with nothing.
+    /// Creates an empty list.
     #[must_use]
     pub fn new() -> Self {
         Self::default()

@@ -4,12 +4,12 @@ use std::borrow::Cow;
 
 use crate::{Note, Value};
 
-/// Rows of values under names.
+/// Rows of values below column names.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
     pub(crate) columns: Vec<Column>,
     pub(crate) rows: Vec<Row>,
-    /// What stands under the last row.
+    /// Note below the last row.
     pub(crate) rest: Option<Note>,
 }
 
@@ -20,7 +20,7 @@ pub struct Column {
     pub(crate) key: bool,
 }
 
-/// Values of a row, and whether it sums up others.
+/// The values of a row, and whether it is a sum.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Row {
     pub(crate) cells: Vec<Value>,
@@ -28,35 +28,35 @@ pub(crate) struct Row {
 }
 
 impl Column {
-    /// A column with a name, which may be empty: a part in per cent stands beside what it is a part of.
+    /// Creates a column. The name may be empty, for example for percentages next to the values they refer to.
     pub fn new(name: impl Into<Cow<'static, str>>) -> Self {
         Self { name: name.into(), key: false }
     }
 
-    /// A column that says which row it is. Where a table is too wide and is cut into several, each of them has it.
+    /// Creates a column that identifies the row. If a table is too wide and is split, every part contains this column.
     pub fn key(name: impl Into<Cow<'static, str>>) -> Self {
         Self { name: name.into(), key: true }
     }
 }
 
 impl Table {
-    /// Starts a table. Numbers stand right in their column, and texts left.
+    /// Creates a table. Numbers are aligned to the right, text to the left.
     pub fn new(columns: impl IntoIterator<Item = Column>) -> Self {
         Self { columns: columns.into_iter().collect(), rows: Vec::new(), rest: None }
     }
 
-    /// Starts a table whose columns have no names.
+    /// Creates a table whose columns have no names.
     #[must_use]
     pub fn unnamed(columns: usize) -> Self {
         Self::new((0..columns).map(|_| Column::new("")))
     }
 
-    /// Adds a row. Values for which there is no column are left out, and columns without a value stay blank.
+    /// Adds a row. Surplus values are dropped, and missing values are left blank.
     pub fn row(&mut self, cells: impl IntoIterator<Item = Value>) {
         self.add(cells, false);
     }
 
-    /// Adds a row that sums up others, which readers see.
+    /// Adds a row of sums, which is emphasized.
     pub fn sum(&mut self, cells: impl IntoIterator<Item = Value>) {
         self.add(cells, true);
     }
@@ -67,7 +67,7 @@ impl Table {
         self.rows.push(Row { cells, sum });
     }
 
-    /// Says what is not shown, under the last row.
+    /// Sets the note below the last row, for example about omitted rows.
     pub fn rest(&mut self, rest: impl Into<Note>) {
         self.rest = Some(rest.into());
     }
@@ -83,7 +83,7 @@ impl Table {
         self.columns.iter().any(|column| !column.name.is_empty())
     }
 
-    /// Returns whether a column stands right: where any of its values is a number, and none has several lines.
+    /// Returns whether a column is aligned to the right, which is the case if any of its values is a number.
     pub(crate) fn stands_right(&self, column: usize) -> bool {
         let mut cells = self.rows.iter().filter_map(|row| row.cells.get(column));
         cells.any(Value::is_number)

@@ -6,20 +6,20 @@ use crate::escape::shown;
 use crate::layout::{Kind, Layout, letters, wrapped};
 use crate::{Block, Chart, Facts, Flame, Note, Page, Value};
 
-/// How text is printed.
+/// The style of text output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TextStyle {
-    /// Letters of a line; `None`: as many as it needs.
+    /// The line width in characters, or `None` if lines may have any length.
     pub width: Option<usize>,
-    /// Headings stand out, by what terminals obey (`ESC [ 1 m`).
+    /// Whether headings are emphasized with a terminal sequence (`ESC [ 1 m`).
     pub colour: bool,
 }
 
-/// What stands before each line of a block.
+/// The indentation of each line in a block.
 const INDENT: &str = "  ";
-/// Columns of the picture of a quantity.
+/// The width of a chart in columns.
 const COLUMNS: usize = 72;
-/// Lines of a tree of calls, and the least part that a line tells.
+/// Maximum number of lines in a call tree, and the divisor of the total below which calls are omitted.
 const CALLS: usize = 30;
 const LEAST_PART: u64 = 100;
 
@@ -75,7 +75,7 @@ impl Text<'_> {
         }
     }
 
-    /// Prints a sentence in as many lines as it needs.
+    /// Prints a sentence, wrapped if necessary.
     fn line(&mut self, indent: &str, text: &str, bold: bool) -> io::Result<()> {
         let Some(width) = self.style.width else { return self.printed(indent, text, bold) };
         let pieces = wrapped(text, width.saturating_sub(indent.len()).max(16));
@@ -108,7 +108,7 @@ impl Text<'_> {
         Ok(())
     }
 
-    /// A line of eighths for each quantity, and where its axis ends.
+    /// Prints a line of block characters for each quantity, and the end of the axis.
     fn chart(&mut self, chart: &Chart) -> io::Result<()> {
         let columns = self.style.width.map_or(COLUMNS, |width| COLUMNS.min(width.saturating_sub(INDENT.len()).max(8)));
         let (end, most) = chart.ends();
@@ -130,7 +130,7 @@ impl Text<'_> {
         self.printed(INDENT, &format!("0{:>width$}", format!("{end}{name}")), false)
     }
 
-    /// The calls with most, from the outermost on.
+    /// Prints the calls with the highest totals, starting at the outermost.
     fn flame(&mut self, flame: &Flame) -> io::Result<()> {
         let mut left = CALLS;
         self.calls(&flame.root, flame, 0, &mut left)?;
@@ -155,7 +155,7 @@ impl Text<'_> {
     }
 }
 
-/// A sentence with its values.
+/// Returns a sentence with its values.
 fn said(note: &Note) -> String {
     let mut text = String::new();
     for (piece, value) in note.pieces() {

@@ -4,36 +4,37 @@ use std::collections::BTreeMap;
 
 use crate::Unit;
 
-/// Calls that are kept of a stack, from the outermost.
+/// Maximum number of calls kept of a stack, starting at the outermost.
 const DEPTH: usize = 256;
 
-/// How a total is shared among call stacks.
+/// A total divided among call stacks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flame {
-    /// What it shows.
+    /// The title.
     pub title: String,
-    /// What is shared.
+    /// The unit of the total.
     pub unit: Unit,
     /// All stacks, outermost function first.
     pub root: Node,
 }
 
-/// A function on top of those that called it.
+/// A function and its callees.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Node {
-    /// What it and those that it called have.
+    /// The total of the function and its callees.
     pub total: u64,
-    /// Those that it called.
+    /// The callees.
     pub calls: BTreeMap<String, Self>,
 }
 
 impl Flame {
-    /// Starts with nothing.
+    /// Creates an empty flame graph.
     pub fn new(title: impl Into<String>, unit: Unit) -> Self {
         Self { title: title.into(), unit, root: Node::default() }
     }
 
-    /// Adds what a stack has, outermost function first. Of a stack of more than 256 functions the innermost are left out.
+    /// Adds the weight of a stack, outermost function first. If the stack has more than 256 functions, the innermost
+    /// ones are dropped.
     pub fn add<S: AsRef<str>>(&mut self, stack: impl IntoIterator<Item = S>, weight: u64) {
         if weight == 0 {
             return;
@@ -42,7 +43,7 @@ impl Flame {
         node.total = node.total.saturating_add(weight);
         for name in stack.into_iter().take(DEPTH) {
             let name = name.as_ref();
-            // Nearly all are there, and need no text of their own.
+            // Nearly all names exist already, so this avoids allocating strings.
             if !node.calls.contains_key(name) {
                 node.calls.insert(name.to_owned(), Node::default());
             }
@@ -54,7 +55,7 @@ impl Flame {
 }
 
 impl Node {
-    /// Returns what the function itself has.
+    /// Returns the weight of the function itself.
     #[must_use]
     pub fn own(&self) -> u64 {
         self.total.saturating_sub(self.calls.values().fold(0, |sum, call| sum.saturating_add(call.total)))

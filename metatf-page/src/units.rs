@@ -1,4 +1,4 @@
-//! Numbers for people.
+//! Formatting and parsing of numbers with units.
 
 /// Formats a count with separators: `1,234,567`.
 pub fn count(value: u64) -> String {
@@ -13,7 +13,7 @@ pub fn count(value: u64) -> String {
     text
 }
 
-/// Bytes in binary units: `1.5 MiB`.
+/// Formats bytes in binary units: `1.5 MiB`.
 pub fn bytes(value: u64) -> String {
     scaled(value, 1024, &["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"])
 }
@@ -32,17 +32,17 @@ pub fn parse_bytes(text: &str) -> Option<u64> {
     number.parse::<u64>().ok()?.checked_mul(unit)
 }
 
-/// A change of bytes in binary units, with its sign: `+1.5 MiB`.
+/// Formats a change of bytes in binary units, with its sign: `+1.5 MiB`.
 pub fn bytes_change(change: i128) -> String {
     signed(change, bytes)
 }
 
-/// A change of a count, with its sign: `-1,234`.
+/// Formats a change of a count, with its sign: `-1,234`.
 pub fn count_change(change: i128) -> String {
     signed(change, count)
 }
 
-/// Formats a change, which is at most that of two numbers of 64 bits.
+/// Formats a change, which is at most the difference of two 64-bit numbers.
 fn signed(change: i128, unsigned: fn(u64) -> String) -> String {
     let sign = match change {
         0 => "",
@@ -52,8 +52,8 @@ fn signed(change: i128, unsigned: fn(u64) -> String) -> String {
     format!("{sign}{}", unsigned(u64::try_from(change.unsigned_abs()).unwrap_or(u64::MAX)))
 }
 
-/// A change in percent of what was before, with its sign: `+5.0%`. Where there was nothing before it is `new`; where nothing is
-/// left, `gone`.
+/// Formats a change in percent of the previous value, with its sign: `+5.0%`. The result is `new` if the previous value
+/// was 0, and `gone` if the new one is 0.
 pub fn percent_change(before: u64, after: u64) -> String {
     match (before, after) {
         _ if before == after => "0.0%".to_owned(),
@@ -64,14 +64,14 @@ pub fn percent_change(before: u64, after: u64) -> String {
     }
 }
 
-/// Nanoseconds: `1.5 ms`.
+/// Formats nanoseconds: `1.5 ms`.
 pub fn nanoseconds(value: u64) -> String {
     scaled(value, 1000, &["ns", "us", "ms", "s", "ks", "Ms", "Gs"])
 }
 
-/// Parses a length of time as [`nanoseconds`] prints it, and as people write it: `500ms`, `3.7s`, `1.02 s`, `5min`, `2h`.
+/// Parses a duration as printed by [`nanoseconds`] or as written by people: `500ms`, `3.7s`, `1.02 s`, `5min`, `2h`.
 ///
-/// Digits beyond a nanosecond are dropped. Returns `None` if `text` is not such a length, or does not fit.
+/// Digits below a nanosecond are dropped. Returns `None` if `text` is not a duration or is too large.
 pub fn parse_nanoseconds(text: &str) -> Option<u64> {
     let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit() && c != '.')?);
     let unit: u128 = match unit.trim() {
@@ -87,14 +87,14 @@ pub fn parse_nanoseconds(text: &str) -> Option<u64> {
         _ => return None,
     };
     let (whole, decimals) = number.split_once('.').unwrap_or((number, "0"));
-    // No unit has more than 18 digits of nanoseconds.
+    // No unit has more than 18 decimal digits of nanoseconds.
     let scale = 10_u128.pow(u32::try_from(decimals.len()).ok().filter(|digits| (1..=18).contains(digits))?);
     let whole = u128::from(whole.parse::<u64>().ok()?);
     let decimals = u128::from(decimals.parse::<u64>().ok()?);
     u64::try_from(whole * unit + decimals * unit / scale).ok()
 }
 
-/// Three digits and a unit.
+/// Formats a number with three digits and a unit.
 fn scaled(value: u64, base: u64, units: &[&str]) -> String {
     let mut unit = 0;
     let mut size = u128::from(value) * 100;
@@ -113,7 +113,7 @@ fn scaled(value: u64, base: u64, units: &[&str]) -> String {
     }
 }
 
-/// `part` of `whole` in percent.
+/// Formats `part` as a percentage of `whole`.
 pub fn percent(part: u64, whole: u64) -> String {
     if whole == 0 {
         return "-".to_owned();
@@ -188,7 +188,7 @@ mod tests {
         assert_eq!(bar(10, 10, 3), "███");
     }
 
-    /// Each printed time is accepted, and means itself to the printed digits.
+    /// Checks that every printed time can be parsed, and yields the same value to the printed precision.
     #[test]
     fn printed_times_are_parsed() {
         let mut time = 1_u64;

@@ -1,70 +1,71 @@
-//! Values of a page: exact, with what they count.
+//! Exact values of a page, with their units.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use crate::units;
 
-/// What a number counts, and so how it is printed.
+/// The unit of a number, which determines how it is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// Things, by one: `1,234`.
+    /// A number of things: `1,234`.
     Count,
     /// Bytes: `1.50 KiB`.
     Bytes,
     /// Nanoseconds: `1.50 ms`.
     Time,
-    /// Thousandths of a per cent: `1.5 %`.
+    /// Thousandths of a percent: `1.5 %`.
     Percent,
 }
 
-/// A value of a page. How it is rounded is decided when it is printed.
+/// A value of a page. It is rounded only when it is printed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// There is no such value: an empty place.
+    /// No value; an empty cell.
     Blank,
-    /// The value is not known: `-`.
+    /// An unknown value: `-`.
     Unknown,
     /// A number of things: `1,234`.
     Count(u64),
     /// A number of bytes: `1.50 KiB`.
     Bytes(u64),
-    /// A time, or a length of time, in nanoseconds: `1.50 ms`.
+    /// A time or duration in nanoseconds: `1.50 ms`.
     Time(u64),
-    /// A part of a whole: `33.3%`; `-` where the whole is 0.
+    /// A part of a total: `33.3%`; `-` if the total is 0.
     Part(u64, u64),
     /// A change of a count: `+1,234`.
     CountChange(i128),
     /// A change of bytes: `-1.50 KiB`.
     BytesChange(i128),
-    /// A change in percent of what was before: `+5.0%`, `new`, `gone`.
+    /// A change in percent of the previous value: `+5.0%`, `new`, `gone`.
     PartChange {
         /// The value before.
         before: u64,
         /// The value after.
         after: u64,
     },
-    /// A number with this many digits behind the point.
+    /// A number with this many digits after the decimal point.
     Number(f64, u8),
-    /// A mean, half of its confidence interval where it is known, and digits behind the point: `0.995 ±0.026`.
+    /// A mean, half of its confidence interval if known, and the number of digits after the decimal point: `0.995
+    /// ±0.026`.
     Interval(f64, Option<f64>, u8),
     /// An address: `0x7f5c`.
     Address(u64),
-    /// A text.
+    /// A string.
     Text(Cow<'static, str>),
-    /// Lines, the first of which says most: a stack, innermost function first.
+    /// Several lines, the most important one first: a stack, innermost function first.
     Lines(Vec<String>),
-    /// A bar as long as a part of the longest.
+    /// A bar whose length is a part of the maximum.
     Bar(u64, u64),
 }
 
 impl Value {
-    /// A text.
+    /// Creates a text value.
     pub fn text(text: impl Into<Cow<'static, str>>) -> Self {
         Self::Text(text.into())
     }
 
-    /// A number of what `unit` counts.
+    /// Creates a value with this unit.
     #[must_use]
     pub fn of(number: u64, unit: Unit) -> Self {
         match unit {
@@ -76,13 +77,13 @@ impl Value {
         }
     }
 
-    /// Returns whether it is a number, which stands right in its column.
+    /// Returns whether the value is a number, which is aligned to the right in its column.
     #[must_use]
     pub fn is_number(&self) -> bool {
         !matches!(self, Self::Text(_) | Self::Lines(_) | Self::Bar(..) | Self::Blank | Self::Unknown)
     }
 
-    /// Returns the exact number where the printed one is rounded, with its unit; for who points at it.
+    /// Returns the exact number with its unit if the printed one is rounded; shown when hovering over the value.
     #[must_use]
     pub fn exact(&self) -> Option<String> {
         match self {
@@ -100,7 +101,7 @@ impl Value {
     }
 }
 
-/// Letters of a bar that is as long as the longest.
+/// The length of the longest bar in characters.
 const BAR: u64 = 30;
 
 impl fmt::Display for Value {

@@ -1,4 +1,4 @@
-//! One page with every block and every value, in every form; and pages that nobody would make.
+//! Prints a page with every block and every value in every format, and pages with arbitrary content.
 #![expect(clippy::unwrap_used)]
 
 use metatf_page::{
@@ -50,7 +50,7 @@ fn map() -> AddressMap {
     AddressMap { title: "grep.mtf: the heap at its peak".to_owned(), cell: 4096, regions, left_out: 3 }
 }
 
-/// Ten series, more than there are colours: one has no interval, one is above the scale.
+/// Creates ten series, more than there are colors; one lacks an interval, and one exceeds the scale.
 fn intervals() -> Intervals {
     let of_group =
         |group: u32| (0..10).map(move |n| f64::from(n + group) / 4.0).map(|at| Some([at - 0.1, at, at + 0.2]));
@@ -138,8 +138,8 @@ fn value() -> impl Strategy<Value = Value> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever a page holds, a form has no character that a reader obeys, its tags are whole, and text fits a terminal where its
-    /// numbers do.
+    /// Checks that whatever a page contains, no format contains control characters, tags are complete, and text fits
+    /// the terminal if its numbers do.
     #[test]
     fn any_page(
         cells in prop::collection::vec(prop::collection::vec(value(), 0..6), 0..6),

@@ -1,4 +1,4 @@
-//! `--by-name`: a trace as another version of its DTD has it (spec 5.3).
+//! `--by-name`: a trace converted to another version of its DTD (spec 5.3).
 
 use crate::dtd::{self, DtdArgs};
 use crate::failure::{Failure, Result, failed};
@@ -9,8 +9,8 @@ use metatf_tools::convert::{ConvertError, ConvertOptions, Converter, Unconvertib
 use metatf_tools::recode::Preset;
 use std::io::{BufReader, Seek as _};
 
-/// Returns an opened trace as it is, or, with `--by-name`, a copy of it by the DTD that was named: in a temporary file without a name, so
-/// that nothing is left of it.
+/// Returns an opened trace unchanged or, with `--by-name`, a copy of it converted to the given DTD. The copy is an
+/// unnamed temporary file, so nothing remains after exit.
 pub(crate) fn open(
     name: &str,
     (schema, reader): (Schema, Reader<'static>),
@@ -22,7 +22,7 @@ pub(crate) fn open(
     let path = input::name(path);
     let mut converter = match converter(&schema, &target) {
         Ok(converter) => converter,
-        Err(why) => return failed(format!("{name}: it cannot be read by {path}: {why}")),
+        Err(why) => return failed(format!("{name}: cannot be converted to {path}: {why}")),
     };
     let header = reader.header();
     let mut write = WriteOptions {
@@ -54,7 +54,7 @@ pub(crate) fn open(
     Ok((target, reader))
 }
 
-/// Matches records and fields by name. What the target lacks is left out.
+/// Matches records and fields by name. Those missing from the target are dropped.
 fn converter(source: &Schema, target: &Schema) -> std::result::Result<Converter, Unconvertible> {
     let mut options = ConvertOptions::default();
     match Converter::new(source, target, &options) {

@@ -1,4 +1,4 @@
-//! `check`: what is wrong with DTDs.
+//! `check`: reports errors and warnings in DTDs.
 
 use crate::dtd::{self, DtdArgs};
 use crate::failure::{Failure, Result, failed, print_message, usage};
@@ -11,45 +11,46 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
 const MORE: &str = "\
-Exit status: 0 no errors, 1 errors (with --deny-warnings: or warnings), 2 the
-command line is wrong.
+Exit status: 0 no errors, 1 errors (or warnings, with --deny-warnings), 2 usage
+error.
 
-JSON messages go to standard output, one object a line: file, severity, code,
-message, line, column, start and end (bytes), text, help, `suggestion` (the edit
-that the help says: start, end, text, and whether it is certain), `fixed`, and
-`labels` (related places). Lines and columns (in code points) count from 1.
+JSON messages are written to standard output, one object per line: file,
+severity, code, message, line, column, start and end (in bytes), text, help,
+`suggestion` (the edit that the help describes: start, end, text, and whether it
+is certain), `fixed`, and `labels` (related locations). Lines and columns (in
+code points) start at 1.
 
---fix writes a file only where something in it changes, and says what that was;
-what is left is reported as without it.
+--fix writes a file only if it changes, and prints each correction. Any other
+problems are reported as usual.
 
 Examples:
   metatfc check spans.dtd
-  metatfc check --fix spans.dtd             correct misspelt names, missing `;`
+  metatfc check --fix spans.dtd             correct misspelled names, missing `;`
   metatfc check --explain E0104
-  metatfc check --reads old.mtf spans.dtd   does it read an older trace?
+  metatfc check --reads old.mtf spans.dtd   can it read an older trace?
   metatfc check --message-format json dtds/*.dtd | jq -r .message";
 
-/// Check DTDs: report all mistakes, each with its place and a correction
+/// Check DTDs and report every mistake with its location and a suggested fix
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// The DTDs; `-` is standard input
+    /// The DTDs; `-` reads standard input
     #[arg(required_unless_present = "explain")]
     files: Vec<PathBuf>,
-    /// How to print what is found
+    /// Output format of the diagnostics
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     message_format: MessageFormat,
-    /// Exit with status 1 also for warnings
+    /// Exit with status 1 for warnings, too
     #[arg(long)]
     deny_warnings: bool,
-    /// Change the files: misspelt names, missing marks and quotes, where it is certain what is meant
+    /// Correct the files if the fix is certain: misspelled names, missing punctuation and quotes
     #[arg(long)]
     fix: bool,
-    /// Compare with this DTD, or the DTD of this trace: warn of fields and records that only one of them has; may be
-    /// repeated
+    /// Compare with this DTD, or with the DTD of this trace, and warn about fields and records that only one of them
+    /// has; may be repeated
     #[arg(long, value_name = "FILE")]
     reads: Vec<PathBuf>,
-    /// Explain a code like E0104, with an example
+    /// Explain a code such as E0104, with an example
     #[arg(long, value_name = "CODE", conflicts_with = "files")]
     explain: Option<String>,
 }
@@ -65,11 +66,11 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     if let Some(code) = &args.explain {
         return match metatf_parser::explain(code) {
             Some(text) => output::print(&format!("{}\n", text.trim_end())),
-            None => usage(format!("there is no code `{code}`; codes look like E0104 or W0101")),
+            None => usage(format!("unknown code `{code}`; codes look like E0104 or W0101")),
         };
     }
     if args.fix && args.files.iter().any(|path| input::is_standard(path)) {
-        return usage("--fix changes files, and standard input is none: give the file's name");
+        return usage("--fix cannot change standard input: name a file");
     }
     let formats = args
         .reads
@@ -80,7 +81,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     for path in &args.files {
         let mut text = match input::read(path) {
             Ok(text) => text,
-            // The other files are checked all the same.
+            // Continue with the other files.
             Err(Failure::Failed(message)) => {
                 print_message(&message);
                 unread = true;
@@ -129,7 +130,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Makes right what can be, and says what that was; returns the text as it is then.
+/// Fixes the file where the correction is certain, and prints what was fixed. Returns the new text.
 fn fix(path: &Path, text: Vec<u8>, format: MessageFormat) -> Result<Vec<u8>> {
     let found = metatf_parser::fix(&text);
     if found.fixed.is_empty() {

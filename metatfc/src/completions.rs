@@ -1,4 +1,4 @@
-//! `completions`: what a shell needs to complete our command line.
+//! `completions`: prints a shell's completion script for `metatfc`.
 
 use crate::failure::Result;
 use crate::output;
@@ -13,7 +13,7 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// Which shell
+    /// The shell
     shell: clap_complete::Shell,
 }
 

@@ -1,14 +1,14 @@
-//! `control`: which kinds of events a running program emits.
+//! `control`: prints or changes the kinds of events that a running program emits.
 
 use crate::failure::Result;
 use crate::{output, postmortem};
 use metatf_telemetry::control::print;
 
 const MORE: &str = "\
-Kinds are named by the program's DTD (`tag.kind`). KINDS are names with spaces
-between, a number (a bit for each kind), `all` or `none`. The program obeys
-within a tenth of a second. Without KINDS, the kinds are printed, and those
-that are on.
+Kinds are named by the program's DTD (`tag.kind`). KINDS is a list of names
+separated by spaces, a number (one bit per kind), `all` or `none`. The program
+applies it within 100 ms. Without KINDS, all kinds and the enabled ones are
+printed.
 
 Examples:
   metatfc control 4711
@@ -22,7 +22,7 @@ pub(crate) struct Args {
     /// A process, its buffers file, or its trace
     #[arg(value_name = "WHERE")]
     place: String,
-    /// The kinds that are to be on; all others are off. With + or - before each: these are turned on or off, and no others
+    /// Kinds to enable; all others are disabled. With + or - before every name, enable or disable only these kinds
     #[arg(allow_hyphen_values = true)]
     kinds: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! Which DTD reads a trace (spec 5.3).
+//! Finds the DTD to read a trace by (spec 5.3).
 
 use crate::failure::{Failure, Result, failed, print_message, usage};
 use crate::{input, output};
@@ -14,27 +14,27 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Which DTD to read a trace by.
+/// Options that choose the DTD of a trace
 #[derive(clap::Args, Debug, Clone, Default)]
 pub(crate) struct DtdArgs {
-    /// The DTD of a trace that embeds none (a file, or the name of a built-in one)
+    /// DTD for a trace that embeds none (a file or the name of a built-in DTD)
     #[arg(long, value_name = "FILE")]
     pub(crate) dtd: Option<PathBuf>,
-    /// Read by this DTD, even if the trace embeds another
+    /// Read the trace by this DTD, even if it embeds another
     #[arg(long, value_name = "FILE", conflicts_with = "dtd")]
     pub(crate) force_dtd: Option<PathBuf>,
     /// Allow an embedded DTD of more than 256 KiB
     #[arg(long)]
     pub(crate) large_dtd: bool,
-    /// A trace of any version is read, as `dtd` has it.
+    /// Traces of any version are read and converted to `dtd`.
     #[arg(skip)]
     pub(crate) by_name: bool,
-    /// A trace of any version is read, by its own DTD.
+    /// Traces of any version are read by their own DTD.
     #[arg(skip)]
     pub(crate) any_version: bool,
 }
 
-/// Reads and parses a DTD that was named on the command line: a file, or a built-in DTD's name.
+/// Reads and parses a DTD named on the command line: a file or a built-in DTD.
 pub(crate) fn load(path: &Path) -> Result<Dtd> {
     match named_built_in(path) {
         Some((name, text)) => parse(name, text.as_bytes()),
@@ -42,7 +42,7 @@ pub(crate) fn load(path: &Path) -> Result<Dtd> {
     }
 }
 
-/// Returns the name and the text of a DTD that was named on the command line, as [`load`] finds it.
+/// Returns the name and text of a DTD named on the command line, which is found as by [`load`].
 #[cfg(any(feature = "export", feature = "lint"))]
 pub(crate) fn text(path: &Path) -> Result<(String, Vec<u8>)> {
     match named_built_in(path) {
@@ -51,7 +51,7 @@ pub(crate) fn text(path: &Path) -> Result<(String, Vec<u8>)> {
     }
 }
 
-/// Returns the file name of a DTD that was named on the command line; empty for standard input.
+/// Returns the file name of a DTD named on the command line; empty for standard input.
 pub(crate) fn source_name(path: &Path) -> Cow<'_, str> {
     match named_built_in(path) {
         Some((name, _)) => name.into(),
@@ -65,8 +65,8 @@ fn named_built_in(path: &Path) -> Option<(&'static str, &'static str)> {
     if input::is_standard(path) || path.exists() { None } else { built_in::find(path.to_str()?) }
 }
 
-/// Returns the DTDs that say how files without a header begin, by their names: built-in ones, and those on `METATF_PATH`, which take
-/// precedence over one of the same name. One with errors says nothing.
+/// Returns the DTDs that describe how files without a header begin, with their names: the built-in ones and those on
+/// `METATF_PATH`, which take precedence. DTDs with errors are skipped.
 pub(crate) fn of_raw_files() -> Vec<(String, Schema)> {
     let mut texts: BTreeMap<String, Vec<u8>> =
         built_in::DTDS.iter().map(|(name, text)| ((*name).to_owned(), text.as_bytes().to_vec())).collect();
@@ -75,7 +75,7 @@ pub(crate) fn of_raw_files() -> Vec<(String, Schema)> {
             texts.insert(name.to_string_lossy().into_owned(), text);
         }
     }
-    // Only these are parsed: a role that others have not stands in their text.
+    // Parse only the DTDs that contain this role.
     texts.retain(|_, text| text.windows(7).any(|word| word == b"\"magic\""));
     let parsed = texts.iter().filter_map(|(name, text)| {
         let dtd = metatf_parser::parse(name, text).dtd?;
@@ -84,7 +84,8 @@ pub(crate) fn of_raw_files() -> Vec<(String, Schema)> {
     parsed.filter(|(_, schema)| schema.format.raw.is_some()).collect()
 }
 
-/// Returns the DTDs that `METATF_PATH` lists, and those in its folders, the first of a name last.
+/// Returns the DTDs listed in `METATF_PATH` or found in its directories, in reverse order, so that the first of a name
+/// comes last.
 fn all_on_path() -> Vec<PathBuf> {
     let of_dtd = |extension: &std::ffi::OsStr| extension == "dtd" || extension == "metatf";
     let is_dtd = |path: &PathBuf| path.extension().is_some_and(of_dtd) && path.is_file();
@@ -99,7 +100,7 @@ fn all_on_path() -> Vec<PathBuf> {
     found
 }
 
-/// Returns whether this is one of the built-in DTDs of heap traces.
+/// Returns whether a DTD is one of the built-in DTDs for heap traces.
 pub(crate) fn is_built_in_heap(dtd: &Dtd) -> bool {
     let heaps = built_in::DTDS.iter().filter(|(name, _)| name.starts_with("heap") || name.starts_with("HATF"));
     let fingerprint = dtd.fingerprint();
@@ -107,7 +108,7 @@ pub(crate) fn is_built_in_heap(dtd: &Dtd) -> bool {
     heaps.filter_map(|(_, text)| parsed(text)).any(|heap| heap.fingerprint() == fingerprint)
 }
 
-/// Parses a DTD; its errors are printed, its warnings are for `check` to tell.
+/// Parses a DTD and prints its errors. Warnings are left to `check`.
 pub(crate) fn parse(name: &str, text: &[u8]) -> Result<Dtd> {
     let parsed = metatf_parser::parse(name, text);
     match parsed.dtd {
@@ -130,7 +131,7 @@ pub(crate) fn print<'d>(diagnostics: impl IntoIterator<Item = &'d Diagnostic>, n
     }
 }
 
-/// Finds the DTD of a file that is a DTD, or a trace.
+/// Returns the DTD of a file, which is a DTD or a trace.
 pub(crate) fn of(path: &Path, args: &DtdArgs) -> Result<Arc<Dtd>> {
     if !is_trace(path) {
         return load(path).map(Arc::new);
@@ -139,7 +140,7 @@ pub(crate) fn of(path: &Path, args: &DtdArgs) -> Result<Arc<Dtd>> {
     Ok(find(&reader, &input::name(path), args, false)?.dtd)
 }
 
-/// Returns the index of a section, by name or number.
+/// Returns the index of a section, given by name or number.
 pub(crate) fn section(schema: &Schema, name: &str) -> Result<usize> {
     let number = name.parse::<u8>().ok().and_then(|n| schema.format.section_index(n));
     if let Some(index) = schema.format.section_named(name).or(number) {
@@ -147,7 +148,7 @@ pub(crate) fn section(schema: &Schema, name: &str) -> Result<usize> {
     }
     let names: Vec<&str> = schema.dtd.sections.iter().filter_map(|s| s.name.as_deref()).collect();
     usage(format!(
-        "--section {name}: the DTD has no such section; it has: {} (0: the global section)",
+        "--section {name}: no such section in the DTD; available sections: {} (0: the global section)",
         names.join(", ")
     ))
 }
@@ -174,20 +175,20 @@ fn search(reader: &Reader<'_>, trace: &str, args: &DtdArgs, salvage: bool) -> Re
     if let Some(text) = reader.dtd_text() {
         if text.len() > MOST_EMBEDDED_BYTES && !args.large_dtd {
             return failed(format!(
-                "{trace}: it embeds a DTD of {} KiB: --large-dtd reads it by that, --force-dtd FILE by another",
+                "{trace}: the embedded DTD has {} KiB: use --large-dtd to allow it, or --force-dtd FILE to use another",
                 text.len() >> 10
             ));
         }
         let parsed = parse(&format!("{trace} (its embedded DTD)"), text);
         let embedded = parsed.inspect_err(|_| {
-            print_message(&format!("{trace}: the DTD it embeds has errors; --force-dtd FILE reads it by another"));
+            print_message(&format!("{trace}: the embedded DTD has errors; use --force-dtd FILE to use another"));
         })?;
         if let Some(path) = args.dtd.as_ref().filter(|_| !args.by_name && !args.any_version) {
             check_version(&embedded, trace, path)?;
         }
         return Ok(embedded);
     }
-    // Why there is no embedded DTD is the first error of the trace, unless it is to be salvaged.
+    // The reason for a missing embedded DTD is the first error of the trace, unless the trace is to be salvaged.
     if let Some(error) = reader.opening_error().filter(|_| !salvage) {
         return failed(format!("{trace}: {error}"));
     }
@@ -201,28 +202,29 @@ fn search(reader: &Reader<'_>, trace: &str, args: &DtdArgs, salvage: bool) -> Re
     if let Some(path) = on_path(url) {
         return load(&path);
     }
-    let named = if url.is_empty() { "names none".to_owned() } else { format!("names `{url}`") };
+    let named = if url.is_empty() { "names no DTD".to_owned() } else { format!("names `{url}`") };
     failed(format!(
-        "{trace}: no DTD to read it by: it embeds none and {named}, which is neither built in nor on METATF_PATH; \
-         give one with --dtd FILE, or a folder that holds it in METATF_PATH"
+        "{trace}: no DTD found: the trace embeds none and {named}, which is neither built in nor on METATF_PATH; \
+         use --dtd FILE, or add its directory to METATF_PATH"
     ))
 }
 
-/// Fails for a trace of another major or median version than that of the DTD that the caller goes by.
+/// Fails if the major or median version of a trace's DTD differs from that of the given DTD.
 fn check_version(embedded: &Dtd, trace: &str, path: &Path) -> Result<()> {
-    // A version that is none says nothing.
+    // A missing or invalid version is not checked.
     let Some(theirs) = embedded.version().ok().flatten() else { return Ok(()) };
     match load(path)?.version().ok().flatten() {
         Some(ours) if !ours.understands(theirs) => failed(format!(
-            "{trace}: its DTD has version {theirs}, and {name} has {ours}: `metatfc compat {name} {trace}` tells what \
-             changed; `dump` and `spans` show it as {name} has it with --by-name, and without --dtd it is read by its own DTD",
+            "{trace}: its DTD has version {theirs}, but {name} has version {ours}: for the changes, run \
+             `metatfc compat {name} {trace}`; to convert to {name}, use --by-name (`dump` and `spans`); to use the \
+             embedded DTD, omit --dtd",
             name = input::name(path)
         )),
         _ => Ok(()),
     }
 }
 
-/// Finds a file on `METATF_PATH`, a list of folders and of DTDs. Only `file:` URLs and plain paths are looked for.
+/// Finds a file on `METATF_PATH`, a list of directories and DTDs. Only `file:` URLs and plain paths are searched.
 fn on_path(url: &str) -> Option<PathBuf> {
     let path = match url.split_once(':') {
         Some(("file", rest)) => rest.strip_prefix("//localhost").or(rest.strip_prefix("//")).unwrap_or(rest),
@@ -233,7 +235,7 @@ fn on_path(url: &str) -> Option<PathBuf> {
     if name.is_empty() || name == ".." {
         return None;
     }
-    // A name in a trace must not lead out of the folders the user has named.
+    // A name in a trace must not lead outside the directories that the user listed.
     let inside = Path::new(path).components().all(|c| matches!(c, std::path::Component::Normal(_)));
     let list = std::env::var_os("METATF_PATH")?;
     std::env::split_paths(&list).filter(|p| !p.as_os_str().is_empty()).find_map(|entry| {

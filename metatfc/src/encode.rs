@@ -1,4 +1,4 @@
-//! `encode`: a trace from JSON lines.
+//! `encode`: writes a trace from JSON lines.
 
 mod references;
 
@@ -16,19 +16,19 @@ use std::borrow::Cow;
 use std::io::{BufRead as _, Read as _};
 use std::path::PathBuf;
 
-/// A line is in memory as a whole, and its values are several times as long.
+/// Maximum length of a line. A line is read into memory as a whole, and its values take several times as much.
 const MOST_LINE: u64 = 64 << 20;
 
 const MORE: &str = "\
-The input has the form that `metatfc dump --format jsonl` prints, one object a
-line: `@section`, `@record`, then the fields. Counts, constants and tags may be
-left out. Lines of `dump --all` also give comments, metadata, groups and stream
-elements. If a value does not fit its field, encode writes a metadata record
-that makes it fit; with --strict that is an error. A field that refers to a
-stream section holds an element's offset; any other number is an error.
+The input has the format printed by `metatfc dump --format jsonl`: one object per
+line, with `@section`, `@record` and the fields. Counts, constants and tags may
+be omitted. As in the output of `dump --all`, lines may also contain comments,
+metadata, groups and stream elements. If a value does not fit its field, encode
+writes a metadata record that makes it fit; with --strict, this is an error. A
+field that refers to a stream section must contain the offset of an element.
 
-The output file appears when it is complete. An error names the line of the
-input, and leaves no output file.
+The output file appears when it is complete. If there is an error, it names the
+input line, and no output file is written.
 
 Examples:
   metatfc encode --dtd spans.dtd in.jsonl out.mtf
@@ -41,14 +41,14 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = format!("{MORE}\n\n{PROFILES}"))]
 pub(crate) struct Args {
-    /// The DTD of the trace (a file, or the name of a built-in one)
+    /// The DTD of the trace (a file or the name of a built-in DTD)
     #[arg(long, value_name = "FILE")]
     dtd: PathBuf,
-    /// JSON lines; `-` is standard input
+    /// JSON lines; `-` reads standard input
     input: PathBuf,
-    /// The trace; `-` is standard output
+    /// The trace; `-` writes to standard output
     output: PathBuf,
-    /// 1: chunks, with the DTD, checksums and compression. 0: the paper's layout
+    /// 1: chunks with the DTD, checksums and compression; 0: the format of the paper
     #[arg(long, value_name = "0|1", default_value_t = 1, value_parser = clap::value_parser!(u8).range(0..=1))]
     version: u8,
     /// 1: 32-bit, 2: 64-bit
@@ -64,23 +64,23 @@ pub(crate) struct Args {
     /// Fail if a value does not fit its field
     #[arg(long)]
     strict: bool,
-    /// Leave the DTD out of the trace
+    /// Do not embed the DTD in the trace
     #[arg(long)]
     no_embed_dtd: bool,
-    /// Name of the DTD in the trace's header (at most 255 bytes) [default: the DTD's file name]
+    /// Name of the DTD in the trace header (at most 255 bytes) [default: the DTD's file name]
     #[arg(long, value_name = "URL")]
     url: Option<String>,
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     if input::is_standard(&args.dtd) && input::is_standard(&args.input) {
-        return usage("the DTD and the records cannot both come from standard input");
+        return usage("the DTD and the records cannot both be read from standard input");
     }
     if args.no_embed_dtd && args.url.as_ref().is_some_and(String::is_empty) {
         return usage("a trace with neither a DTD nor its URL cannot be read");
     }
     if args.version == 0 && url(args).is_empty() {
-        return usage("--version 0 cannot carry the DTD: name it with --url");
+        return usage("--version 0 cannot embed the DTD: name it with --url");
     }
     let schema = Schema::new(dtd::load(&args.dtd)?);
     let options = options(args)?;
@@ -91,7 +91,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let mut writer = Writer::new(sink, &schema, &options).map_err(problem)?;
     writer.inner().set_strict(args.strict);
     if let Err(failure) = copy(args, input, &schema, &mut writer) {
-        // The trace is given up, and its temporary file removed with `target`; there is nothing to be finished.
+        // The trace is abandoned, and dropping `target` removes its temporary file, so there is nothing to finish.
         std::mem::forget(writer);
         return Err(target.cause(failure));
     }
@@ -107,7 +107,7 @@ fn url(args: &Args) -> Cow<'_, str> {
 fn options(args: &Args) -> Result<WriteOptions> {
     let dtd_url = url(args).into_owned();
     if dtd_url.len() > 255 {
-        return usage("--url: at most 255 bytes");
+        return usage("--url: the name must not be longer than 255 bytes");
     }
     let mut options = WriteOptions {
         version: args.version,
@@ -141,7 +141,7 @@ fn copy(
             break;
         }
         if line.len() as u64 == most {
-            return failed(format!("{name}:{number}: the line is too long: at most {} MiB", MOST_LINE >> 20));
+            return failed(format!("{name}:{number}: the line is longer than {} MiB", MOST_LINE >> 20));
         }
         if line.trim_ascii().is_empty() {
             continue;

@@ -1,4 +1,4 @@
-//! `export`: the records of traces as tables that other tools read.
+//! `export`: writes the records of traces as tables for other tools.
 
 mod work;
 
@@ -7,27 +7,28 @@ use crate::options::ThreadArgs;
 use std::path::PathBuf;
 
 const MORE: &str = "\
-Each type of record is a table, with a column for each field, named as in CSV and
-JSON lines; the column @number says how many data records stand before it. Names
-of values, flags, dates and texts are what they read as. A number of a field
-without a sign that is over 63 bits, text that is not UTF-8, and a `bool` that is
-neither 0 nor 1 are errors; --stored gives what the trace stores in their place,
-and refuses nothing.
+Each record type becomes a table, with a column for each field, named as in CSV
+and JSON lines. The column @number contains the number of data records before the
+row. Named values, flags, dates and text are written in readable form. It is an
+error if an unsigned number needs more than 63 bits, text is not UTF-8, or a
+`bool` is neither 0 nor 1; with --stored, the stored values are written instead,
+and all of them are accepted.
 
-If the DTD says which records are spans (`metatfc spans --help`), --record spans
-writes a row for each span, with its times, the span around it and its fields, and
---record events one for each other record that has a time. They are written on
-request only, as they are made of the records that other tables have.
+If the DTD defines spans (see `metatfc spans --help`), --record spans writes a row
+for each span, with its times, its parent and its fields, and --record events a
+row for each other record that has a time. These tables are written only on
+request, as they repeat the content of other tables.
 
-Conditions (--where) are those of `metatfc dump --help`; their fields are columns, or
-fields of the structures in a column. Every exported table must have the fields that
-the condition names; select such tables with --record.
+Conditions (--where) have the syntax described in `metatfc dump --help`. Their
+fields are columns, or fields of the structures in a column. Every table that is
+written must have all fields of the condition; use --record to select such tables.
 
-With one trace a table is FOLDER/RECORD.FORM; with several it is
-FOLDER/RECORD/trace=NAME/RECORD.FORM, which engines read as one, with a column
-`trace`. Tables without rows are left out. With a file in place of a folder, name
-one record (--record); several traces follow each other in it. A database of SQLite
-is one file for all tables; those of several traces have a column `trace` in it.
+The table of a single trace is written to DIR/RECORD.FORMAT, and those of several
+traces to DIR/RECORD/trace=NAME/RECORD.FORMAT, which query engines read as one
+table with a column `trace`. Empty tables are not written. To write a file instead
+of a directory, select one record (--record); the rows of several traces are
+concatenated. An SQLite database is one file for all tables; with several traces,
+its tables have a column `trace`.
 
 Examples:
   metatfc export T.mtf -o tables --to parquet
@@ -36,29 +37,29 @@ Examples:
   metatfc export T.mtf --record spans -o spans.parquet
   duckdb -c \"select count(*) from 'tables/malloc.parquet'\"";
 
-/// Write the records of traces as tables: Parquet, Arrow, CSV, SQLite
+/// Export traces as Parquet, Arrow, CSV or SQLite tables
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
     /// The traces
     #[arg(required = true, value_name = "TRACE")]
     traces: Vec<PathBuf>,
-    /// The folder of the tables, or the file of one, or of a database
+    /// The directory for the tables, or the file of a single table or a database
     #[arg(long, short, value_name = "PATH")]
     output: PathBuf,
-    /// The form of the tables [default: the extension of the output file]
+    /// The table format [default: the extension of the output file]
     #[arg(long, value_name = "FORM", value_parser = work::forms())]
     to: Option<String>,
-    /// Only the table of this name; may be repeated
+    /// Write only the table of this name; may be repeated
     #[arg(long, value_name = "NAME")]
     record: Vec<String>,
-    /// Only these columns, in this order
+    /// Write only these columns, in this order
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     columns: Vec<String>,
-    /// Only rows for which this holds, such as 'size > 4096'
+    /// Write only rows that match this condition, such as 'size > 4096'
     #[arg(long = "where", value_name = "CONDITION")]
     filter: Option<String>,
-    /// Numbers and bytes as they are stored, in place of names, flags, dates, truth values and text
+    /// Write numbers and bytes as stored, instead of names, flags, dates, booleans and text
     #[arg(long)]
     stored: bool,
     #[command(flatten)]

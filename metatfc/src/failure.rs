@@ -1,4 +1,4 @@
-//! Why a command ends early, and its exit status.
+//! Failures of a command and their exit codes.
 
 use std::io;
 use std::process::ExitCode;
@@ -6,39 +6,39 @@ use std::process::ExitCode;
 /// The name of the command in its messages.
 pub(crate) const COMMAND: &str = "metatfc";
 
-/// Why a command ends early.
+/// The reason why a command ends early.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// A DTD, a trace or a file is wrong: prints the message, exit status 1.
+    /// A DTD, a trace or a file is invalid: prints the message, exit status 1.
     Failed(String),
-    /// The command line is wrong: prints the message, exit status 2.
+    /// A usage error: prints the message, exit status 2.
     Usage(String),
-    /// As `Failed`; the messages were printed already.
+    /// Like `Failed`, but the messages have already been printed.
     Printed,
-    /// A trace is unfinished, and nothing else is wrong: exit status 3. The messages were printed already.
+    /// A trace is unfinished, but otherwise valid: exit status 3. The messages have already been printed.
     Unfinished,
-    /// A salvaged trace of this name was not written, for a reason that was printed: prints that, exit status 4.
+    /// A salvaged trace of this name was not written, for a reason already printed: prints this fact, exit status 4.
     NotWritten(String),
-    /// Nobody reads our output any more (`| head`): prints nothing, exit status 0.
+    /// The reader of the output has closed it (`| head`): prints nothing, exit status 0.
     Closed,
 }
 
 pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
 
-/// Fails with a message, exit status 1.
+/// Returns a failure with a message and exit status 1.
 pub(crate) fn failed<T>(message: impl Into<String>) -> Result<T> {
     Err(Failure::Failed(message.into()))
 }
 
-/// Fails for a wrong command line, exit status 2.
+/// Returns a usage error, exit status 2.
 pub(crate) fn usage<T>(message: impl Into<String>) -> Result<T> {
     Err(Failure::Usage(message.into()))
 }
 
 impl Failure {
-    /// Describes a failure of a temporary file, with its directory, which may be full although the output's is not.
+    /// Describes an error of a temporary file and names its directory, which may be full even if the output's is not.
     pub(crate) fn temporary_file<E: std::fmt::Display>(error: E) -> Self {
-        Self::Failed(format!("a temporary file in {}: {error}", std::env::temp_dir().display()))
+        Self::Failed(format!("temporary file in {}: {error}", std::env::temp_dir().display()))
     }
 
     /// Converts an error of the operating system about a file.
@@ -51,17 +51,17 @@ impl Failure {
     }
 }
 
-/// Converts an error about no named file: it is one of standard output.
+/// Converts an error without a file name, which concerns standard output.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         Self::io("standard output", &error)
     }
 }
 
-/// Prints the message of a failure, and returns the exit status.
+/// Prints the message of a failure and returns the exit code.
 pub(crate) fn exit_code(result: Result<()>) -> ExitCode {
     match result {
-        // What was missing in a trace was said.
+        // The losses have already been reported.
         Ok(()) if metatf_cli::lost_records() => ExitCode::from(1),
         Ok(()) | Err(Failure::Closed) => ExitCode::SUCCESS,
         Err(Failure::Printed) => ExitCode::from(1),
@@ -81,7 +81,7 @@ pub(crate) fn exit_code(result: Result<()>) -> ExitCode {
     }
 }
 
-/// Prints a message to standard error. A message that cannot be printed is not a reason to fail.
+/// Prints a message to standard error. Failing to print it is not an error.
 pub(crate) fn print_message(message: &str) {
     metatf_cli::print_message(COMMAND, message);
 }

@@ -1,4 +1,4 @@
-//! The fields of a record by their names, and their values as text.
+//! Access to the fields of a record by name, and formatting of their values.
 
 use metatf::dynamic::Item as Value;
 use metatf_cli::{is_control, shown};
@@ -6,7 +6,7 @@ use metatf_parser::schema::{Format, Leaf};
 pub(crate) use metatf_tools::fields::{Cursor, is_shown, leaf, names, vfield};
 use std::fmt::Write as _;
 
-/// Formats a value for people.
+/// Formats a value as text.
 pub(crate) fn text(out: &mut String, leaf: &Leaf, value: Value<'_>) {
     match value {
         Value::Number(n) => number(out, leaf, n),
@@ -17,7 +17,7 @@ pub(crate) fn text(out: &mut String, leaf: &Leaf, value: Value<'_>) {
 /// Formats a number by its name, or by its `format` with its `unit`.
 pub(crate) fn number(out: &mut String, leaf: &Leaf, n: u64) {
     if let Some(name) = leaf.names.text(n) {
-        // A word goes without quotes, so that it reads like one.
+        // A single word is printed without quotes.
         let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '|');
         return if name.contains(|c| !plain(c)) { quoted(out, &name) } else { out.push_str(&name) };
     }
@@ -28,7 +28,8 @@ pub(crate) fn number(out: &mut String, leaf: &Leaf, n: u64) {
     }
 }
 
-/// Formats bytes: text in quotes if that is the `format` and the bytes are text, else hex; `-` for no bytes.
+/// Formats bytes: quoted text if that is the `format` and the bytes are valid, otherwise hex; `-` if there are no
+/// bytes.
 fn bytes(out: &mut String, format: Format, bytes: &[u8]) {
     match format.text_of_bytes(bytes) {
         Some(text) => quoted(out, text),
@@ -44,7 +45,7 @@ pub(crate) fn quoted(out: &mut String, text: &str) {
     out.push('"');
     for c in text.chars() {
         match c {
-            // Not escape_debug: it escapes quotes of the other kind, too.
+            // `escape_debug` would escape single quotes, too.
             '"' | '\\' => out.extend(['\\', c]),
             _ if is_control(c) => out.extend(c.escape_debug()),
             _ => out.push(c),

@@ -1,16 +1,16 @@
-//! `fmt`: lays DTDs out in the one way.
+//! `fmt`: formats DTDs.
 
 use crate::failure::{Failure, Result, print_message};
 use crate::{dtd, input, output, target};
 use std::path::{Path, PathBuf};
 
 const MORE: &str = "\
-Comments are kept. Formatting again changes nothing. A DTD that cannot be
-parsed is left as it is.
+Comments are kept. Formatting is idempotent. A DTD that cannot be parsed is left
+unchanged.
 
 Examples:
   metatfc fmt spans.dtd              changes the file
-  metatfc fmt --check dtds/*.dtd     exit status 1 and the names of those that would change
+  metatfc fmt --check dtds/*.dtd     prints the files that would change; exit status 1
   metatfc fmt - < spans.dtd";
 
 /// Format DTDs
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     if wrong { Err(Failure::Printed) } else { Ok(()) }
 }
 
-/// Formats one DTD; false if it would change, and was only to be checked.
+/// Formats one DTD. Returns false if it was only checked and would change.
 fn format(path: &Path, check: bool) -> Result<bool> {
     let text = input::read(path)?;
     let name = input::name(path);

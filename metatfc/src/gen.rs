@@ -1,4 +1,4 @@
-//! `gen`: a typed Rust reader and writer for a DTD, or emitters for C.
+//! `gen`: generates a typed Rust reader and writer for a DTD, or emitters for C.
 
 use crate::failure::{Result, usage};
 use crate::{dtd, input, output, target};
@@ -6,16 +6,16 @@ use metatf_codegen::Options;
 use std::path::{Path, PathBuf};
 
 const MORE: &str = "\
-The code is the same as that of a build script (crate `metatf-codegen`) and of
-the attribute `#[metatf(dtd = ..)]` (crate `metatf-derive`). It needs the
-crate `metatf` to run.
+The code is the same as from a build script (crate `metatf-codegen`) and from the
+attribute `#[metatf(dtd = ..)]` (crate `metatf-derive`). At run time, it needs the
+crate `metatf`.
 
-With --lang c the code is a header for C99 and C++ that emits events and needs
-nothing else; it reads no trace. Its names begin with --emitters, or else with
-the DTD's name. A record that cannot be emitted from C is an error that names it
-and the reason, unless --allow-missing is given.
+With --lang c, the code is a self-contained header for C99 and C++. It emits
+events, but cannot read traces. Its names start with the value of --emitters, or
+else with the name of the DTD. If a record cannot be emitted from C, this is an
+error that names the record and the reason, unless --allow-missing is given.
 
---attribute, --field-attribute and --rename name a record (alloc, or heap.alloc)
+--attribute, --field-attribute and --rename accept a record (alloc or heap.alloc)
 or a field (alloc.size); `.` means all. Unused paths are errors.
 
 Examples:
@@ -28,46 +28,46 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// The DTD (a file, or the name of a built-in one); `-` is standard input
+    /// The DTD (a file or the name of a built-in DTD); `-` reads standard input
     file: PathBuf,
-    /// Where to write the code; `-` is standard output
+    /// Output file; `-` writes to standard output
     #[arg(short, long, value_name = "OUT", default_value = "-")]
     output: PathBuf,
-    /// The language of the code
+    /// Language of the generated code
     #[arg(long, value_name = "LANGUAGE", default_value = "rust")]
     lang: Language,
-    /// Put the code into a public module
+    /// Put the code in a public module
     #[arg(long, value_name = "NAME", help_heading = "Only for Rust")]
     module: Option<String>,
-    /// Path of the runtime crate, if it is not ::metatf
+    /// Path of the runtime crate if it is not ::metatf
     #[arg(long, value_name = "PATH", help_heading = "Only for Rust")]
     runtime: Option<String>,
-    /// An attribute for the struct of a record; may be repeated
+    /// Attribute to add to the struct of a record; may be repeated
     #[arg(long, value_name = "RECORD=ATTRIBUTE", help_heading = "Only for Rust", value_parser = pair)]
     attribute: Vec<(String, String)>,
-    /// An attribute for a field; may be repeated
+    /// Attribute to add to a field; may be repeated
     #[arg(long, value_name = "FIELD=ATTRIBUTE", help_heading = "Only for Rust", value_parser = pair)]
     field_attribute: Vec<(String, String)>,
-    /// Another name in the code for a section, a record or a field; may be repeated
+    /// Rename a section, record or field in the code; may be repeated
     #[arg(long, value_name = "PATH=NAME", value_parser = pair)]
     rename: Vec<(String, String)>,
-    /// Width in bytes that traces usually give a field, if not the DTD's; may be repeated. Traces with these widths are
-    /// read and written faster; other traces still work
+    /// Width in bytes that traces usually use for a field if it differs from the DTD; may be repeated. Traces with
+    /// these widths are read and written faster; other traces still work
     #[arg(long, value_name = "FIELD=BYTES", help_heading = "Only for Rust", value_parser = width)]
     expect_width: Vec<(String, u8)>,
-    /// Add emitters for a running program (crate `metatf-telemetry`): the path of the module that will hold the code. In C: how its
-    /// names begin
+    /// Add emitters for a running program (crate `metatf-telemetry`), given the path of the module that will contain
+    /// the code. In C, this is the prefix of all names
     #[arg(long, value_name = "MODULE")]
     emitters: Option<String>,
-    /// A kind of events whose emitters compile to nothing; may be repeated
+    /// Event kind whose emitters compile to nothing; may be repeated
     #[arg(long, value_name = "KIND")]
     without_kind: Vec<String>,
-    /// Leave out records that cannot be emitted from C
+    /// Omit records that cannot be emitted from C
     #[arg(long, help_heading = "Only for C")]
     allow_missing: bool,
 }
 
-/// A language that code is generated in.
+/// A language of generated code.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Language {
     Rust,
@@ -76,22 +76,22 @@ enum Language {
 
 fn width(text: &str) -> Result<(String, u8), String> {
     let (path, bytes) = pair(text)?;
-    let bytes = bytes.parse().ok().filter(|bytes| *bytes <= 8).ok_or("a field has 0 to 8 bytes")?;
+    let bytes = bytes.parse().ok().filter(|bytes| *bytes <= 8).ok_or("expected a width of 0 to 8 bytes")?;
     Ok((path, bytes))
 }
 
 fn pair(text: &str) -> Result<(String, String), String> {
-    let (path, value) = text.split_once('=').ok_or("a path, `=`, and a value")?;
+    let (path, value) = text.split_once('=').ok_or("expected PATH=VALUE")?;
     Ok((path.trim().to_owned(), value.trim().to_owned()))
 }
 
-/// Names the options that say nothing in the language.
+/// Rejects options that have no effect in the language.
 fn check(args: &Args) -> Result<()> {
     let Args { lang, module, runtime, attribute, field_attribute, expect_width, emitters, without_kind, .. } = args;
     if *lang == Language::Rust {
         return match (emitters, without_kind.is_empty()) {
-            (None, false) => usage("--without-kind is for emitters: give --emitters, too"),
-            _ if args.allow_missing => usage("--allow-missing is for C: give --lang c, too"),
+            (None, false) => usage("--without-kind requires --emitters"),
+            _ if args.allow_missing => usage("--allow-missing requires --lang c"),
             _ => Ok(()),
         };
     }
@@ -103,7 +103,7 @@ fn check(args: &Args) -> Result<()> {
         ("--expect-width", !expect_width.is_empty()),
     ];
     match given.into_iter().find(|(_, given)| *given) {
-        Some((option, _)) => usage(format!("{option} says nothing in C: leave it out")),
+        Some((option, _)) => usage(format!("{option} cannot be used with --lang c")),
         None => Ok(()),
     }
 }
@@ -140,9 +140,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
 }
 
-/// Writes the file, unless it has this content: then it keeps its time.
+/// Writes the file unless it already has this content, so that its modification time is kept.
 fn write(path: &Path, source: &str) -> Result<()> {
-    // Of a pipe or a device nothing is read.
+    // Pipes and devices are never read.
     let may_be_same = std::fs::metadata(path).is_ok_and(|m| m.is_file() && m.len() == source.len() as u64);
     if may_be_same && std::fs::read(path).is_ok_and(|old| old == source.as_bytes()) {
         return Ok(());

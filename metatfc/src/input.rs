@@ -1,4 +1,4 @@
-//! Opens inputs: files, or standard input.
+//! Opens inputs: files or standard input.
 
 use crate::failure::{COMMAND, Failure, Result, failed, usage};
 use metatf::ErrorKind;
@@ -22,7 +22,7 @@ pub(crate) fn is_standard(path: &Path) -> bool {
     path == "-"
 }
 
-/// Reads a DTD: a little more at most than a parser takes, so that nothing without an end is read.
+/// Reads a DTD, but only slightly more bytes than the parser accepts, so that an endless input does not fill memory.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let most = metatf_parser::MOST_BYTES as u64 + 1;
@@ -34,7 +34,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Opens a text to be read line by line.
+/// Opens a text file for reading line by line.
 pub(crate) fn lines(path: &Path) -> Result<Box<dyn BufRead>> {
     if is_standard(path) {
         return Ok(Box::new(BufReader::with_capacity(1 << 18, std::io::stdin().lock())));
@@ -48,7 +48,8 @@ pub(crate) fn trace(path: &Path, salvage: bool) -> Result<Reader<'static>> {
     named_trace(path, &name(path), salvage)
 }
 
-/// As [`trace`], by a name in messages. What is odd about the trace is said where it is known, of every command.
+/// Opens a trace like [`trace`], with its name in messages. Anything unusual about the trace is reported when it is
+/// detected, for every command.
 fn named_trace(path: &Path, name: &str, salvage: bool) -> Result<Reader<'static>> {
     check(path)?;
     watched(path, name, salvage).map_err(|e| Failure::Failed(format!("{name}: {e}")))
@@ -60,10 +61,11 @@ fn watched(path: &Path, name: &str, salvage: bool) -> metatf::Result<Reader<'sta
     Ok(reader)
 }
 
-/// Opens a trace that is still being written. The flag says that reading has come to the end of what is there, so that it is to be shown.
+/// Opens a trace that is still being written. The flag is set when reading has reached the current end of the file, so
+/// that output should be flushed.
 pub(crate) fn follow(path: &Path) -> Result<(Reader<'static>, Arc<AtomicBool>)> {
     if trace(path, false)?.header().version == 0 {
-        return usage(format!("{}: a trace of version 0 can be read when it is finished, and not before", name(path)));
+        return usage(format!("{}: a trace of version 0 can be read only after it is finished", name(path)));
     }
     let growing = GrowingFile::open(path).map_err(|e| Failure::io(&name(path), &e))?;
     let at_end = growing.at_end();
@@ -72,7 +74,7 @@ pub(crate) fn follow(path: &Path) -> Result<(Reader<'static>, Arc<AtomicBool>)> 
     Ok((reader, at_end))
 }
 
-/// Opens a trace, or a file that does not begin as one, and whose first bytes `is_raw` knows.
+/// Opens a trace, or another file whose first bytes `is_raw` recognizes.
 pub(crate) fn any(
     (path, name): (&Path, &str),
     salvage: bool,
@@ -93,7 +95,7 @@ pub(crate) fn raw(path: &Path, class: Class, order: Order, section: u8) -> Resul
     reader.map_err(|e| Failure::Failed(format!("{}: {e}", name(path))))
 }
 
-/// Fails with the operating system's error for a file that is not there, or is a directory.
+/// Fails with the operating system's error if the file does not exist or is a directory.
 fn check(path: &Path) -> Result<()> {
     if !is_standard(path) {
         let found = std::fs::metadata(path).map_err(|e| Failure::io(&name(path), &e))?;
@@ -104,7 +106,7 @@ fn check(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Fails where the first bytes of what has this name are not those of a trace.
+/// Fails if the first bytes of the named input are not those of a trace.
 pub(crate) fn check_head(head: &[u8], name: &str) -> Result<()> {
     match Reader::from_slice(head) {
         Err(error) if matches!(error.kind, ErrorKind::NotATrace(..)) => failed(format!("{name}: {error}")),
@@ -112,7 +114,7 @@ pub(crate) fn check_head(head: &[u8], name: &str) -> Result<()> {
     }
 }
 
-/// A trace that can be opened more than once: standard input is copied to a temporary file first.
+/// A trace that can be opened repeatedly; standard input is first copied to a temporary file.
 pub(crate) struct Reopenable {
     path: PathBuf,
     name: String,
@@ -120,15 +122,15 @@ pub(crate) struct Reopenable {
 }
 
 impl Reopenable {
-    /// What has to be copied is judged by its first bytes before: `is_raw` says whether they are those of a file without a header
-    /// (`None`: they are too few); `other` sees those of what is none.
+    /// Checks the first bytes of an input before copying it: `is_raw` returns whether they belong to a file without a
+    /// header (`None` if there are too few bytes), and `other` checks them if they do not.
     pub(crate) fn new(
         path: &Path,
         is_raw: &dyn Fn(&[u8]) -> Option<bool>,
         other: impl Fn(&[u8]) -> Result<()>,
     ) -> Result<Self> {
         check(path)?;
-        // A pipe with a name can be read once only, too.
+        // A named pipe can be read only once, too.
         if !is_standard(path) && std::fs::metadata(path).is_ok_and(|m| m.is_file()) {
             return Ok(Self { path: path.to_owned(), name: name(path).into_owned(), _spooled: None });
         }
@@ -147,17 +149,17 @@ impl Reopenable {
         Ok(Self { path: spooled.to_path_buf(), name: name(path).into_owned(), _spooled: Some(spooled) })
     }
 
-    /// Opens it, as [`trace`] does.
+    /// Opens the trace like [`trace`].
     pub(crate) fn open(&self, salvage: bool) -> Result<Reader<'static>> {
         named_trace(&self.path, &self.name, salvage).map_err(|failure| self.named(failure))
     }
 
-    /// As [`open`](Self::open), with the error as it is.
+    /// Opens the trace like [`open`](Self::open), but returns the original error.
     pub(crate) fn reader(&self) -> metatf::Result<Reader<'static>> {
         watched(&self.path, &self.name, false)
     }
 
-    /// The user's name for it in place of the temporary file's.
+    /// Replaces the name of the temporary file in a message with the user's name.
     pub(crate) fn named(&self, failure: Failure) -> Failure {
         match failure {
             Failure::Failed(message) => Failure::Failed(message.replace(&*self.path.to_string_lossy(), &self.name)),
@@ -165,23 +167,23 @@ impl Reopenable {
         }
     }
 
-    /// Returns its name in messages.
+    /// Returns the name in messages.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns the path by which it can be opened any number of times.
+    /// Returns a path that can be opened repeatedly.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Returns whether it begins as a trace does.
+    /// Returns whether the file begins like a trace.
     pub(crate) fn is_trace(&self) -> bool {
         let mut magic = [0; MAGIC.len()];
         File::open(&self.path).is_ok_and(|mut file| file.read_exact(&mut magic).is_ok()) && magic == MAGIC
     }
 
-    /// Returns its size.
+    /// Returns the size in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         std::fs::metadata(&self.path).map_or(0, |m| m.len())
     }

@@ -1,4 +1,4 @@
-//! Strings of numbers, and labels of addresses, by the roles of fields: `dump --resolve` and `postmortem` show them.
+//! Strings of numbers and labels of addresses, defined by field roles, for `dump --resolve` and `postmortem`.
 
 use metatf::dynamic::{Entry, Item, JsonOptions, Nested, OwnedRecord, Schema, Trace, print_json};
 use metatf::reader::{At, Event};
@@ -6,24 +6,24 @@ use metatf_parser::schema::Leaf;
 use metatf_tools::roles::{self, Place, Role};
 use std::collections::HashMap;
 
-/// What the records so far have said.
+/// The strings and labels defined by earlier records.
 pub(crate) struct Labels {
-    /// By record.
+    /// The roles in each record type.
     kinds: Vec<Kind>,
-    /// By process and number.
+    /// Strings, by process and number.
     strings: HashMap<(u64, u64), String>,
-    /// The numbers of their strings, by process and address.
+    /// The string numbers of labels, by process and address.
     labels: HashMap<(u64, u64), u64>,
 }
 
-/// The labels of a record's process.
+/// The labels that apply to a record, which depend on its process.
 #[derive(Clone, Copy)]
 pub(crate) struct OfRecord<'l> {
     labels: &'l Labels,
     process: u64,
 }
 
-/// Where a record has a string or a label: places in its owned records.
+/// The positions of a string or label in the values of a record.
 #[derive(Clone, Copy, Default)]
 struct Kind {
     process: Option<Place>,
@@ -33,19 +33,19 @@ struct Kind {
 }
 
 impl Labels {
-    /// Returns labels for a schema; `None` if its fields have no such roles.
+    /// Returns empty labels for a schema, or `None` if its fields have no such roles.
     pub(crate) fn new(schema: &Schema) -> Option<Self> {
         let kinds: Vec<Kind> = schema.dtd.records.iter().map(Kind::new).collect();
         let labels = Self { kinds, strings: HashMap::new(), labels: HashMap::new() };
         labels.kinds.iter().any(|kind| kind.learns()).then_some(labels)
     }
 
-    /// Returns whether records of this index say something.
+    /// Returns whether records of this type define strings or labels.
     pub(crate) fn needs(&self, record: u16) -> bool {
         self.kinds.get(usize::from(record)).is_some_and(Kind::learns)
     }
 
-    /// Learns what a record says.
+    /// Notes the string or label that a record defines.
     pub(crate) fn learn(&mut self, schema: &Schema, record: u16, owned: &OwnedRecord) {
         let Some(kind) = self.kinds.get(usize::from(record)).filter(|kind| kind.learns()) else { return };
         let number = |place: Option<Place>| place?.number(owned);
@@ -62,13 +62,13 @@ impl Labels {
         }
     }
 
-    /// Returns the labels that a record's numbers may have.
+    /// Returns the labels that may apply to the numbers of a record.
     pub(crate) fn of_record(&self, record: u16, owned: &OwnedRecord) -> OfRecord<'_> {
         let place = self.kinds.get(usize::from(record)).and_then(|kind| kind.process);
         OfRecord { labels: self, process: place.and_then(|place| place.number(owned)).unwrap_or(0) }
     }
 
-    /// Prints a record with strings and labels, and elements of offsets.
+    /// Prints a record with strings, labels, and the elements at offsets.
     pub(crate) fn print_json(
         &self,
         trace: &mut Trace<'_>,
@@ -97,8 +97,8 @@ impl Labels {
 }
 
 impl<'l> OfRecord<'l> {
-    /// Returns the label of a number, if its leaf is an address and has one, or the string, if it is the number of one; and which of both,
-    /// as JSON lines call it. A record that has the string itself needs neither.
+    /// Returns the label of an address or the string of a number, if there is one, with the key that JSON lines use. A
+    /// record that contains the string itself needs neither.
     pub(crate) fn of(self, record: u16, leaf: &Leaf, number: u64) -> Option<(&'static str, &'l str)> {
         let Self { labels: Labels { labels, strings, kinds }, process } = self;
         let (key, id) = match roles::of(leaf)? {

@@ -1,7 +1,8 @@
-//! `metatfc`, the Meta-TF command line: makes, checks and formats DTDs, and reads, writes and checks traces of any DTD.
+//! `metatfc`, the Meta-TF command line: creates, checks and formats DTDs, and reads, writes and verifies traces of any
+//! DTD.
 //!
-//! One file per command. What they share: [`dtd`] finds the DTD of a trace, [`input`] opens files and standard input,
-//! [`output`] writes, [`failure`] ends a command.
+//! Each command has its own file. Shared modules: [`dtd`] finds the DTD of a trace, [`input`] opens files and standard
+//! input, [`output`] writes, [`failure`] defines failures and exit codes.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod by_name;
@@ -56,31 +57,30 @@ use std::process::ExitCode;
 const EXAMPLES: &str = "\
 Examples:
   metatfc new spans                          a DTD to start from: spans.dtd
-  metatfc check spans.dtd                    report all mistakes in it
-  metatfc lint --trace out.mtf spans.dtd     what could be better in it, and smaller
+  metatfc check spans.dtd                    report every mistake in it
+  metatfc lint --trace out.mtf spans.dtd     suggest improvements and savings
   metatfc gen spans.dtd -o spans.rs          a Rust reader and writer
   metatfc encode --dtd spans.dtd in.jsonl out.mtf
-  metatfc sort --by time out.mtf sorted.mtf  in the order of a field
-  metatfc merge a.mtf b.mtf -o both.mtf      several traces as one, by time
+  metatfc sort --by time out.mtf sorted.mtf  sort by a field
+  metatfc merge a.mtf b.mtf -o both.mtf      merge traces by time
   metatfc recode out.mtf small.mtf           the same records in fewer bytes
-  metatfc dump out.mtf | head                print a trace, one line for each record
+  metatfc dump out.mtf | head                print a trace, one line per record
   metatfc dump --format jsonl --where 'size > 4096' out.mtf
-  metatfc verify out.mtf                     is it whole?
-  metatfc diff out.mtf other.mtf             do they hold the same values?
+  metatfc verify out.mtf                     check that it is intact
+  metatfc diff out.mtf other.mtf             compare the values of two traces
 
 A file named `-` is standard input or output. If a trace does not embed its DTD,
-metatfc uses the first of these that fits: --dtd, a built-in DTD (HATF10,
+metatfc uses the first of these that matches: --dtd, a built-in DTD (HATF10,
 HATF10-split, heap, heap-split, heap-values, mps, mps-split, pcap, pcapng, perf,
-xray), a file or folder on METATF_PATH.
+xray), a file or directory on METATF_PATH.
 
-A command takes at most half of the memory that is available, or what
---max-memory SIZE says, such as --max-memory 8GiB; beyond that it ends with a
-message.
+Each command may use up to half of the available memory, or the amount set by
+--max-memory SIZE, such as --max-memory 8GiB; beyond that, it stops with an
+error message.
 
-Exit status: 0 success, 1 a file is missing, damaged or wrong, 2 the command line
-is wrong.";
+Exit status: 0 success, 1 a file is missing, corrupt or invalid, 2 usage error.";
 
-/// Meta-TF: binary trace formats, declared in a page of text.
+/// The Meta-TF command line.
 #[derive(Parser)]
 #[command(version, about, after_help = EXAMPLES, max_term_width = 100)]
 struct Cli {
@@ -132,7 +132,7 @@ enum Command {
 #[global_allocator]
 static MEMORY: metatf_cli::CountedMemory = metatf_cli::CountedMemory;
 
-/// Returns the command for a file that was given without one.
+/// Returns the command to suggest for a file given without a command.
 fn for_file(path: &Path) -> String {
     let is_dtd = path.extension().is_some_and(|extension| extension == "dtd" || extension == "metatf");
     format!("metatfc {} {}", if is_dtd { "check" } else { "dump" }, path.display())

@@ -1,4 +1,4 @@
-//! `man`: manual pages, of the same texts as `--help`.
+//! `man`: writes manual pages with the same text as `--help`.
 
 use crate::failure::{Failure, Result};
 use std::path::PathBuf;
@@ -8,11 +8,11 @@ Examples:
   metatfc man ~/.local/share/man/man1
   man metatfc-dump";
 
-/// Write manual pages: one for metatfc, and one for each of its commands
+/// Write manual pages for metatfc and each of its commands
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// The folder; it is made if it is missing
+    /// Output directory; created if it does not exist
     folder: PathBuf,
 }
 

@@ -1,4 +1,4 @@
-//! `merge`: the records of several traces as one trace, in the order of their times.
+//! `merge`: merges the records of several traces in the order of their times.
 
 mod clock;
 mod fit;
@@ -27,50 +27,51 @@ use survey::Survey;
 use work::Work;
 
 const MORE: &str = "\
-Times are the fields of role \"time\", or those that an emitter fills in by
-`source = \"clock\"`. Each trace has a clock of its own. Its clock_sync records
-compare that with the clock on the wall; between two of them the times lie on a
-straight line. A trace without such records has its start in its user metadata.
-The new trace has the clock of the trace that began first, and the others' times
-are moved to it. --by FIELD takes the values of a field as they are.
+Times are the fields of role \"time\", and those that an emitter fills in
+(`source = \"clock\"`). Each trace has its own clock. Its clock_sync records relate
+this clock to the wall clock; times between two of them are interpolated. For a
+trace without such records, the user metadata contains the start time. The new
+trace uses the clock of the trace that started first, and the times of the other
+traces are adjusted. With --by FIELD, the values of a field are used unchanged.
 
-Records of one trace keep their order where they are in order. A trace that is
-not, is sorted first, in --memory and temporary files (see TMPDIR). Of equal
-times those of the first trace come first. A record without a time, and a
-comment, stays behind the record before it in its section.
+Records of one trace keep their order if they are sorted by time. Otherwise the
+trace is sorted first, with --memory and temporary files (see TMPDIR). If times
+are equal, records of earlier traces come first. Records without a time and
+comments stay after the record that precedes them in their section.
 
-Tables are joined, equal elements once, and offsets into them are moved. The
-traces may have different DTDs if all records fit into one of these by name,
-without loss: `metatfc compat` tells what differs. Damage is an error; --salvage
-merges what is whole.
+Tables are merged, with equal elements stored once, and offsets into them are
+adjusted. The DTDs of the traces may differ if all records fit one of these DTDs
+by name without loss; `metatfc compat` shows the differences. A corrupt trace is
+an error, unless --salvage is given, which merges all intact records.
 
-Processes are distinguished by a field of role or source \"process\". Where there is
-none, --source FIELD adds one to each record: the number of its trace, from 1.
-The user metadata of the new trace is that of the trace that began first; the
-object `merge` in it names all traces, with their numbers and user metadata.
+Processes are distinguished by a field of role or source \"process\". If there is
+none, --source FIELD adds one to each record, with the number of its trace,
+starting at 1. The user metadata of the new trace is that of the trace that
+started first; its object `merge` lists all traces with their numbers and user
+metadata.
 
 Examples:
   metatfc merge events.*.mtf -o all.mtf
   metatfc merge client.mtf server.mtf --source process -o both.mtf
   metatfc merge --by time part1.mtf part2.mtf -o - | metatfc dump -";
 
-/// Merge traces by time: the records of several processes as one trace
+/// Merge traces by time, such as those of several processes
 #[derive(clap::Args)]
 #[command(after_help = format!("{MORE}\n\n{PROFILES}"))]
 pub(crate) struct Args {
-    /// The traces; `-` is standard input
+    /// The traces; `-` reads standard input
     #[arg(required = true, value_name = "TRACE")]
     inputs: Vec<PathBuf>,
-    /// The new trace; `-` is standard output
+    /// The new trace; `-` writes to standard output
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
-    /// Order by the values of this field, its name or path, as they are
+    /// Order by the unchanged values of this field, given by name or path
     #[arg(long, value_name = "FIELD")]
     by: Option<String>,
-    /// The field that gets the number of the trace; added where records have none of this name
+    /// Field for the number of the trace; added if no record has a field of this name
     #[arg(long, value_name = "FIELD")]
     source: Option<String>,
-    /// Leave out what is damaged
+    /// Omit corrupt parts
     #[arg(long)]
     salvage: bool,
     #[command(flatten)]
@@ -83,11 +84,11 @@ pub(crate) struct Args {
     threads: ThreadArgs,
 }
 
-/// A trace that is to be merged.
+/// A trace to merge.
 struct Given {
     file: Reopenable,
     schema: Schema,
-    /// Class, order of bytes, and the DTD's name.
+    /// The class, byte order and DTD name.
     write: WriteOptions,
     survey: Survey,
     clock: Option<Arc<Clock>>,
@@ -104,9 +105,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let (fitting, schema) = fit::target(&all)?;
     let orders = given.iter().map(|one| one.write.order);
     if fit::has_nested(schema) && orders.clone().zip(orders.skip(1)).any(|(one, next)| one != next) {
-        return failed(
-            "the traces have different byte orders, and byte arrays that are records: these would be misread",
-        );
+        return failed("the traces have different byte orders, so the records in their byte arrays would be misread");
     }
     let schema = match &args.source {
         Some(field) => source::with_field(schema, field)?,
@@ -140,7 +139,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         kept: RefCell::default(),
     };
     if let Err(failure) = work.all(&mut out) {
-        // The trace is given up, and its temporary file removed with `target`.
+        // The trace is abandoned, and dropping `target` removes its temporary file.
         out.abandon();
         return Err(target.cause(failure));
     }
@@ -148,22 +147,20 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     target.keep(sink)
 }
 
-/// The new trace must not replace one that it is made of.
+/// Checks that the new trace does not replace one of the inputs.
 fn not_an_input(args: &Args) -> Result<()> {
     if args.inputs.iter().filter(|path| crate::input::is_standard(path)).count() > 1 {
-        return usage("only one of the traces can come from standard input");
+        return usage("only one of the traces can be read from standard input");
     }
     let Ok(output) = std::fs::canonicalize(&args.output) else { return Ok(()) };
     let is_output = |path: &&PathBuf| std::fs::canonicalize(path).is_ok_and(|input| input == output);
     match args.inputs.iter().filter(|path| !crate::input::is_standard(path)).find(is_output) {
-        Some(path) => {
-            usage(format!("{} is a trace to be merged, and the new trace cannot take its place", path.display()))
-        }
+        Some(path) => usage(format!("{} is also an input: choose another name for the output", path.display())),
         None => Ok(()),
     }
 }
 
-/// Finds the clocks of all traces, and returns the one that began first.
+/// Determines the clocks of all traces and returns the index of the trace that started first.
 fn clocks(args: &Args, given: &mut [Given]) -> Result<usize> {
     if args.by.is_some() {
         return Ok(0);
@@ -176,13 +173,13 @@ fn clocks(args: &Args, given: &mut [Given]) -> Result<usize> {
                 continue;
             }
             return failed(format!(
-                "{name}: nothing says when its clock began: it has no clock_sync record, and no start in its user \
-                 metadata; --by FIELD takes the values of a field as times of one clock"
+                "{name}: the start of its clock is unknown: the trace has no clock_sync record, and no start in its user \
+                 metadata; use --by FIELD to order by the values of a field"
             ));
         };
         if left_out > 0 {
             let records = output::count(left_out, "clock_sync record");
-            print_message(&format!("{name}: warning: the clock on the wall goes back: {records} not followed"));
+            print_message(&format!("{name}: warning: the wall clock was set back: {records} ignored"));
         }
         one.clock = Some(Arc::new(clock));
     }
@@ -198,11 +195,11 @@ impl Given {
         let reader = file.open(args.salvage)?;
         let name = file.name();
         let schema = dtd::find(&reader, name, &args.dtd, args.salvage)?;
-        // Before anything is asked of its fields.
+        // Check this before looking up fields.
         if args.inputs.len() > 1 && fit::is_heap(&schema) {
             return failed(format!(
-                "{name}: its DTD is for the heap of one program: addresses of several would be taken for those of one; \
-                 `hatf diff` compares two heap traces"
+                "{name}: its DTD describes the heap of one program, and addresses of several programs would be confused; \
+                 to compare two heap traces, use `hatf diff`"
             ));
         }
         let header = reader.header();

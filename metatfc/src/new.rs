@@ -1,4 +1,4 @@
-//! `new`: a DTD to start from.
+//! `new`: creates a DTD to start from.
 
 use crate::failure::{Failure, Result, failed, usage};
 use crate::output;
@@ -8,14 +8,14 @@ use std::path::Path;
 
 const MORE: &str = "\
 Examples:
-  metatfc new spans            makes spans.dtd
-  metatfc new - > spans.dtd    the same, to standard output";
+  metatfc new spans            creates spans.dtd
+  metatfc new - > spans.dtd    the same, on standard output";
 
-/// Make a commented DTD to start from
+/// Create a commented DTD to start from
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// Name of the format: the file is NAME.dtd, or NAME itself where it ends in .dtd or .metatf; `-` is standard output
+    /// Name of the format. The file is NAME.dtd, or NAME if it ends in .dtd or .metatf; `-` writes to standard output
     name: String,
 }
 
@@ -31,19 +31,19 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     };
     let stem = Path::new(&path).file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
     if stem.is_empty() || stem.starts_with('.') {
-        return usage(format!("{}: not a name for a format", args.name));
+        return usage(format!("{}: not a valid format name", args.name));
     }
     match write(Path::new(&path), &STARTER.replace("NAME", &stem)) {
         Ok(()) => {}
         Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
-            return failed(format!("{path}: there is such a file, it was left as it is"));
+            return failed(format!("{path}: the file exists, so it was not changed"));
         }
         Err(e) => return Err(Failure::io(&path, &e)),
     }
     output::print(&format!(
-        "{path}: a format with a comment on every part of it. Next:\n  \
+        "{path}: created, with comments on every part. Next:\n  \
          metatfc check {path}     after each change\n  \
-         metatfc show {path}      every field, and where its properties come from\n"
+         metatfc show {path}      every field, and where its properties are set\n"
     ))
 }
 

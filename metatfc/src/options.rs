@@ -1,16 +1,16 @@
-//! Options that several commands have: `--threads`, `--memory`, `--class`, `--order`.
+//! Options shared by several commands: `--threads`, `--memory`, `--class`, `--order`.
 
 use metatf::container::{Class, Order};
 
 #[derive(clap::Args, Clone, Copy, Debug)]
 pub(crate) struct ThreadArgs {
-    /// Number of threads; the output does not depend on it [default: the number of cores]
+    /// Number of threads; does not affect the output [default: the number of cores]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = metatf_cli::number(1..=1024_usize))]
     threads: Option<usize>,
 }
 
 impl ThreadArgs {
-    /// Returns the number, at least 1.
+    /// Returns the number of threads, at least 1.
     pub(crate) fn number(self) -> usize {
         self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
     }
@@ -18,7 +18,7 @@ impl ThreadArgs {
 
 #[derive(clap::Args, Clone, Copy, Debug)]
 pub(crate) struct MemoryArgs {
-    /// Memory for records that are being sorted, in MiB
+    /// Memory for records being sorted, in MiB
     #[arg(long, value_name = "MIB", default_value_t = 256, allow_negative_numbers = true, value_parser = metatf_cli::number(1..=1_usize << 20))]
     memory: usize,
 }
@@ -40,6 +40,6 @@ pub(crate) fn parse_order(text: &str) -> Result<Order, String> {
     match text {
         "little" => Ok(Order::Little),
         "big" => Ok(Order::Big),
-        _ => Err("expected little or big".to_owned()),
+        _ => Err("expected `little` or `big`".to_owned()),
     }
 }

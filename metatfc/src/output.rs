@@ -1,4 +1,4 @@
-//! Standard output with a large buffer, and whether it is a terminal with colours.
+//! Buffered standard output, and the detection of terminals and colors.
 
 use crate::failure::{Failure, Result};
 use crate::target::Target;
@@ -8,14 +8,14 @@ use metatf_page::Report;
 use std::io::Write as _;
 use std::path::Path;
 
-/// Bytes after which the buffer goes out.
+/// Number of bytes after which the buffer is written.
 const FULL: usize = 1 << 16;
 
-/// Standard output, or a file. What was put in the buffer goes out when it is full, and when the output is dropped: on an error,
-/// too, what came before it is delivered.
+/// Standard output or a file. The buffer is written when it is full and when the output is dropped, so output that
+/// precedes an error is delivered, too.
 pub(crate) struct Output {
     out: Stdout,
-    /// In place of standard output.
+    /// The file to write to instead of standard output.
     file: Option<(Target, Box<dyn Sink + Send>)>,
     buffer: Vec<u8>,
 }
@@ -25,24 +25,24 @@ impl Output {
         Self { out: stdout(style), file: None, buffer: Vec::with_capacity(FULL + FULL / 4) }
     }
 
-    /// Opens a file, which [`finish`](Self::finish) gives its name; `None`: standard output.
+    /// Opens a file, which [`finish`](Self::finish) makes visible under its name; `None` means standard output.
     pub(crate) fn create(style: Style, file: Option<&Path>) -> Result<Self> {
         let mut output = Self::new(style);
         output.file = file.map(Target::create).transpose()?;
         Ok(output)
     }
 
-    /// Returns the buffer to print to; call [`spill`](Self::spill) now and then.
+    /// Returns the buffer to print to; call [`spill`](Self::spill) regularly.
     pub(crate) fn buffer(&mut self) -> &mut Vec<u8> {
         &mut self.buffer
     }
 
-    /// Writes the buffer out if it is full.
+    /// Writes the buffer if it is full.
     pub(crate) fn spill(&mut self) -> Result<()> {
         if self.buffer.len() >= FULL { self.flush() } else { Ok(()) }
     }
 
-    /// Writes everything out.
+    /// Writes the buffer.
     pub(crate) fn flush(&mut self) -> Result<()> {
         let written = match &mut self.file {
             Some((target, sink)) => sink.write_all(&self.buffer).map_err(|e| Failure::io(target.name(), &e)),
@@ -52,7 +52,7 @@ impl Output {
         written
     }
 
-    /// Writes everything out. A file gets its name.
+    /// Writes the buffer and makes the file visible under its name.
     pub(crate) fn finish(mut self) -> Result<()> {
         self.flush()?;
         self.file.take().map_or(Ok(()), |(target, sink)| target.keep(sink))
@@ -61,22 +61,22 @@ impl Output {
 
 impl Drop for Output {
     fn drop(&mut self) {
-        // Callers that report errors have flushed.
+        // Callers that report errors have already flushed.
         let _ = self.flush();
     }
 }
 
-/// Prints a text for people to standard output.
+/// Prints text for people to standard output.
 pub(crate) fn print(text: &str) -> Result<()> {
     print_as(Style::Text, text)
 }
 
-/// Prints a text for programs to standard output.
+/// Prints text for programs to standard output.
 pub(crate) fn print_data(text: &str) -> Result<()> {
     print_as(Style::Data, text)
 }
 
-/// Prints a report where the options say.
+/// Prints a report to the destination set by the options.
 pub(crate) fn report(report: &impl Report, options: &OutputArgs) -> Result<()> {
     metatf_cli::print(report, options).map_err(|e| Failure::io(&options.place(), &e))
 }
@@ -92,7 +92,8 @@ fn print_as(style: Style, text: &str) -> Result<()> {
     output.flush()
 }
 
-/// Returns the style of text on standard output: with colours on a terminal, unless `NO_COLOR` is set (<https://no-color.org>).
+/// Returns the style of text on standard output: colored on a terminal, unless `NO_COLOR` is set
+/// (<https://no-color.org>).
 pub(crate) fn style_out() -> Style {
     if stdout_is_terminal() && colours_allowed() { Style::Coloured } else { Style::Text }
 }

@@ -1,44 +1,44 @@
-//! How a trace is packed: `--preset`, and the options that override it.
+//! Options for compressing a trace: `--preset`, and options that override it.
 
 use clap::ValueEnum;
 use metatf::container::{Codec, Filter, WriteOptions};
 use metatf_tools::recode::Preset;
 
-/// Describes the presets, for help texts.
+/// The description of the presets in help texts.
 pub(crate) const PROFILES: &str = "\
-Profiles (--codec, --filter, --chunk and others override them):
-  fast      for a trace that is read right away: LZ4 if it saves a tenth, else
+Presets (--codec, --filter, --chunk and others override them):
+  fast      for a trace that is read right away: LZ4 if it saves 10%, otherwise
             no compression; no filter; chunks of 256K; plan naive
   default   zstd level 3; LZ4 or no compression instead if the result is less
-            than 2 % larger; the filter with the shortest chunks; chunks of 4M;
+            than 2% larger; the filter with the shortest chunks; chunks of 4M;
             plan optimal or naive
-  archive   for a trace to send or store; takes four times as long as default,
-            or more: the smaller of zstd level 19 and zlib level 9; the filter
+  archive   for a trace to send or store; takes at least four times as long as
+            default: the smaller of zstd level 19 and zlib level 9; the filter
             with the shortest chunks; chunks of 16M; plan optimal or naive
-Each section gets its own codec and filter: all are tried on its first chunk,
-and on every 16th after it. `metatfc stat` shows the choice.";
+Each section gets its own codec and filter: all are tried on its first chunk and
+on every 16th chunk after it. `metatfc stat` shows the choice.";
 
-/// Said before work by the preset `archive` begins.
-pub(crate) const SLOW: &str = "metatfc: --preset archive is slow: it takes four times as long as the default, or more";
+/// The message printed before slow work with the preset `archive` begins.
+pub(crate) const SLOW: &str = "metatfc: --preset archive is slow: it takes at least four times as long as the default";
 
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct PackArgs {
     /// Trade size for speed: fast, default or archive
     #[arg(long, alias = "profile", value_name = "PRESET", default_value_t = Preset::Default)]
     pub(crate) preset: Preset,
-    /// stored, lz4, zstd or zlib; zstd:19 and zlib:9 also set the level [default: the preset's]
+    /// Codec: stored, lz4, zstd or zlib; zstd:19 and zlib:9 also set the level [default: the preset's]
     #[arg(long, value_name = "CODEC")]
     codec: Option<Codec>,
     /// Filter chunks before compression [default: the preset's]
     #[arg(long, value_enum, value_name = "FILTER")]
     filter: Option<FilterArg>,
-    /// Close a chunk at this many bytes of content (K and M may follow the number) [default: the preset's]
+    /// Close a chunk at this many bytes of content, such as 256K or 4M [default: the preset's]
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true, value_parser = parse_size)]
     chunk: Option<usize>,
 }
 
 impl PackArgs {
-    /// Sets codec, filter, chunks and groups.
+    /// Sets the codec, filter, chunk size and groups.
     pub(crate) fn apply(&self, write: &mut WriteOptions) {
         self.preset.apply(write);
         if let Some(codec) = self.codec {
@@ -58,15 +58,15 @@ impl PackArgs {
 pub(crate) enum FilterArg {
     /// No filter
     None,
-    /// Transposes the bytes of elements of one size
+    /// Transposes the bytes of fixed-size elements
     Transpose,
-    /// Replaces repeated records by a byte or two
+    /// Replaces repeated records by one or two bytes
     #[value(alias = "phrases")]
     RecordDictionary,
-    /// As record-dictionary, with the last byte of each record split off and sorted by the bytes before it
+    /// Like record-dictionary, but the last byte of each record is split off and sorted by the preceding bytes
     #[value(alias = "tails")]
     SplitSuffix,
-    /// The one with the shortest chunks
+    /// The filter with the shortest chunks
     Auto,
 }
 
@@ -82,7 +82,8 @@ impl From<FilterArg> for Filter {
     }
 }
 
-/// Parses the size of a chunk: at most 32 MiB, so that a record that ends behind the limit still fits (spec 5.2: 64 MiB).
+/// Parses a chunk size. The maximum is 32 MiB, so that a record that extends beyond the limit still fits (spec 5.2: 64
+/// MiB).
 pub(crate) fn parse_size(text: &str) -> Result<usize, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match text.get(digits.len()..).unwrap_or_default() {

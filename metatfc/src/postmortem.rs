@@ -1,4 +1,4 @@
-//! `postmortem`: the events of a program that was killed, or that runs.
+//! `postmortem`: reads the events of a killed or running program.
 
 use crate::failure::{Failure, Result, print_message};
 use crate::labels::Labels;
@@ -14,29 +14,29 @@ use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
 const MORE: &str = "\
-A program with telemetry (crate `metatf-telemetry`) writes its events into
-buffers, which outlive it: a file in /dev/shm, or in the folder that
-METATF_TELEMETRY_FOLDER names. WHERE is one of
-  the number of a process, killed or running
+A program with telemetry (crate `metatf-telemetry`) writes its events to buffers
+that outlive it: a file in /dev/shm, or in the directory set by
+METATF_TELEMETRY_FOLDER. WHERE is one of
+  the ID of a process, killed or running
   its buffers file
-  its unfinished trace, which names them
+  its unfinished trace, which names the buffers file
   its core dump, if it ran with METATF_TELEMETRY_MEMORY=core
 
 Without --output, the last events of each kind and thread are printed as JSON
-lines, the newest first. With it, all events go to a trace: those of the
-unfinished trace, and those that only the buffers have. The buffers stay; remove
-the file when you are done.
+lines, newest first. With --output, all events are written to a trace: those of
+the unfinished trace, and those that are only in the buffers. The buffers file is
+kept; remove it when you are done.
 
-An unfinished trace that cannot be read is an error, and nothing is written. If
-it is gone, or a part of it or of the buffers is damaged, what is missing is
-printed, the events that are known to be missing count as dropped in the new
-trace, and the exit status is 1.
+If the unfinished trace cannot be read, this is an error, and nothing is written.
+If the trace is missing, or parts of it or of the buffers are corrupt, the losses
+are printed, events known to be missing are counted as dropped in the new trace,
+and the exit status is 1.
 
 Examples:
   metatfc postmortem 4711
   metatfc postmortem events.mtf -o whole.mtf && metatfc stat whole.mtf";
 
-/// Read the events of a program that was killed, or that runs
+/// Read the events of a killed or running program
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
@@ -46,7 +46,7 @@ pub(crate) struct Args {
     /// Write a trace of all events
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
-    /// How many events of each kind and thread to print
+    /// Number of events to print of each kind and thread
     #[arg(long, value_name = "N", default_value_t = 10)]
     last: usize,
 }
@@ -59,12 +59,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
 }
 
-/// Finds buffers.
+/// Finds the buffers.
 pub(crate) fn open(place: &str) -> Result<Buffers> {
     locate(place).map_err(|error| failure(&error))
 }
 
-/// Converts an error of telemetry; its messages name the file.
+/// Converts a telemetry error, whose message names the file.
 pub(crate) fn failure(error: &metatf_telemetry::Error) -> Failure {
     Failure::Failed(error.to_string())
 }
@@ -74,7 +74,7 @@ fn write(buffers: &Buffers, path: &Path) -> Result<()> {
     let (found, sink) = buffers.recover(sink).map_err(|error| target.cause(failure(&error)))?;
     target.keep(sink)?;
     print_message(&format!(
-        "{}: {} records of the trace, {} that only the buffers had, {} threads",
+        "{}: {} records from the trace, {} only from the buffers, {} threads",
         buffers.path().display(),
         found.in_trace,
         found.in_buffers,
@@ -83,18 +83,18 @@ fn write(buffers: &Buffers, path: &Path) -> Result<()> {
     report(&found)
 }
 
-/// Prints what is odd, and what is missing: then the command fails, though it did what it could.
+/// Prints warnings and losses. If there are losses, returns a failure, although everything else has been done.
 fn report(found: &Found) -> Result<()> {
     found.warnings.iter().for_each(|warning| print_message(&format!("warning: {warning}")));
     found.lost.iter().for_each(|lost| print_message(lost));
     if found.lost.is_empty() { Ok(()) } else { Err(Failure::Printed) }
 }
 
-/// The last lines of a kind and a thread.
+/// The number of events and the last lines, by kind and thread.
 type Last = BTreeMap<(String, u64), (u64, VecDeque<Vec<u8>>)>;
 
 fn print(buffers: &Buffers, most: usize) -> Result<()> {
-    // Recovered as a trace first: its records come in the order of their times.
+    // Recover a trace first, as its records are sorted by time.
     let file = tempfile::NamedTempFile::new().map_err(Failure::temporary_file)?;
     let sink: Box<dyn Sink + Send> = Box::new(BufWriter::new(file.reopen().map_err(Failure::temporary_file)?));
     let (found, mut sink) = buffers.recover(sink).map_err(|error| failure(&error))?;
@@ -137,9 +137,9 @@ fn print(buffers: &Buffers, most: usize) -> Result<()> {
     for ((kind, thread), (count, lines)) in &last {
         let title = match names.get(thread) {
             Some(name) => {
-                format!("# {kind}, thread {thread} ({}): {} of {count}, the newest first\n", shown(name), lines.len())
+                format!("# {kind}, thread {thread} ({}): {} of {count}, newest first\n", shown(name), lines.len())
             }
-            None => format!("# {kind}: {} of {count}, the newest first\n", lines.len()),
+            None => format!("# {kind}: {} of {count}, newest first\n", lines.len()),
         };
         output.buffer().extend_from_slice(title.as_bytes());
         for line in lines.iter().rev() {

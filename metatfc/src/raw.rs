@@ -1,4 +1,4 @@
-//! Files without a header (spec 5.4): those that their first bytes tell, and `--raw` with the options that belong to it.
+//! Files without a header (spec 5.4): those recognized by their first bytes, and `--raw` with its options.
 
 use crate::by_name;
 use crate::dtd::{self, DtdArgs};
@@ -14,11 +14,11 @@ use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What a file without a header does not say itself.
+/// Options that describe a file without a header.
 #[derive(clap::Args, Clone, Debug, Default)]
 pub(crate) struct FileArgs {
-    /// Read the file as one without a Meta-TF header. With --order, records begin at its first byte; else its first bytes say
-    /// how it is read, as they do of each file that is not a trace
+    /// Read a file that has no Meta-TF header. With --order, records start at the first byte; otherwise the first bytes
+    /// identify the format, as for any file that is not a trace
     #[arg(long)]
     pub(crate) raw: bool,
     /// With --raw: 1 for 32-bit, 2 for 64-bit [default: 2]
@@ -27,37 +27,37 @@ pub(crate) struct FileArgs {
     /// With --raw: the byte order of the file, little or big (needs a DTD)
     #[arg(long, alias = "byteorder", requires = "raw", value_parser = parse_order)]
     order: Option<Order>,
-    /// With --raw and --order: leave out this many bytes at the beginning of the file
+    /// With --raw and --order: skip this many bytes at the beginning of the file
     #[arg(long, value_name = "BYTES", requires_all = ["raw", "order"], default_value_t = 0, hide_default_value = true)]
     skip_bytes: u64,
-    /// With --raw and --order: read this many bytes, and leave out what is behind them
+    /// With --raw and --order: read only this many bytes, and ignore the rest
     #[arg(long, value_name = "BYTES", requires_all = ["raw", "order"])]
     take_bytes: Option<u64>,
 }
 
-/// Options of commands that read one trace, or one such file.
+/// Options of commands that read one trace or one file without a header.
 #[derive(clap::Args, Clone, Debug, Default)]
 pub(crate) struct RawArgs {
     #[command(flatten)]
     file: FileArgs,
-    /// With --raw and --order: the section that the file is the content of [default: the only one]
+    /// With --raw and --order: the section that the file contains [default: the only one]
     #[arg(long, value_name = "NAME", requires_all = ["raw", "order"])]
     section: Option<String>,
 }
 
 impl RawArgs {
-    /// Whether the file is said to be one without a header.
+    /// Returns whether `--raw` is given.
     pub(crate) fn is_given(&self) -> bool {
         self.file.raw
     }
 
-    /// Opens a trace, or such a file, and finds the DTD to read it by.
+    /// Opens a trace or a file without a header, and finds the DTD to read it by.
     pub(crate) fn open(&self, path: &Path, args: &DtdArgs) -> Result<(Schema, Reader<'static>)> {
         self.file.open(path, self.section.as_deref(), args, false)
     }
 
-    /// Copies what can be read once only. Fails where its first bytes are neither those of a trace nor of a file that is known; what is to
-    /// be salvaged may begin with anything.
+    /// Copies input that can be read only once. Fails if the first bytes are neither those of a trace nor of a known
+    /// format; with `salvage`, any first bytes are accepted.
     pub(crate) fn reopenable(&self, path: &Path, args: &DtdArgs, salvage: bool) -> Result<Reopenable> {
         let known = Known::new(args);
         let is_raw = |head: &[u8]| if self.file.raw { Some(true) } else { known.begins(head) };
@@ -69,7 +69,7 @@ impl RawArgs {
         })
     }
 
-    /// As [`open`](Self::open), what can be opened more than once.
+    /// Opens an input that can be opened repeatedly, like [`open`](Self::open).
     pub(crate) fn reopen(&self, file: &Reopenable, args: &DtdArgs, salvage: bool) -> Result<(Schema, Reader<'static>)> {
         let opened = self.file.open_named((file.path(), file.name()), self.section.as_deref(), args, salvage);
         opened.map_err(|failure| file.named(failure))
@@ -77,12 +77,12 @@ impl RawArgs {
 }
 
 impl FileArgs {
-    /// Whether the caller says how the file is read.
+    /// Returns whether the caller specifies how to read the file.
     pub(crate) fn is_read_as_said(&self) -> bool {
         self.raw && self.order.is_some()
     }
 
-    /// Opens a trace, or a file without a header, whose records may be said to be of a section, and finds the DTD to read it by.
+    /// Opens a trace or a file without a header, whose section may be given, and finds the DTD to read it by.
     pub(crate) fn open(
         &self,
         path: &Path,
@@ -126,10 +126,10 @@ impl FileArgs {
     }
 }
 
-/// DTDs that may say what a file is: the one that is named, or else all built-in ones that say how files begin.
+/// DTDs that may describe a file: the given one, or else all available ones that describe how files begin.
 struct Known<'a> {
     args: &'a DtdArgs,
-    /// With their names. Read once, as a DTD may come from standard input.
+    /// The DTDs with their names, loaded once because a DTD may be read from standard input.
     schemas: OnceCell<Vec<(String, Schema)>>,
 }
 
@@ -153,16 +153,17 @@ impl<'a> Known<'a> {
         Ok(self.schemas.get_or_init(|| schemas))
     }
 
-    /// Whether these are the first bytes of a file that one of them describes; `None`: they are too few to tell.
+    /// Returns whether these are the first bytes of a file that one of the DTDs describes; `None` if there are too few
+    /// bytes to decide.
     fn begins(&self, head: &[u8]) -> Option<bool> {
-        // A DTD that cannot be read is reported when it is asked of the whole file.
+        // An unreadable DTD is reported later, when the entire file is checked.
         let Ok(schemas) = self.schemas() else { return Some(true) };
         let each = schemas.iter().map(|(_, schema)| begins_as(&shared(schema), head, Class::Bits64));
         each.reduce(|one, other| if one == Some(true) || other == Some(false) { one } else { other })
             .unwrap_or(Some(false))
     }
 
-    /// Returns how a file is read, and by which DTD.
+    /// Returns how to read a file, and by which DTD.
     fn recognized(&self, reader: &Reader<'_>, name: &str) -> Result<(Schema, RecognizedFile)> {
         let bytes = reader.input().unwrap_or_default();
         let mut found = Vec::new();
@@ -171,7 +172,7 @@ impl<'a> Known<'a> {
                 Ok(file) => found.extend(file.map(|file| (dtd, schema, file))),
                 Err(error) => {
                     let error = metatf::explain(&schema.format, &error);
-                    return failed(format!("{name}: it begins as a file of {dtd} does, but {error}"));
+                    return failed(format!("{name}: it begins like a file of {dtd}, but {error}"));
                 }
             }
         }
@@ -179,36 +180,37 @@ impl<'a> Known<'a> {
             [(_, schema, file)] => Ok(((*schema).clone(), file.clone())),
             [] => match Reader::from_slice(bytes) {
                 Err(error) => failed(format!("{name}: {}", self.unknown(&error)?)),
-                Ok(_) => usage(format!("{name}: it is a trace: read it without --raw")),
+                Ok(_) => usage(format!("{name} is a trace: omit --raw")),
             },
             several => {
                 let names: Vec<&str> = several.iter().map(|(dtd, ..)| dtd.as_str()).collect();
-                usage(format!("{name}: it may be a file of {}: name the DTD (--dtd NAME)", names.join(" or of ")))
+                usage(format!("{name}: it may be a file of {}: choose the DTD with --dtd NAME", names.join(" or of ")))
             }
         }
     }
 
-    /// Why a file is neither a trace nor known, and what can be done.
+    /// Returns why a file is neither a trace nor of a known format, and what to do.
     fn unknown(&self, no_trace: &metatf::Error) -> Result<String> {
-        let raw = "--raw --order little|big --dtd FILE [--skip-bytes N] reads any file of records";
+        let raw = "to read any file of records, use --raw --order little|big --dtd FILE [--skip-bytes N]";
         let schemas = self.schemas()?;
         let tried = schemas.iter().map(|(dtd, _)| dtd.as_str()).collect::<Vec<_>>().join(", ");
         let says_nothing = schemas.iter().all(|(_, schema)| schema.format.raw.is_none());
         Ok(match self.named() {
             Some(_) if says_nothing => {
-                format!("{no_trace}; {tried} does not say how files without a header begin; {raw}")
+                format!("{no_trace}; {tried} does not describe how files without a header begin; {raw}")
             }
-            Some(_) => format!("{no_trace}; nor does it begin as a file of {tried} does; {raw}"),
+            Some(_) => format!("{no_trace}; nor does it begin like a file of {tried}; {raw}"),
             None => {
                 format!(
-                    "{no_trace}; nor does it begin as a file of {tried} does; --dtd FILE tries another DTD, and {raw}"
+                    "{no_trace}; nor does it begin like a file of {tried}; to try another DTD, use --dtd FILE; {raw}"
                 )
             }
         })
     }
 }
 
-/// Returns the built-in DTD of a file without a header; `None` of any other, and of what can be read once only.
+/// Returns the built-in DTD of a file without a header; `None` for any other file, and for input that can be read only
+/// once.
 pub(crate) fn dtd_of(path: &Path) -> Option<Arc<Dtd>> {
     let mut file = std::fs::File::open(path).ok().filter(|file| file.metadata().is_ok_and(|found| found.is_file()))?;
     let args = DtdArgs::default();
@@ -224,7 +226,7 @@ fn shared(schema: &Schema) -> FormatRef {
     FormatRef::Shared(Arc::clone(&schema.format))
 }
 
-/// What the caller says of a file without a header.
+/// Options that specify how to read a file without a header.
 #[derive(Clone, Copy, Debug)]
 struct Raw<'a> {
     class: Class,
@@ -235,10 +237,10 @@ struct Raw<'a> {
 }
 
 impl Raw<'_> {
-    /// Opens a file by a DTD, which is given, or forced.
+    /// Opens a file by a DTD, which must be given.
     fn open(self, path: &Path, args: &DtdArgs) -> Result<(Schema, Reader<'static>)> {
         let Some(dtd) = args.force_dtd.as_ref().or(args.dtd.as_ref()) else {
-            return usage("--raw with --order needs a DTD: name one (--dtd FILE)");
+            return usage("--raw with --order needs a DTD: add --dtd FILE");
         };
         let schema = Schema::new(dtd::load(dtd)?);
         let number = self.section(&schema).map(|index| schema.section(index).map_or(0, |s| s.number))?;
@@ -248,7 +250,7 @@ impl Raw<'_> {
             let there = reader.input().map_or(0, <[u8]>::len) as u64;
             if let Some(take) = self.take.filter(|_| there < end) {
                 return failed(format!(
-                    "{}: it has {there} bytes, too few for --skip-bytes {} and --take-bytes {take}; without --take-bytes it is read to its end",
+                    "{}: the file has {there} bytes, too few for --skip-bytes {} and --take-bytes {take}; to read to its end, omit --take-bytes",
                     input::name(path),
                     self.skip
                 ));
@@ -258,7 +260,7 @@ impl Raw<'_> {
         Ok((schema, reader))
     }
 
-    /// Returns the index of the section that the file holds: the one named, or the only one that may have its records.
+    /// Returns the index of the section that the file contains: the given one, or the only one possible.
     fn section(self, schema: &Schema) -> Result<usize> {
         match (self.section, schema.dtd.sections.as_slice()) {
             (Some(name), _) => dtd::section(schema, name),

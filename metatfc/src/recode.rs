@@ -1,4 +1,4 @@
-//! `recode`: the same records in another encoding.
+//! `recode`: writes the same records in another encoding.
 
 use crate::dtd::{self, DtdArgs};
 use crate::failure::{Failure, Result, failed, usage};
@@ -16,39 +16,39 @@ use std::path::PathBuf;
 
 const MORE: &str = "\
 The new trace has the same values, order, comments, groups, stream elements,
-tables, user metadata and DTD. Only the encoding changes: recode plans the
-metadata records, which set width and interpretation of fields, again.
+tables, user metadata and DTD. Only the encoding changes: recode plans new
+metadata records, which set the width and interpretation of fields.
 
-Plans (the named ones are those of the paper's section 3.3):
-  naive             as in the DTD; a field gets wider when a value needs it
+Plans (named as in section 3.3 of the paper, where described there):
+  naive             as in the DTD; a field is widened when a value requires it
   small-size        widths 1, 2, 4, 8: narrow if that saves bytes before the
                     next wide value
-  same-size         a run of one value becomes `default`
+  same-size         runs of equal values become `default`
   combined-size     both
-  base-offset-1     a run of values near one another becomes `baseOffset`, one
-                    byte each
-  base-offset-2     the same, two bytes each
-  best-base-offset  the better of the two, run by run
-  stride            a run of values with one difference becomes `stride`
-  best              for each field the smallest of the above
-  optimal           for each field the cheapest path through widths 0 to 8, none,
+  base-offset-1     runs of values close to each other become `baseOffset`, with
+                    one byte each
+  base-offset-2     the same, with two bytes each
+  best-base-offset  the better of the two, for each run
+  stride            runs of values with a constant difference become `stride`
+  best              for each field, the smallest of the above
+  optimal           for each field, the cheapest path through widths 0 to 8, none,
                     delta, stride, default and baseOffset
 
-Metadata between records makes compression worse, so the fewest bytes are not
-always the fewest compressed bytes. Without --plan, compressed content is
-encoded by both naive and optimal, on the first block and on every 16th after
-it; the shorter result decides.
+Metadata between records makes compression worse, so the smallest content does
+not always compress best. Without --plan, compressed content is encoded by both
+naive and optimal, on the first block and on every 16th block after it; the
+shorter result decides.
 
-A run is encoded if it saves more bytes than its metadata records take. Section
+A run is encoded if this saves more bytes than its metadata records take. Section
 offsets and section strides are kept. Constants, tags and byte arrays have no
 encoding to plan.
 
---dtd moves the records to another DTD. Records are matched by name, first in
+--dtd converts the records to another DTD. Records are matched by name, first in
 the section of the same name; fields are matched by their path in the record.
 Section strides may be stored in another section. An offset into a table becomes
 the offset of the same element in the target's table. Fields that only the
 target has get their default or constant, or 0. Fields missing from the target
-are an error that lists them all; --drop drops them.
+are listed as an error; use --drop to drop them.
 
 Examples:
   metatfc recode in.mtf out.mtf                      by the default preset
@@ -65,50 +65,50 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = format!("{MORE}\n\n{PROFILES}"))]
 pub(crate) struct Args {
-    /// The trace; `-` is standard input
+    /// The trace; `-` reads standard input
     input: PathBuf,
-    /// The new trace; `-` is standard output
+    /// The new trace; `-` writes to standard output
     output: PathBuf,
-    /// How to choose the encoding [default: the preset's]
+    /// Plan for choosing the encoding [default: the preset's]
     #[arg(long, value_name = "PLAN")]
     plan: Option<Plan>,
-    /// Plan these fields only: names, paths, or RECORD.PATH; others are naive [default: every field]
+    /// Plan only these fields: names, paths, or RECORD.PATH; all others are naive [default: every field]
     #[arg(long, value_name = "FIELD,..", value_delimiter = ',')]
     fields: Vec<String>,
     #[command(flatten)]
     pack: PackArgs,
     #[command(flatten)]
     threads: ThreadArgs,
-    /// Start a group at the end of a block, after this many values (K and M may follow); 0: one group [default: the groups
+    /// Start a new group at the end of a block after this many values, such as 64K; 0: one group [default: the groups
     /// of the trace]
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true, value_parser = parse_group)]
     group: Option<usize>,
-    /// Plan this many records at a time (K and M may follow) [default: the preset's]
+    /// Plan this many records at a time, such as 64K [default: the preset's]
     #[arg(long, value_name = "RECORDS", allow_negative_numbers = true, value_parser = parse_block)]
     block: Option<usize>,
-    /// Move the records to this DTD, by name (a file, or the name of a built-in one). With --raw and without --source-dtd:
-    /// the DTD of the input
+    /// Convert the records to this DTD by name (a file or the name of a built-in DTD). With --raw and without
+    /// --source-dtd: the DTD of the input
     #[arg(long, value_name = "TARGET")]
     dtd: Option<PathBuf>,
-    /// Do not move these fields (`time`, `alloc.time`): the target's get their default
+    /// Drop these fields (`time`, `alloc.time`); fields of the target then get their default
     #[arg(long, value_name = "FIELD,..", value_delimiter = ',', requires = "dtd")]
     drop: Vec<String>,
-    /// Do not move these records
+    /// Drop these records
     #[arg(long, value_name = "RECORD,..", value_delimiter = ',', requires = "dtd")]
     drop_record: Vec<String>,
-    /// 1: chunks, with the DTD, checksums and compression. 0: the paper's layout
+    /// 1: chunks with the DTD, checksums and compression; 0: the format of the paper
     #[arg(long, value_name = "0|1", default_value_t = 1, value_parser = clap::value_parser!(u8).range(0..=1))]
     version: u8,
-    /// Write the records as a file without a header, of one section, with the widths of the DTD: the bytes that --raw reads
+    /// Write a file without a header that contains the records of one section with the DTD's widths, as read by --raw
     #[arg(long, conflicts_with_all = ["plan", "version", "group", "no_embed_dtd"])]
     to_raw: bool,
-    /// Leave the DTD out of the trace
+    /// Do not embed the DTD in the trace
     #[arg(long)]
     no_embed_dtd: bool,
-    /// The DTD of a trace that embeds none (a file, or the name of a built-in one)
+    /// DTD for a trace that embeds none (a file or the name of a built-in DTD)
     #[arg(long, value_name = "FILE")]
     source_dtd: Option<PathBuf>,
-    /// Read by this DTD, even if the trace embeds another
+    /// Read the trace by this DTD, even if it embeds another
     #[arg(long, value_name = "FILE", conflicts_with = "source_dtd")]
     force_dtd: Option<PathBuf>,
     /// Allow an embedded DTD of more than 256 KiB
@@ -129,7 +129,8 @@ fn parse_group(text: &str) -> Result<usize, String> {
 pub(crate) fn run(args: &Args) -> Result<()> {
     let name = input::name(&args.input);
     let name = &*name;
-    // A file without a header has no other DTD than the one that is given: there, `--dtd` means what it means elsewhere.
+    // A file without a header has no DTD other than the given one, so here `--dtd` has the same meaning as for other
+    // commands.
     let is_source = args.raw.is_given() && args.source_dtd.is_none() && args.force_dtd.is_none();
     let source = DtdArgs {
         dtd: args.source_dtd.clone().or_else(|| args.dtd.clone().filter(|_| is_source)),
@@ -169,11 +170,11 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
 }
 
-/// Where the fields go, with `--dtd`.
+/// Returns the converter of the fields, with `--dtd`.
 fn converter(args: &Args, name: &str, schema: &Schema) -> Result<Option<Converter>> {
     let Some(path) = &args.dtd else { return Ok(None) };
     if input::is_standard(path) && input::is_standard(&args.input) {
-        return usage("the DTD and the trace cannot both come from standard input");
+        return usage("the DTD and the trace cannot both be read from standard input");
     }
     let target = Schema::new(dtd::load(path)?);
     let options = ConvertOptions { drop: args.drop.clone(), drop_records: args.drop_record.clone() };
@@ -186,17 +187,17 @@ fn converter(args: &Args, name: &str, schema: &Schema) -> Result<Option<Converte
     }
     let (mut lines, path) = (Vec::new(), input::name(path));
     if !records.is_empty() {
-        lines.push(format!("{path} has no record {} (--drop-record leaves them out)", records.join(", ")));
+        lines.push(format!("{path} has no record {} (to drop them, use --drop-record)", records.join(", ")));
     }
     if !fields.is_empty() {
-        lines.push(format!("{path} has no field {} (--drop leaves them out)", fields.join(", ")));
+        lines.push(format!("{path} has no field {} (to drop them, use --drop)", fields.join(", ")));
     }
-    lines.extend(others.into_iter().map(|other| format!("{other} ({path}; --drop leaves it out)")));
+    lines.extend(others.into_iter().map(|other| format!("{other} ({path}; to drop it, use --drop)")));
     failed(lines.into_iter().map(|line| format!("{name}: {line}")).collect::<Vec<_>>().join("\nmetatfc: "))
 }
 
-/// Returns the preset's plan, with the options that override it. Models know nothing at the start of a block, so that blocks are as large
-/// as any preset's where there are models.
+/// Returns the preset's plan, with overriding options applied. Models start each block without any state, so with
+/// models, blocks are as large as those of the largest preset.
 fn plan_options(args: &Args, schema: &Schema) -> Options {
     let preset = args.pack.preset.options();
     let large = if schema.format.models.is_empty() { 0 } else { Preset::Archive.options().block };
@@ -214,12 +215,12 @@ fn write_options(args: &Args, reader: &metatf::container::Reader<'_>) -> Result<
     let header = reader.header();
     let dtd_url = args.dtd.as_deref().map_or(header.dtd_url.as_str().into(), dtd::source_name);
     if args.no_embed_dtd && dtd_url.is_empty() {
-        return failed("--no-embed-dtd: the DTD has no name for the header, so the new trace could not be read");
+        return failed("--no-embed-dtd: the DTD has no name for the header, so the new trace would be unreadable");
     }
     if args.version == 0 && !args.to_raw && dtd_url.is_empty() {
         return failed(
-            "--version 0 cannot carry the DTD, and the header names none: `metatfc show --format dtd` writes it to a file, \
-             and --dtd FILE names that",
+            "--version 0 cannot embed the DTD, and the header names no DTD: write the DTD to a file with \
+             `metatfc show --format dtd`, and add --dtd FILE",
         );
     }
     let mut write = WriteOptions {

@@ -1,33 +1,33 @@
-//! References: offsets that `sectionOffset` leaves hold, and the elements that they lead to (spec 3.4).
+//! References: offsets in `sectionOffset` leaves, and the elements that they refer to (spec 3.4).
 
 use crate::fields::Cursor;
 use metatf::dynamic::{Item as Value, OwnedRecord, Schema};
 use metatf::format::Interpretation;
 use metatf_parser::schema::{Item, Leaf, LeafId, Record, Repeated};
 
-/// An element as references name it: the index of its section, and its offset there.
+/// An element that a reference names, by the index of its section and its offset there.
 pub(crate) type Target = (usize, u64);
 
-/// The leaves of each record that hold references. Metadata can change which those are.
+/// The leaves that contain references, by record. Metadata can change them.
 pub(crate) struct Referring {
     schema: Schema,
-    /// By section and record.
+    /// The leaves, by section and record.
     known: Vec<Vec<Leaves>>,
-    /// Leaves that were learnt in an earlier generation are not known any more.
+    /// The current generation; leaves found in an earlier generation are invalid.
     generation: u64,
 }
 
-/// The leaves of a record that hold references.
+/// The leaves of a record that contain references.
 #[derive(Clone, Default)]
 struct Leaves {
     generation: u64,
-    /// Each with the index of the section that it refers to.
+    /// Each leaf, with the index of the section that it refers to.
     leaves: Vec<(LeafId, usize)>,
-    /// The place of a leaf differs from record to record.
+    /// Whether the position of a leaf varies between records.
     repeats: bool,
 }
 
-/// The offsets at which the elements of a section begin.
+/// The offsets of the elements in a section.
 #[derive(Default)]
 pub(crate) struct Starts {
     /// The offset of the first bit.
@@ -41,13 +41,13 @@ impl Referring {
         Self { schema: schema.clone(), known: vec![Vec::new(); sections], generation: 1 }
     }
 
-    /// Forgets what it knows, after interpretations may have changed.
+    /// Discards all leaves, after interpretations may have changed.
     pub(crate) fn changed(&mut self) {
         self.generation += 1;
     }
 
-    /// Returns the leaves of a record that hold references, each with the index of the section that it refers to; `None` if they are not
-    /// known, or if their places differ from record to record.
+    /// Returns the leaves of a record that contain references, each with the index of the section that it refers to.
+    /// Returns `None` if they are unknown, or if their positions vary between records.
     #[inline]
     pub(crate) fn known(&self, section: usize, record: u16) -> Option<&[(LeafId, usize)]> {
         let known = self.known.get(section)?.get(usize::from(record))?;
@@ -55,7 +55,8 @@ impl Referring {
         is_plain.then_some(&*known.leaves)
     }
 
-    /// Gives each reference of a record to `visit`: the leaf that holds it, and what it refers to. `interpretation` is that of a leaf now.
+    /// Calls `visit` for each reference of a record, with the leaf and the referenced element. `interpretation` returns
+    /// the current interpretation of a leaf.
     pub(crate) fn each(
         &mut self,
         (section, index): (usize, u16),
@@ -95,7 +96,7 @@ impl Referring {
 }
 
 impl Starts {
-    /// Takes note of an element. Elements come in their order.
+    /// Notes an element. Elements must be added in order.
     pub(crate) fn add(&mut self, offset: u64) {
         if self.bits.is_empty() {
             self.from = offset;
@@ -120,10 +121,10 @@ impl Starts {
     }
 }
 
-/// Visits the values of a record in their order. Items nest at most 32 deep (spec 3.5), so this recursion is bounded.
+/// Visits the values of a record in order. Items nest at most 32 deep (spec 3.5), which bounds the recursion.
 ///
 /// # Errors
-/// The result of `visit`.
+/// Returns the error of `visit`.
 pub(crate) fn each_value<E>(
     cursor: &mut Cursor<'_>,
     items: &[Item],
@@ -154,7 +155,7 @@ pub(crate) fn each_value<E>(
     Ok(())
 }
 
-/// Returns the name of a leaf of a record, as JSON lines have it.
+/// Returns the name of a leaf, as in JSON lines.
 pub(crate) fn leaf_name(record: &Record, leaf: LeafId) -> String {
     let named = crate::fields::names(record).into_iter().find(|(id, _)| *id == leaf);
     named.map_or_else(|| format!("leaf {}", leaf.0), |(_, name)| name)

@@ -1,4 +1,4 @@
-//! `show`: what a DTD means, leaf by leaf.
+//! `show`: prints the meaning of a DTD, leaf by leaf.
 
 use crate::dtd::{self, DtdArgs};
 use crate::failure::Result;
@@ -15,23 +15,23 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 const MORE: &str = "\
-The table has a row for each leaf: its index (which metadata records use), its
-name, its width and interpretation and where the DTD sets them (block of a
-record, section, global), the leaves that share its previous value, its
-annotations and its documentation.
+The table has a row for each leaf. It shows the index (used by metadata records),
+the name, the width and interpretation and where the DTD sets them (block of a
+record, section, global), the leaves that share its previous value, the
+annotations and the documentation.
 
 Examples:
   metatfc show spans.dtd
-  metatfc show T.mtf                       what the DTD of a trace means
+  metatfc show T.mtf                       the meaning of a trace's DTD
   metatfc show --format dtd T.mtf > T.dtd  the DTD of a trace
-  metatfc show capture.pcap                what the DTD of such files means
+  metatfc show capture.pcap                the meaning of the DTD for such files
   metatfc show --format json spans.dtd | jq '.sections[].records[].name'";
 
 /// Show the fields of all records: width, interpretation, and where the DTD sets them
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// A DTD, a trace, or a file that a built-in DTD knows; `-` is standard input (a DTD)
+    /// A DTD, a trace, or a file that a built-in DTD describes; `-` reads a DTD from standard input
     file: PathBuf,
     #[command(flatten)]
     output: OutputOrArgs<Source>,
@@ -39,10 +39,10 @@ pub(crate) struct Args {
     dtd: DtdArgs,
 }
 
-/// What is not a report.
+/// An output format that is not a report.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Source {
-    /// The DTD's own text, as a trace embeds it
+    /// The text of the DTD, as embedded in a trace
     Dtd,
 }
 
@@ -62,7 +62,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
 }
 
-/// A DTD, and what it means.
+/// A DTD and its meaning.
 #[derive(Serialize)]
 struct Report<'d> {
     #[serde(skip)]
@@ -95,13 +95,13 @@ struct RecordReport<'d> {
 #[serde(untagged)]
 enum Tag {
     Number(u32),
-    /// All that no other record has.
+    /// All tags that no other record has.
     Other(&'static str),
-    /// That of an element of a stream.
+    /// No tag, for an element of a stream.
     None,
 }
 
-/// One leaf, in words.
+/// A leaf, described as text.
 #[derive(Serialize)]
 struct LeafReport<'d> {
     index: usize,
@@ -176,23 +176,23 @@ impl metatf_page::Report for Report<'_> {
     }
 }
 
-/// Adds documentation, line by line.
+/// Adds documentation to a page, line by line.
 fn doc(page: &mut Page, doc: Option<&str>) {
     for line in doc.unwrap_or_default().lines() {
         if line.is_empty() { page.subheading("") } else { page.note(line.to_owned()) }
     }
 }
 
-/// Returns the records that a section is shown with: its own, and in the global section the global ones.
+/// Returns the records listed for a section: its own records or, for the global section, the global ones.
 pub(crate) fn listed<'d>(dtd: &'d Dtd, index: usize, section: &'d Section) -> Vec<(usize, &'d Record)> {
     let records = section.records.iter().enumerate();
     let records = records.filter_map(|(position, &id)| Some((position, id, dtd.record(id)?)));
-    // Without its own, `comment` and the others would be repeated everywhere.
+    // Without this check, `comment` and the other predefined records would be repeated in every section.
     let own = |r: &Record| r.section.map_or(index == 0, |s| usize::from(s.0) == index);
     records.filter(|(_, id, r)| id.0 > 2 && own(r)).map(|(position, _, r)| (position, r)).collect()
 }
 
-/// Names of fields that share a previous value, at most: very many fields may.
+/// Maximum number of fields listed that share a previous value.
 const MOST_SHARING: usize = 64;
 
 impl RecordReport<'_> {
@@ -302,7 +302,7 @@ impl LeafReport<'_> {
     }
 }
 
-/// Writes names as a DTD has them.
+/// Formats the names of values or bits as in a DTD.
 fn names(leaf: &Leaf) -> Option<String> {
     let property = match &leaf.names {
         Names::None => return None,
@@ -318,7 +318,7 @@ fn names(leaf: &Leaf) -> Option<String> {
     Some(format!("{}: {}", property.name(), list.join(", ")))
 }
 
-/// The leaves of a section by the cell that holds their previous value: position of the record, index of the leaf.
+/// The leaves that share each cell for a previous value: position of the record, index of the leaf.
 type Sharing = BTreeMap<u32, Vec<(usize, usize)>>;
 
 fn sharing(section: &Section) -> Sharing {
@@ -331,7 +331,7 @@ fn sharing(section: &Section) -> Sharing {
     sharing
 }
 
-/// Returns the other leaves that hold their previous value in the same cell.
+/// Returns the other leaves that share the cell of their previous value.
 fn shares(dtd: &Dtd, section: &Section, sharing: &Sharing, own: (usize, usize)) -> Vec<String> {
     let cell = section.cells.get(own.0).and_then(|cells| cells.get(own.1));
     let all = cell.and_then(|cell| sharing.get(cell)).map_or(&[][..], Vec::as_slice);

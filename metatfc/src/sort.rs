@@ -1,4 +1,4 @@
-//! `sort`: the records of a trace in the order of a field.
+//! `sort`: sorts the records of a trace by a field.
 
 pub(crate) mod key;
 pub(crate) mod runs;
@@ -21,29 +21,29 @@ use runs::Runs;
 use std::path::PathBuf;
 
 const MORE: &str = "\
-Records of all sections are put in the order of the field --by. Records that
-are equal there keep their order. A record without the field, and a comment,
-stays behind the record before it. Values are compared as numbers without a
-sign, or with one if the format of the field is \"signed\".
+Records of all sections are sorted by the field --by. Records with equal values
+keep their order. Comments and records without the field stay after the record
+that precedes them. Values are compared as unsigned numbers, or as signed ones if
+the format of the field is \"signed\".
 
-The new trace has the same records and tables, and groups of its own. It gets its
-own metadata records, as the values need them. At most --memory is used for
-records: more are sorted in parts, which wait in temporary files (see TMPDIR).
+The new trace has the same records and tables, but its own groups and metadata
+records, as its values require. Records use up to --memory; if there are more,
+they are sorted in parts, which are stored in temporary files (see TMPDIR).
 
 Examples:
   metatfc sort --by time T.mtf sorted.mtf
   metatfc sort mps.log mps.mtf
   metatfc sort --memory 64 T.mtf - | metatfc dump -";
 
-/// Put the records of a trace in the order of a field
+/// Sort the records of a trace by a field
 #[derive(clap::Args)]
 #[command(after_help = format!("{MORE}\n\n{PROFILES}"))]
 pub(crate) struct Args {
-    /// The trace; `-` is standard input
+    /// The trace; `-` reads standard input
     input: PathBuf,
-    /// The new trace; `-` is standard output
+    /// The new trace; `-` writes to standard output
     output: PathBuf,
-    /// The field: its name, or its path [default: the fields of role "time"]
+    /// Field to sort by: its name or path [default: the fields of role "time"]
     #[arg(long, value_name = "FIELD")]
     by: Option<String>,
     #[command(flatten)]
@@ -101,7 +101,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     });
     drop(progress);
     if let Err(failure) = done {
-        // The trace is given up, and its temporary file removed with `target`.
+        // The trace is abandoned, and dropping `target` removes its temporary file.
         writer.abandon();
         return Err(target.cause(failure));
     }
@@ -109,11 +109,11 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     target.keep(sink)
 }
 
-/// Stream sections whose elements are values of records: the writer makes them again.
+/// Stream sections whose elements are values of records; the writer creates these elements again.
 struct Streams {
-    /// By section.
+    /// Whether records stride through each section.
     strided: Vec<bool>,
-    /// By section: offsets of records point to it.
+    /// Whether records contain offsets into each section.
     pointed_at: Vec<bool>,
 }
 
@@ -152,12 +152,12 @@ struct Sorting<'a> {
     runs: Runs<'a>,
     streams: Streams,
     groups: u32,
-    /// The key of the record before.
+    /// The key of the previous record.
     last: u64,
 }
 
 impl Sorting<'_> {
-    /// Takes all records; elements of tables go to the writer.
+    /// Reads all records, and passes the elements of tables to the writer.
     fn read<S: Sink>(&mut self, trace: &mut Trace<'_>, writer: &mut Writer<S>, progress: &mut Progress) -> Result<()> {
         let schema = trace.schema().clone();
         loop {
@@ -191,7 +191,7 @@ impl Sorting<'_> {
         }
         if is(&self.streams.pointed_at) && !shared && self.groups > 0 {
             return failed(format!(
-                "{}: groups have tables of their own, which cannot be joined: sort a trace of one group",
+                "{}: each group has its own table, and tables cannot be merged: sort a trace with only one group",
                 self.name
             ));
         }

@@ -1,4 +1,4 @@
-//! `spans`: how long spans took, by kind.
+//! `spans`: prints how long spans took, by kind.
 
 mod chrome;
 mod filter;
@@ -25,34 +25,35 @@ use std::path::PathBuf;
 use table::Table;
 
 const MORE: &str = "\
-A span is what lies between two records. The DTD says which by annotations:
+A span is the time between two records, defined by annotations in the DTD:
 
   request:  (tag, time, thread, id) { tag.span = \"begin\"; }
   answered: (tag, time, thread, id) { tag.span = \"end\"; }
   time.role = \"time\"; thread.role = \"thread\"; id.role = \"span\";
 
-A span ends with the record that has its number (role \"span\"), or, where records
-have none, the one that its thread began last. If ends name the kind of span that
-they end (\"end request\"), each such kind has numbers of its own. A span is of the
-kind that its beginning names: the string whose number is in it (role
-\"string_id\"), or else the record. \"enter\" and \"leave\" tell when a thread works on a span that has a
-number: `busy` is the sum of these times. Traces of metatf-tracing have all that.
-Numbers and threads are those of a process where a field has that role.
+A span ends with the record that contains its number (role \"span\") or, without
+such numbers, with the next end in its thread. If ends name the kind of span that
+they end (\"end request\"), each such kind has its own numbers. The kind of a span is
+given by its first record: by the string whose number the record contains (role
+\"string_id\"), or else by the type of the record. \"enter\" and \"leave\" mark when a
+thread works on a numbered span; `busy` is the sum of these times. Traces of
+metatf-tracing contain all of this. If a field has the role \"process\", numbers and
+threads are distinguished by process.
 
-Times are nanoseconds, or what the field's unit says: \"us\", \"ms\", \"s\".
+Times are in nanoseconds, or in the unit of the field: \"us\", \"ms\", \"s\".
 
-`self` is the part of the total in which no span right below one was open. A span
-is below the one that its record names (role \"parent\"), or else below the one
-that its thread is in. --format tree has a line for each kind in each place;
---format html and svg draw these as a flame graph of `self`.
+`self` is the part of the total in which no direct child span was open. The parent
+of a span is the one that its record names (role \"parent\"), or else the innermost
+open span of its thread. --format tree prints a line for each kind at each
+position in the tree; --format html and svg draw these as a flame graph of `self`.
 
---format lines prints records that are no spans, each as a line: time, level,
-thread, the spans around it with their values, and its own. In a DTD in which
-records are events (tag.span = \"event\"), these.
+--format lines prints each record that is not part of a span on a line: time,
+level, thread, the enclosing spans with their values, and its own values. If the
+DTD defines events (tag.span = \"event\"), only these are printed.
 
---format chrome prints a JSON trace that Perfetto (ui.perfetto.dev), Chrome
-(chrome://tracing) and the Firefox Profiler open: spans as slices of their
-threads, other records that have a time as instants, both with their values.
+--format chrome prints a JSON trace for Perfetto (ui.perfetto.dev), Chrome
+(chrome://tracing) and the Firefox Profiler: spans become slices of their threads,
+other records with a time become instants, and both include their values.
 
 Examples:
   metatfc spans T.mtf
@@ -62,11 +63,11 @@ Examples:
   metatfc spans --format lines --level warn --from 2.5s T.mtf
   metatfc spans --format tree --field path=/index.html T.mtf";
 
-/// Print how long the spans of a trace took, by kind: count, total, and percentiles
+/// Print the durations of spans in a trace by kind: count, total, and percentiles
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// The trace; `-` is standard input
+    /// The trace; `-` reads standard input
     trace: PathBuf,
     #[command(flatten)]
     output: OutputOrArgs<Form>,
@@ -74,20 +75,20 @@ pub(crate) struct Args {
     filter: FilterArgs,
     #[command(flatten)]
     dtd: DtdArgs,
-    /// Show a trace of any version as --dtd has it: records and fields are found by their names, earlier ones (`was`)
-    /// too, and those that --dtd lacks are left out
+    /// Convert a trace of any version to the version of --dtd: records and fields are matched by name, including
+    /// earlier names (`was`), and those missing from --dtd are omitted
     #[arg(long, requires = "dtd", conflicts_with_all = ["raw"])]
     by_name: bool,
     #[command(flatten)]
     raw: RawArgs,
 }
 
-/// What is not the report by kind.
+/// An output format that is not the report by kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Form {
-    /// A table of what lies in what
+    /// A table of spans nested in other spans
     Tree,
-    /// A line for each event, as a log has them
+    /// A line for each event, as in a log
     Lines,
     /// A trace for Perfetto, Chrome and the Firefox Profiler
     Chrome,
@@ -102,7 +103,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let is_stream = matches!(args.output.format, FormatOr::Other(Form::Chrome | Form::Lines));
     let kinds = Kinds::new(&schema, is_stream || filter.needs_values());
     if !kinds.have_spans() && !is_stream {
-        return usage(format!("{name}: no record of its DTD begins a span: see `metatfc spans --help`"));
+        return usage(format!("{name}: its DTD does not define spans: see `metatfc spans --help`"));
     }
     let mut trace = Trace::new(schema.clone(), reader).map_err(|e| Failure::Failed(format!("{name}: {e}")))?;
     let process = process(trace.reader().container().user_metadata(), name);
@@ -158,13 +159,13 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         }
     }
     match error {
-        // What came before it is printed.
+        // The output before the error has been printed.
         Some(error) => Err(Failure::Failed(format!("{name}: {}", metatf::explain(&schema.format, &error)))),
         None => Ok(()),
     }
 }
 
-/// What is made of spans and events: counts, which are printed at the end, or a stream.
+/// The output: a table that is printed at the end, or a stream of spans and events.
 enum Printer {
     Report(Table),
     Lines(Lines, Output),
@@ -206,7 +207,7 @@ impl Printer {
     }
 }
 
-/// Returns the process of a trace of telemetry, and its program, or else the name of the trace without what is behind its first point.
+/// Returns the process ID of a telemetry trace, and its program or else the file name of the trace up to the first dot.
 fn process(user_metadata: &[Vec<u8>], trace: &str) -> Option<(u64, String)> {
     let parsed = user_metadata.iter().filter_map(|json| serde_json::from_slice::<serde_json::Value>(json).ok());
     let telemetry = parsed.map(|json| json["telemetry"].clone()).find(serde_json::Value::is_object)?;

@@ -1,20 +1,20 @@
-//! `sql`: asks DuckDB about the records of traces.
+//! `sql`: queries the records of traces with DuckDB.
 
 use metatf_cli::sql::{Sql, text};
 
 use crate::failure::{Failure, Result, failed};
 
 const MORE: &str = "\
-The query sees the records of a type as records('TYPE'), and all types with
-their columns as the table `tables`. If the DTD says which records are spans,
-records('spans') has a row for each, and records('events') one for each other
-record that has a time. Several traces are one table, with the
-column \"@file\"; a TRACE may be a pattern in quotes, such as '*.mtf'.
+In the query, records('TYPE') is the table of the records of a type, and the table
+`tables` lists all types with their columns. If the DTD defines spans,
+records('spans') has a row for each span, and records('events') a row for each
+other record that has a time. Several traces are read as one table with a column
+\"@file\"; TRACE may be a quoted pattern, such as '*.mtf'.
 
-DuckDB runs the query: its program `duckdb`, or its module of python3. It reads
-traces by the extension metatf.duckdb_extension, which
-`scripts/duckdb-extension --release` builds: beside metatfc, or where
-METATF_DUCKDB_EXTENSION says.
+The query is run by DuckDB, either the program `duckdb` or the module of python3.
+DuckDB reads traces with the extension metatf.duckdb_extension, which is built by
+`scripts/duckdb-extension --release`. It must be in the same directory as metatfc,
+or METATF_DUCKDB_EXTENSION must contain its path.
 
 Examples:
   metatfc sql tour.mtf \"select count(*), sum(size) from records('malloc')\"
@@ -22,15 +22,15 @@ Examples:
   metatfc sql server.mtf \"select name, max(duration_ns) from records('spans') group by all\"
   metatfc sql 'hosts/*.mtf' --csv \"select \\\"@file\\\", max(size) from records('malloc') group by all\"";
 
-/// Ask DuckDB about the records of a trace
+/// Query the records of a trace with DuckDB
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// The trace, or a pattern of traces of one format
+    /// The trace, or a pattern that matches several traces of one format
     trace: String,
-    /// A statement of SQL
+    /// SQL statement
     query: String,
-    /// Read traces that embed no DTD by this file
+    /// DTD for traces that embed none
     #[arg(long, value_name = "FILE")]
     dtd: Option<String>,
     /// Print CSV instead of a table

@@ -1,4 +1,4 @@
-//! A trace to be written: standard output, or a file that appears only once it is whole.
+//! The output of a command: standard output, or a file that appears only when it is complete.
 
 use crate::failure::{Failure, Result};
 use metatf::container::{FlushEvery, Sink};
@@ -8,7 +8,7 @@ use std::path::Path;
 #[cfg(feature = "export")]
 use std::path::PathBuf;
 
-/// The output of a trace until that is finished.
+/// The output of a trace until it is finished.
 pub(crate) struct Target {
     name: String,
     file: OutputFile,
@@ -23,46 +23,47 @@ impl Target {
         Ok((Self { name, file }, sink))
     }
 
-    /// Opens a file of a folder as the target.
+    /// Opens a file in a directory as the target.
     pub(crate) fn create_in(folder: &OutputFolder, file: &str) -> Result<(Self, Box<dyn Sink + Send>)> {
         let name = folder.path().join(file).display().to_string();
         let (file, sink) = folder.file(file.as_ref()).map_err(|e| Failure::io(&name, &e))?;
         Ok((Self { name, file }, sink))
     }
 
-    /// Finishes the target: a file gets its name. Dropped without this, it is removed.
+    /// Finishes the target, which makes the file visible under its name. If the target is dropped instead, the file is
+    /// removed.
     pub(crate) fn keep(self, sink: Box<dyn Sink + Send>) -> Result<()> {
         self.file.keep(sink).map_err(|e| Failure::io(&self.name, &e))
     }
 
-    /// Returns when a writer to it flushes by itself: never, where the file appears once it is whole.
+    /// Returns when a writer should flush by itself: never, if the file appears only when it is complete.
     pub(crate) fn flush(&self) -> FlushEvery {
         if self.file.appears_whole() { FlushEvery::NEVER } else { FlushEvery::default() }
     }
 
-    /// Returns the folder for temporary files of the output.
+    /// Returns the directory for temporary files of the output.
     #[cfg(feature = "export")]
     pub(crate) fn folder(&self) -> PathBuf {
         self.file.folder()
     }
 
-    /// Returns its name in messages.
+    /// Returns the name in messages.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Converts an error of the writer to it.
+    /// Converts an error of the writer to this target.
     pub(crate) fn failure(&self, format: &Format, error: &metatf::Error) -> Failure {
         self.cause(Failure::Failed(format!("{}: {}", self.name, metatf::explain(format, error))))
     }
 
-    /// Returns the failure to report: the output's own, with its name, if that could not be written.
+    /// Returns the failure to report: that of the output, with its name, if the output could not be written.
     pub(crate) fn cause(&self, failure: Failure) -> Failure {
         self.file.error().map_or(failure, |error| Failure::io(&self.name, &error))
     }
 }
 
-/// Replaces a file's content, all at once.
+/// Replaces the content of a file atomically.
 pub(crate) fn replace<P: AsRef<Path> + ?Sized>(path: &P, content: &[u8]) -> Result<()> {
     let (target, mut sink) = Target::create(path)?;
     sink.write_all(content).map_err(|e| Failure::io(target.name(), &e))?;

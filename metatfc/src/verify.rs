@@ -1,4 +1,4 @@
-//! `verify`: reads all of a trace, and reports what is lost if it is damaged.
+//! `verify`: reads an entire trace, and reports losses if it is corrupt.
 
 mod references;
 
@@ -22,37 +22,35 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 const MORE: &str = "\
-verify reads all bytes and checks all rules: checksums, index and footer,
-counts, every field of every record and of every stream element, and that an
-element begins at every offset that a field refers to. For a damaged
-trace it prints the first error and what is lost: ranges of bytes, and numbers
-of records if they are known.
+verify reads the entire trace and checks everything: checksums, index and footer,
+counts, every field of every record and stream element, and that every offset in a
+field refers to the start of an element. For a corrupt trace, it prints the first
+error and the losses: ranges of bytes, and the number of lost records if known.
 
-A trace that its writer has not closed is unfinished: it is still being written,
-or its writer was killed. All that is there is whole, and records may be missing
-at its end.
+A trace that has not been closed by its writer is unfinished: it is still being
+written, or the writer was killed. Everything in it is intact, but records may be
+missing at the end.
 
-Exit status: 0 all traces are whole, 1 a trace is damaged, 2 the command line is
-wrong, 3 no trace is damaged, and one is unfinished, 4 the trace of --salvage
-was not written.
+Exit status: 0 all traces are intact, 1 a trace is corrupt, 2 usage error, 3 no
+trace is corrupt, but one is unfinished, 4 the trace of --salvage was not written.
 
 Examples:
   metatfc verify *.mtf
-  metatfc verify --salvage whole.mtf torn.mtf      writes what is whole as a new trace
+  metatfc verify --salvage whole.mtf torn.mtf      write all intact records to a new trace
   metatfc verify capture.pcap
   curl -s https://example.org/T.mtf | metatfc verify -";
 
-/// Check that traces are whole, and salvage those that are not
+/// Check that traces are intact, and salvage corrupt ones
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// The traces; `-` is standard input
+    /// The traces; `-` reads standard input
     #[arg(required = true)]
     traces: Vec<PathBuf>,
-    /// Write the whole records of one TRACE to a new trace; if that is written, the exit status still reports damage
+    /// Write the intact records of a single TRACE to a new trace; the exit status still reports any corruption
     #[arg(long, value_name = "OUT")]
     salvage: Option<PathBuf>,
-    /// Print nothing for whole traces
+    /// Print nothing for intact traces
     #[arg(long, short)]
     quiet: bool,
     #[command(flatten)]
@@ -65,10 +63,10 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     if args.salvage.is_some() && args.traces.len() > 1 {
-        return usage("--salvage writes one trace: give one");
+        return usage("--salvage writes one trace: name only one");
     }
     if args.traces.iter().filter(|path| input::is_standard(path)).count() > 1 {
-        return usage("standard input can be read once");
+        return usage("standard input can be read only once");
     }
     let (mut damaged, mut unfinished) = (false, false);
     for path in &args.traces {
@@ -105,14 +103,14 @@ fn verify(args: &Args, path: &Path) -> Result<()> {
         }
         _ => {}
     }
-    // It is read again where there is something to tell or to write.
+    // Read the trace again if there are losses to report or records to write.
     if whole.is_err() || args.salvage.is_some() {
         if let Err(Failure::Failed(message)) = &whole {
             print_message(message);
         }
         if let Err(failure) = salvage(args, name, &file, schema, whole.is_err()) {
             let Failure::Failed(message) = failure else { return Err(failure) };
-            // The first reading may have printed the same.
+            // The first pass may have printed the same message.
             if !matches!(&whole, Err(Failure::Failed(first)) if *first == message) {
                 print_message(&message);
             }
@@ -128,15 +126,15 @@ fn verify(args: &Args, path: &Path) -> Result<()> {
     }
 }
 
-/// A trace of which all is whole that is there.
+/// A trace whose present content is intact.
 struct Read {
-    /// How much that is.
+    /// The number of records, elements and groups.
     counts: String,
-    /// Where the rest may be, if it was not closed.
+    /// A note about the location of the rest, if the trace was not closed.
     unfinished: Option<String>,
 }
 
-/// Reads the trace as any reader does, stream elements included. `found` gets the schema as soon as that is known.
+/// Reads the trace like any reader, including stream elements. Stores the schema in `found` as soon as it is known.
 fn read_all(args: &Args, name: &str, file: &Reopenable, found: &mut Option<Schema>) -> Result<Read> {
     let (schema, reader) = args.raw.reopen(file, &args.dtd, false)?;
     let schema = found.insert(schema).clone();
@@ -160,14 +158,16 @@ fn read_all(args: &Args, name: &str, file: &Reopenable, found: &mut Option<Schem
         return fail(&error);
     }
     let container = trace.reader().container();
-    // What warnings say was printed when they came up.
+    // The warnings have been printed when they occurred.
     if container.warnings().iter().any(|warning| warning.is_loss()) {
         return Err(Failure::Printed);
     }
     let is_open = container.warnings().iter().any(|warning| matches!(warning, Warning::NotClosed));
     let unfinished = is_open.then(|| {
         let spool = spool(container.user_metadata());
-        spool.map_or_else(String::new, |folder| format!("; what its recorder has not written yet is in {folder:?}"))
+        spool.map_or_else(String::new, |folder| {
+            format!("; the events not yet written by its recorder are in {folder:?}")
+        })
     });
     let records = trace.reader().records_read();
     let counts = format!(
@@ -179,7 +179,7 @@ fn read_all(args: &Args, name: &str, file: &Reopenable, found: &mut Option<Schem
     Ok(Read { counts, unfinished })
 }
 
-/// Returns the folder that user metadata name as that of the recorder's spool, if it is there.
+/// Returns the directory of the recorder's spool named by the user metadata, if it exists.
 fn spool(user_metadata: &[Vec<u8>]) -> Option<PathBuf> {
     let named = |json: &Vec<u8>| {
         serde_json::from_slice::<serde_json::Value>(json).ok()?.get("spool")?.as_str().map(PathBuf::from)
@@ -187,7 +187,7 @@ fn spool(user_metadata: &[Vec<u8>]) -> Option<PathBuf> {
     user_metadata.iter().filter_map(named).find(|folder| folder.is_dir())
 }
 
-/// Counts of a part of a group, and its references.
+/// The counts of a part of a group, and its references.
 #[derive(Default)]
 struct Counts {
     events: u64,
@@ -196,10 +196,10 @@ struct Counts {
     references: OfGroup,
 }
 
-/// Events after which a reader reports its counts.
+/// Number of events after which a reader reports its counts.
 const REPORT_EVERY: u64 = 1 << 16;
 
-/// Reads a group, counts, and collects references.
+/// Reads a group, counts its events, and collects references.
 fn count(group: &mut Trace<'_>, out: &mut Out<'_, Counts>) -> metatf::Result<()> {
     match count_events(group, out) {
         Err(Some(error)) => Err(error),
@@ -207,7 +207,7 @@ fn count(group: &mut Trace<'_>, out: &mut Out<'_, Counts>) -> metatf::Result<()>
     }
 }
 
-/// Counts as [`count`] does; returns `Err(None)` when nobody asks any more.
+/// Counts like [`count`]; returns `Err(None)` if the receiver is gone.
 fn count_events(group: &mut Trace<'_>, out: &mut Out<'_, Counts>) -> std::result::Result<(), Option<metatf::Error>> {
     let mut counts = Counts::default();
     let mut step = |counts: &mut Counts| {
@@ -216,7 +216,7 @@ fn count_events(group: &mut Trace<'_>, out: &mut Out<'_, Counts>) -> std::result
     };
     let mut references = References::new(group.schema());
     loop {
-        // Records are most of it; what else there is comes in between.
+        // Most events are records; other events occur between runs of records.
         match &mut references {
             None => group.try_for_run(|_| step(&mut counts))?,
             Some(references) => {
@@ -244,7 +244,7 @@ fn count_events(group: &mut Trace<'_>, out: &mut Out<'_, Counts>) -> std::result
     Ok(())
 }
 
-/// Reads what is whole, writes it if that is asked for, and reports what is lost.
+/// Reads the intact records, writes them if requested, and reports losses.
 fn salvage(args: &Args, name: &str, file: &Reopenable, schema: Option<Schema>, report: bool) -> Result<()> {
     let (schema, reader) = match schema.filter(|_| !args.raw.is_given() && file.is_trace()) {
         Some(schema) => (schema, file.open(true)?),
@@ -273,7 +273,7 @@ fn salvage(args: &Args, name: &str, file: &Reopenable, schema: Option<Schema>, r
                 let event = entry.event;
                 let written = copy.as_mut().map_or(Ok(()), |copy| copy.write(&trace, event, &schema));
                 if let Err(failure) = written {
-                    // Given up: the temporary file is removed, and there is nothing to be finished.
+                    // The copy is abandoned: its temporary file is removed, and there is nothing to finish.
                     if let Some(copy) = copy {
                         std::mem::forget(copy.writer);
                     }
@@ -306,11 +306,11 @@ fn report_loss(name: &str, trace: &Trace<'_>, ended_early: bool) {
                 print_message(&format!("{name}: lost: {line}"));
             }
         }
-        _ if ended_early => print_message(&format!("{name}: lost: all that follows the error")),
+        _ if ended_early => print_message(&format!("{name}: lost: everything after the error")),
         _ if declared > found => {
-            print_message(&format!("{name}: lost: {} records, by the header's count", declared - found))
+            print_message(&format!("{name}: lost: {} records, according to the header", declared - found))
         }
-        _ => print_message(&format!("{name}: no record is lost")),
+        _ => print_message(&format!("{name}: no records were lost")),
     }
 }
 
@@ -319,9 +319,9 @@ struct Copy {
     target: Target,
     writer: Writer<Box<dyn Sink + Send>>,
     user: usize,
-    /// Numbers of the stream sections whose offsets records hold.
+    /// The numbers of the stream sections that records contain offsets into.
     pointed_at: BTreeSet<u8>,
-    /// Numbers of the stream sections whose elements did not keep their offsets.
+    /// The numbers of the stream sections whose elements were moved to different offsets.
     moved: BTreeSet<u8>,
 }
 
@@ -361,7 +361,7 @@ impl Copy {
         }
     }
 
-    /// User metadata seen since.
+    /// Copies user metadata read since the last call.
     fn copy_user(&mut self, trace: &Trace<'_>) -> metatf::Result<()> {
         let all = trace.reader().container().user_metadata();
         for json in all.iter().skip(self.user) {
@@ -373,15 +373,15 @@ impl Copy {
         Ok(())
     }
 
-    /// Finishes the trace, and returns its name.
+    /// Finishes the trace and returns its name.
     fn finish(mut self, trace: &Trace<'_>, schema: &Schema) -> Result<String> {
         self.copy_user(trace).map_err(|error| self.target.failure(&schema.format, &error))?;
         let sink = self.writer.finish().map_err(|error| self.target.failure(&schema.format, &error))?;
         if let Some(number) = self.moved.intersection(&self.pointed_at).next() {
             let section = schema.dtd.sections.iter().find(|s| s.number == *number).and_then(|s| s.name.as_deref());
             return failed(format!(
-                "{}: records hold offsets into section {}, whose elements would get others; \
-                 `metatfc dump --salvage --resolve` shows what is whole",
+                "{}: records contain offsets into section {}, whose elements would be moved; \
+                 to see the intact records, run `metatfc dump --salvage --resolve`",
                 self.target.name(),
                 section.unwrap_or_default()
             ));
@@ -392,7 +392,7 @@ impl Copy {
     }
 }
 
-/// Returns the numbers of the stream sections into which leaves may hold offsets.
+/// Returns the numbers of the stream sections that leaves may contain offsets into.
 fn pointed_at(schema: &Schema) -> BTreeSet<u8> {
     use metatf_parser::schema::Interpretation;
     let leaves = schema.dtd.records.iter().flat_map(|r| &r.leaves);

@@ -1,11 +1,11 @@
-// Asks the module: one request after the other, answered in their order by a worker, which can be stopped.
+// Sends requests to the module. A worker, which can be stopped, answers them one after the other, in order.
 "use strict";
 const $ = id => document.getElementById(id);
 
-/// Bytes of a text in base 64.
+/// Decodes base64 text to bytes.
 const fromBase64 = text => Uint8Array.from(atob(text.trim()), letter => letter.charCodeAt(0));
 
-/// Bytes through a stream that compresses or decompresses; an error beyond `most`.
+/// Sends bytes through a stream that compresses or decompresses. Fails if the result exceeds `most` bytes.
 async function through(bytes, stream, most) {
   const reader = new Blob([bytes]).stream().pipeThrough(stream).getReader(), parts = [];
   for (let length = 0; ;) {
@@ -21,7 +21,7 @@ const module = {
   worker: null,
   waiting: new Map(),
   next: 1,
-  /// Called where a request takes long, and where none does any more.
+  /// Called with true when a request takes long, and with false when no request is pending.
   busy: () => {},
 
   async start() {
@@ -30,13 +30,13 @@ const module = {
     URL.revokeObjectURL(url);
     await new Promise((ready, failed) => {
       this.worker.onmessage = ({ data }) => (data.ready ? ready() : failed(new Error(data.stopped)));
-      this.worker.onerror = event => failed(new Error(event.message || "the browser gives this page no worker"));
+      this.worker.onerror = event => failed(new Error(event.message || "the browser does not allow workers on this page"));
       this.worker.postMessage({ packed: fromBase64($("module").textContent) });
     });
     this.worker.onmessage = ({ data }) => this.take(data);
   },
 
-  /// The answer, and the bytes that come with it. Fails with a sentence.
+  /// Returns the answer and its bytes. Fails with a message for the user.
   ask(request, bytes) {
     const id = this.next++;
     return new Promise((done, failed) => {
@@ -52,14 +52,14 @@ const module = {
     clearTimeout(waits.late);
     if (!this.waiting.size) this.busy(false);
     if (stopped) {
-      // Its memory is not to be trusted any more.
+      // The memory of a module that failed cannot be trusted.
       waits.failed(new Error(stopped));
-      this.stop("the module was started again");
+      this.stop("the module was restarted");
     } else if (answer.error !== undefined) waits.failed(new Error(answer.error));
     else waits.done({ answer, bytes });
   },
 
-  /// Ends whatever is done, and starts again.
+  /// Aborts all requests and starts the module again.
   async stop(why) {
     this.worker.terminate();
     for (const waits of this.waiting.values()) {

@@ -1,25 +1,25 @@
-// Records and their fields, the bytes of both, and what is known of the one that is pointed at.
+// Shows records with their fields and bytes, and the details of the selected field.
 "use strict";
 /// Rows on one page of records.
 const PAGE = 200;
-/// Bytes on a line: fewer where the page is narrow.
+/// Bytes per line: fewer on narrow pages.
 const BYTES = innerWidth < 600 ? 8 : 16;
 
-/// Makes an element.
+/// Creates an element.
 function make(name, properties, ...children) {
   const element = Object.assign(document.createElement(name), properties);
   element.append(...children);
   return element;
 }
 
-/// What is shown: the rows, the kinds of records, and the field that is pointed at.
+/// The current view: rows, kinds of records, and the selected field.
 const shown = { opened: null, rows: [], from: 0, end: true, at: null, fixed: null };
 
 const fieldName = (row, field) => field.name ?? shown.opened.kinds[row.record]?.leaves[field.leaf]?.name ?? "?";
 const same = (a, b) => a && b && a.row === b.row && a.field === b.field;
 const elements = at => document.querySelectorAll(`[data-row="${at.row}"][data-field="${at.field}"]`);
 
-/// Shows rows.
+/// Shows the rows.
 function showRows() {
   shown.at = shown.fixed = null;
   $("records").replaceChildren(...shown.rows.map(rowElement));
@@ -28,7 +28,7 @@ function showRows() {
   $("bytes").scrollTop = 0;
   showDetails();
   const last = shown.from + shown.rows.length;
-  $("range").textContent = shown.rows.length ? `${shown.from} to ${last - 1}${shown.end ? ", the last" : " of more"}` : "";
+  $("range").textContent = shown.rows.length ? `${shown.from} to ${last - 1}${shown.end ? " (end)" : ""}` : "";
   $("earlier").disabled = shown.from === 0;
   $("later").disabled = shown.end;
   $("from").value = shown.from;
@@ -54,7 +54,7 @@ function rowElement(row, index) {
   return element;
 }
 
-/// The bytes of all rows: lines of sixteen; a head where another chunk begins, or bytes are left out.
+/// Returns the bytes of all rows, 16 per line, with a heading where another chunk begins or bytes are omitted.
 function byteElements() {
   const out = [];
   let line = null, text = "", chunk, next = null;
@@ -102,7 +102,8 @@ function byteElements() {
   return out;
 }
 
-/// Points at a field: it and its bytes are marked, and what is known of it is shown. `scroll` names what is brought into sight.
+/// Selects a field: highlights the field and its bytes and shows its details. `scroll` names the part that must not
+/// scroll.
 function point(at, scroll) {
   if (same(at, shown.at)) return;
   for (const element of document.querySelectorAll(".on, .setter")) {
@@ -132,30 +133,30 @@ function point(at, scroll) {
 
 const setters = field => [...new Set([field?.width_set, field?.interpretation_set])].filter(row => row !== undefined);
 
-/// What is known of the field that is pointed at.
+/// Shows the details of the selected field.
 function showDetails() {
   const list = [], { at, opened } = shown;
   const put = (name, ...value) => list.push(make("dt", { textContent: name }), make("dd", {}, ...value));
   if (!at) {
-    $("details").replaceChildren(make("p", { className: "hint", textContent: shown.rows.length ? "Point at a field or a byte, or use the arrow keys; a click keeps it." : "" }));
+    $("details").replaceChildren(make("p", { className: "hint", textContent: shown.rows.length ? "Point at a field or a byte, or use the arrow keys; click to keep the selection." : "" }));
     return;
   }
   const row = shown.rows[at.row], field = row.fields[at.field], kind = opened.kinds[row.record], leaf = field.name ? null : kind?.leaves[field.leaf];
   const width = field.to - field.from, bytes = row.bytes.slice(2 * field.from, 2 * Math.min(field.to, field.from + 24)).replace(/../g, "$& ");
   put(`${row.title} ${row.number}`, make("b", { textContent: fieldName(row, field) }), leaf?.doc ? `: ${leaf.doc}` : "");
   put("value", field.value);
-  const where = row.chunk === undefined ? `at ${row.offset + field.from} of the file` : `at ${row.offset + field.from} of the content of the chunk at ${row.chunk}`;
-  put("bytes", make("span", { className: "mono", textContent: width ? `${bytes}${width > 24 ? "… " : ""}` : "none are stored " }), width ? where : "");
+  const where = row.chunk === undefined ? `at offset ${row.offset + field.from} of the file` : `at offset ${row.offset + field.from} in the content of the chunk at ${row.chunk}`;
+  put("bytes", make("span", { className: "mono", textContent: width ? `${bytes}${width > 24 ? "… " : ""}` : "no bytes are stored " }), width ? where : "");
   if (leaf) {
     const set = number => (number === undefined ? [] : [", set by ", metadataLink(number)]);
     put("width", `${width}`, ...set(field.width_set), leaf.width_from || leaf.width !== String(width) ? `; the DTD says ${leaf.width}${leaf.width_from ? `, in ${leaf.width_from}` : ""}` : "");
     if (field.interpretation) put("interpretation", field.interpretation, ...set(field.interpretation_set), `; the DTD says ${leaf.interpretation}, in ${leaf.interpretation_from}`);
     if (field.code) put("code", field.code);
-  } else if (row.sets) put("sets", `${row.sets}, from here on`);
+  } else if (row.sets) put("sets", `${row.sets}, starting here`);
   $("details").replaceChildren(make("dl", {}, ...list));
 }
 
-/// A link to the metadata record that set something.
+/// Returns a link to a metadata record that set a property.
 function metadataLink(number) {
   const link = make("button", { className: "link", textContent: `metadata record ${number}` });
   link.onclick = async () => {
@@ -166,13 +167,13 @@ function metadataLink(number) {
   return link;
 }
 
-/// The field or byte of an event.
+/// Returns the field or byte of an event.
 function pointed(event) {
   const { row, field } = event.target.closest?.("[data-row]")?.dataset ?? {};
   return row === undefined || field < 0 ? null : { row: Number(row), field: Number(field) };
 }
 
-/// The next field, or that of the next row, in a direction. Rows without fields are left out.
+/// Returns the next field in a direction, or the field in the next row. Rows without fields are skipped.
 function step(rows, fields) {
   const { rows: all } = shown;
   let { row, field } = shown.at ?? { row: 0, field: -1 };

@@ -1,11 +1,11 @@
-// Unpacks the module: LZMA, which finds what repeats in megabytes of code, as a browser's own streams do not. The packed bytes are a
-// stream as Python's lzma.FORMAT_ALONE has it, with lc 3, lp 0, pb 0 and its length.
+// Unpacks the module. LZMA finds repetitions across megabytes of code, unlike the compression streams of browsers. The
+// packed bytes are a stream in the format of Python's lzma.FORMAT_ALONE with lc 3, lp 0, pb 0 and a known length.
 "use strict";
 const unpack = packed => {
   const out = new Uint8Array(new DataView(packed.buffer, packed.byteOffset).getUint32(5, true));
   let at = 18, range = 0xffffffff, code = new DataView(packed.buffer, packed.byteOffset).getUint32(14);
 
-  // The range coder: a bit by its probability, bits of a tree by theirs, and bits without.
+  // The range decoder: a bit with an adaptive probability, the bits of a tree, and bits without probabilities.
   const refill = () => {
     if (range < 0x1000000) [range, code] = [(range << 8) >>> 0, ((code << 8) | packed[at++]) >>> 0];
   };
@@ -60,7 +60,7 @@ const unpack = packed => {
     return slot < 14 ? high + reversed(near, bits, high - slot) : high + direct(bits - 4) * 16 + reversed(align, 4, 0);
   };
 
-  // What was done last, as a state; the last four distances, each less one.
+  // The decoder state, and the last four distances, each reduced by one.
   let state = 0, far = [0, 0, 0, 0];
   for (let to = 0; to < out.length; ) {
     if (!bit(isMatch, state)) {

@@ -1,8 +1,8 @@
-// The page: the editors, what is opened, and what is asked of the module.
+// The page: the editors, the open file, and the requests to the module.
 "use strict";
-/// The file that is open; null while the trace is made of the lines.
+/// The open file, or null if the trace is encoded from the lines.
 let file = null;
-/// The trace that is shown, to be saved.
+/// The current trace, for saving.
 let trace = null;
 let changes = 0, wait = 0;
 
@@ -13,7 +13,7 @@ const fail = (id, error) => {
 };
 const counted = (n, one, many = `${one}s`) => `${n} ${n === 1 ? one : many}`;
 
-/// Checks the format; at each key.
+/// Checks the format after each keystroke.
 async function check() {
   const text = $("dtd").value, change = ++changes, begin = performance.now();
   const { answer } = await module.ask({ ask: "check", text });
@@ -34,13 +34,13 @@ async function check() {
   return answer;
 }
 
-/// Underlines what the diagnostics are about.
+/// Underlines the places of the diagnostics.
 function showMarks(text, diagnostics) {
   const parts = [];
   let at = 0;
   for (const { from, to, error } of [...diagnostics].sort((a, b) => a.from - b.from)) {
     if (from < at) continue;
-    // A place without length is shown by the letter there.
+    // An empty range is extended to one character.
     const end = Math.max(to, Math.min(from + 1, text.length));
     parts.push(text.slice(at, from), make("mark", { className: error ? "" : "warning", textContent: text.slice(from, end) }));
     at = end;
@@ -53,7 +53,7 @@ function placeMarks() {
   [$("marks").scrollTop, $("marks").scrollLeft] = [$("dtd").scrollTop, $("dtd").scrollLeft];
 }
 
-/// Writes the trace again, or reads the file again, where the format or the lines have changed.
+/// Encodes the trace or reads the file again after the format or the lines have changed.
 async function renew() {
   if (file) return file.own ? open(file.name, file.bytes) : undefined;
   const change = changes;
@@ -83,7 +83,7 @@ async function open(name, bytes) {
     const own = answer.dtd_from === "page";
     file = { name, bytes, own };
     trace = made.length ? { name: `${name}.mtf`, bytes: made } : { name, bytes };
-    $("about").textContent = answer.form ? `${name} is a heap trace in the form ${answer.form}: this is the trace that hatf convert makes of it.` : own ? `${name} has no DTD of its own: it is read by this one.` : answer.dtd_from === "embedded" ? `${name} is read by the DTD that it has.` : `${name} is read by the built-in ${answer.dtd_from["built-in"]}.`;
+    $("about").textContent = answer.form ? `${name} is a heap trace in the format ${answer.form}, shown as converted by hatf convert.` : own ? `${name} does not embed a DTD: it is read with the one below.` : answer.dtd_from === "embedded" ? `${name} is read with its embedded DTD.` : `${name} is read with the built-in ${answer.dtd_from["built-in"]}.`;
     if (!own) {
       $("dtd").value = answer.dtd;
       $("dtd").scrollTop = 0;
@@ -97,14 +97,14 @@ async function open(name, bytes) {
   }
 }
 
-/// What belongs to a file, or to lines.
+/// Shows the controls that belong to a file or to lines.
 function showMode() {
   $("typed").hidden = !!file;
   $("edit").hidden = $("about").hidden = !file;
   $("layout").disabled = $("dtd").readOnly;
 }
 
-/// The editors with a format and lines.
+/// Fills the editors with a format and lines.
 async function write({ dtd, lines, options: { big = false, version_0 = false, lz4 = false } = {} }) {
   file = null;
   fail("failed");
@@ -116,7 +116,7 @@ async function write({ dtd, lines, options: { big = false, version_0 = false, lz
   await renew();
 }
 
-/// Shows a trace from its beginning.
+/// Shows a trace from the beginning.
 async function show(opened) {
   shown.opened = opened;
   $("report").srcdoc = "";
@@ -127,11 +127,11 @@ async function show(opened) {
   await goTo(0);
 }
 
-/// Shows the rows from one on.
+/// Shows the rows starting at an index.
 async function goTo(from) {
   try {
     const { answer } = await module.ask({ ask: "rows", from, count: PAGE });
-    // Damage was met, and what is lost stands before these rows.
+    // Damage was found, and the first lost row is before these rows.
     if (answer.first_lost < from) return goTo(Math.max(0, answer.first_lost - 5));
     Object.assign(shown, { rows: answer.rows, from, end: answer.end, damage: answer.damage });
     fail("trace-error", shown.damage && { message: shown.damage });
@@ -144,7 +144,7 @@ async function goTo(from) {
 
 const VIEWS = { records: "Records and bytes", heap: "The heap" };
 
-/// The records, or a page about the heap.
+/// Shows the buttons for the records and the heap page.
 function showViews() {
   const names = shown.opened.heap ? ["records", "heap"] : [];
   $("views").hidden = !names.length;
@@ -164,7 +164,7 @@ async function view(name) {
   $("report").hidden = isRecords;
   if (isRecords) return fail("trace-error", shown.damage && { message: shown.damage });
   try {
-    // It is made once for a file.
+    // The page is built once per file.
     if (!$("report").srcdoc) {
       const { answer, bytes } = await module.ask({ ask: "heap" });
       shown.heapDamage = answer.damage;
@@ -177,7 +177,7 @@ async function view(name) {
 }
 
 async function openFile(chosen) {
-  if (chosen.size > 1 << 29) return fail("failed", new Error(`${chosen.name} has more than 512 MiB, which is too much for a page: use metatfc`));
+  if (chosen.size > 1 << 29) return fail("failed", new Error(`${chosen.name} is larger than 512 MiB, which is too large for the playground: use metatfc`));
   await open(chosen.name, new Uint8Array(await chosen.arrayBuffer()));
 }
 
@@ -189,10 +189,10 @@ async function sample(name) {
 
 async function share() {
   const fragment = await toFragment({ dtd: $("dtd").value, lines: file ? "" : $("lines").value, options: options() });
-  if (!fragment) return fail("failed", new Error("the format and its records are too long for an address; a file can be sent instead"));
+  if (!fragment) return fail("failed", new Error("the format and its records are too long for an address; save the trace and send the file instead"));
   history.replaceState(null, "", fragment);
   const copied = await navigator.clipboard?.writeText(location.href).then(() => true, () => false);
-  $("status").textContent = `the page's address has the format${file ? "" : " and the records"}${copied ? "; it is copied" : ""}`;
+  $("status").textContent = `the page's address now contains the format${file ? "" : " and the records"}${copied ? " and has been copied" : ""}`;
 }
 
 function save() {
@@ -223,7 +223,7 @@ async function begin() {
 }
 
 module.busy = on => ($("stop").hidden = !on);
-// The module has forgotten the file.
+// The restarted module has no open file.
 module.restarted = () => {
   shown.rows = [];
   shown.end = true;
@@ -232,7 +232,7 @@ module.restarted = () => {
 };
 $("stop").onclick = () => {
   module.stop("stopped").catch(error => fail("failed", error));
-  fail("trace-error", new Error("it was stopped; change the text, or open the file again"));
+  fail("trace-error", new Error("stopped; change the text or open the file again"));
 };
 $("dtd").oninput = changed;
 $("dtd").onscroll = placeMarks;

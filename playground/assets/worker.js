@@ -1,7 +1,7 @@
-// Runs the module beside the page, so that the page stays awake, and what takes too long can be stopped.
+// Runs the module in a worker, so that the page remains responsive and long requests can be stopped.
 let made = null;
 
-// A request or an answer: the length of a JSON text, the text, bytes.
+// A request or an answer consists of the length of a JSON text, the text, and bytes.
 const encode = (request, bytes) => {
   const text = new TextEncoder().encode(JSON.stringify(request)), all = new Uint8Array(4 + text.length + bytes.length);
   new DataView(all.buffer).setUint32(0, text.length, true);
@@ -17,14 +17,14 @@ const decode = all => {
 
 const ask = (module, request, bytes) => {
   const { reserve, answer, output, memory } = module, all = encode(request, bytes);
-  // The memory may grow, and is then another buffer.
+  // The memory may have grown and may have a new buffer.
   const place = reserve(all.length);
   new Uint8Array(memory.buffer, place, all.length).set(all);
   const length = answer();
   return decode(new Uint8Array(memory.buffer, output(), length));
 };
 
-// What a module that stopped says of it.
+// Returns the reason that the module stopped.
 const reason = (module, error) => {
   try {
     const length = module.stopped();

@@ -1,45 +1,45 @@
-//! What is wrong in a DTD, where, and how it is laid out.
+//! Checks and formats DTDs.
 
 use crate::Result;
 use metatf_parser::{Diagnostic, Severity, parse};
 use serde::Serialize;
 
-/// What messages call the DTD of the page.
+/// Name of the page's DTD in messages.
 pub const NAME: &str = "page.dtd";
 
-/// A DTD, checked.
+/// The result of checking a DTD.
 #[derive(Serialize)]
 pub struct Checked {
-    /// Errors and warnings, in the parser's order.
+    /// Errors and warnings, in the order of the parser.
     pub diagnostics: Vec<Found>,
-    /// Errors among them.
+    /// Number of errors.
     pub errors: usize,
-    /// Sections that it declares; none where it has errors.
+    /// Number of declared sections; 0 if the DTD has errors.
     pub sections: usize,
-    /// Records that it declares, without those that every DTD has.
+    /// Number of declared records, without the predefined ones.
     pub records: usize,
 }
 
-/// A mistake, or a warning.
+/// An error or a warning.
 #[derive(Serialize)]
 pub struct Found {
-    /// Its code.
+    /// The diagnostic code.
     pub code: String,
     /// Whether it is an error.
     pub error: bool,
-    /// What is wrong.
+    /// The message.
     pub message: String,
-    /// Where: UTF-16 units of the text, as JavaScript counts.
+    /// Start of its range in UTF-16 code units, as in JavaScript.
     pub from: usize,
-    /// Where it ends.
+    /// End of its range.
     pub to: usize,
-    /// Its line, from 1.
+    /// Line number, from 1.
     pub line: u32,
-    /// All of it, with the lines of the text.
+    /// The complete diagnostic with source lines.
     pub shown: String,
 }
 
-/// A DTD's text, laid out.
+/// A formatted DTD.
 #[derive(Serialize)]
 pub struct Formatted {
     /// The text.
@@ -51,11 +51,11 @@ pub struct Formatted {
 pub fn check(text: &str) -> Checked {
     let parsed = parse(NAME, text.as_bytes());
     let dtd = parsed.dtd.as_ref();
-    // The first three records are those that every DTD has.
+    // The first three records are predefined.
     let own = |dtd: &metatf_parser::Dtd| dtd.records.len().saturating_sub(3);
     Checked {
         errors: parsed.errors(),
-        // The first is the global section.
+        // The first section is the global section.
         sections: dtd.map_or(0, |dtd| dtd.sections.len().saturating_sub(1)),
         records: dtd.map_or(0, own),
         diagnostics: parsed.diagnostics.iter().map(|diagnostic| found(diagnostic, text)).collect(),
@@ -75,10 +75,10 @@ fn found(diagnostic: &Diagnostic, text: &str) -> Found {
     }
 }
 
-/// Lays a DTD out as `metatfc fmt` does.
+/// Formats a DTD like `metatfc fmt`.
 ///
 /// # Errors
-/// It has mistakes of syntax.
+/// The DTD has syntax errors.
 pub fn format(text: &str) -> Result<Formatted> {
     match metatf_parser::format(NAME, text.as_bytes()) {
         Ok(text) => Ok(Formatted { text }),
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn places_are_those_of_javascript() {
-        // The first letter of the comment takes four bytes, and two units.
+        // The first letter of the comment takes four bytes and two code units.
         let text = "// \u{1d538}\nsection s 1 { r: (tag, a) { tag.value = 4; b.width = 1; } }";
         let checked = check(text);
         assert!(checked.errors > 0 && checked.records == 0);

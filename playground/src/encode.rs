@@ -1,32 +1,32 @@
-//! JSON lines (spec 8) as a trace.
+//! Encodes JSON lines (spec 8) as a trace.
 
 use crate::{Result, check};
 use metatf::container::{Class, Codec, Order, WriteOptions};
 use metatf::dynamic::{OwnedRecord, Schema, Writer};
 use serde::Deserialize;
 
-/// How a trace is written.
+/// Options for writing a trace.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Options {
-    /// Big endian.
+    /// Whether the trace is big endian.
     #[serde(default)]
     pub big: bool,
-    /// 32 bits.
+    /// Whether it is a 32-bit trace.
     #[serde(default)]
     pub narrow: bool,
-    /// Version 0, the paper's layout.
+    /// Whether it is a version 0 trace, which has the layout of the paper.
     #[serde(default)]
     pub version_0: bool,
-    /// Chunks are compressed by LZ4; else they are stored as they are, so that each byte has its place in the file.
+    /// Whether chunks are compressed with LZ4. Otherwise they are stored, so that each byte has a position in the file.
     #[serde(default)]
     pub lz4: bool,
 }
 
-/// Writes a trace of JSON lines, as `metatfc encode` does.
+/// Encodes JSON lines as a trace, like `metatfc encode`.
 ///
 /// # Errors
-/// The DTD has errors; a line is not one of its records, or has a value that cannot be stored.
+/// The DTD has errors, a line does not match any of its records, or a value cannot be stored.
 pub fn encode(dtd: &str, lines: &[u8], how: Options) -> Result<Vec<u8>> {
     let schema = Schema::parse(check::NAME, dtd.as_bytes()).map_err(|error| error.to_string())?;
     let order = if how.big { Order::Big } else { Order::Little };

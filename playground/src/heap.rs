@@ -1,4 +1,4 @@
-//! The heap of a program: the page that `hatf report --html --with sites,fragmentation` writes.
+//! The heap page, as written by `hatf report --html --with sites,fragmentation`.
 
 use crate::Result;
 use crate::open::File;
@@ -17,12 +17,12 @@ use serde::Serialize;
 use std::io::Cursor;
 use std::sync::Arc;
 
-/// Functions of a stack that are shown with a page.
+/// Number of stack functions shown for a page.
 const FRAMES: usize = 4;
-/// Rows of a table of sites, and functions of a stack in it: as the command has them.
+/// Rows in a table of sites, and functions in its stacks, as in the command.
 const TABLES: SiteTables = SiteTables { rows: 10, depth: 8, by_blocks: false };
 
-/// Whether these bytes are a trace of a heap.
+/// Returns whether the bytes are a heap trace.
 #[must_use]
 pub fn is_heap(bytes: &Arc<[u8]>) -> bool {
     reader(bytes).is_ok()
@@ -33,7 +33,7 @@ fn reader(bytes: &Arc<[u8]>) -> hatf::Result<TraceReader> {
     forms::read(input, &OpenOptions::default())
 }
 
-/// Gives a sink the events of a trace, up to damage; returns what that is.
+/// Sends the events of a trace to a sink, up to the first damage, and returns a description of the damage.
 fn read(bytes: &Arc<[u8]>, sink: &mut dyn EventSink) -> hatf::Result<Option<String>> {
     match reader(bytes)?.give(sink) {
         Ok(_) => Ok(None),
@@ -42,24 +42,25 @@ fn read(bytes: &Arc<[u8]>, sink: &mut dyn EventSink) -> hatf::Result<Option<Stri
     }
 }
 
-/// The page of a heap.
+/// A heap page.
 #[derive(Serialize)]
 pub struct Made {
     /// The page.
     #[serde(skip)]
     pub html: Vec<u8>,
-    /// The damage behind which nothing of the trace is in it.
+    /// Description of the damage. Nothing after it is on the page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub damage: Option<String>,
 }
 
-/// Makes the page, of what stands before the first damage.
+/// Builds the page from the part of the trace before the first damage.
 ///
 /// # Errors
-/// The trace is not one of a heap, or damaged from its beginning.
+/// The trace is not a heap trace, or is damaged at the beginning.
 pub fn page(file: &File) -> Result<Made> {
     let mut made = made(file.name(), file.bytes()).map_err(|error| format!("{}: {error}", file.name()))?;
-    let damage = made.damage.take().map(|error| format!("{}: {error}; the page is of what is before", file.name()));
+    let damage =
+        made.damage.take().map(|error| format!("{}: {error}; the page covers the part before the damage", file.name()));
     Ok(Made { damage: damage.or_else(|| file.converted_damage()), ..made })
 }
 
@@ -113,8 +114,8 @@ fn made(name: &str, bytes: &Arc<[u8]>) -> hatf::Result<Made> {
     Ok(Made { html, damage })
 }
 
-/// The moments at which pages are looked at: most of them held, most bytes of them wasted, the end. What is not the end needs the trace
-/// again.
+/// Returns the pages at these times: most pages held, most bytes wasted, and end. All but the end require reading the
+/// trace again.
 fn moments(
     bytes: &Arc<[u8]>,
     end: &Heap,
@@ -136,7 +137,7 @@ fn moments(
             let mut tracker = HeapTracker::new(Until::new(tick));
             let read = read(bytes, &mut tracker);
             let (then, until) = tracker.into_parts();
-            // Stopping is an error to those who read.
+            // The reader reports stopping as an error.
             if !until.reached() {
                 read?;
             }

@@ -1,19 +1,19 @@
-//! The language, the universal reader and writer, and pages of heap traces, for the playground: a page in a browser.
+//! The DTD language, the universal reader and writer, and heap pages for the playground, which runs in a browser.
 //!
-//! | module | what it answers |
+//! | module | purpose |
 //! | --- | --- |
-//! | [`mod@request`] | what the page asks for, and what comes back |
-//! | [`check`] | what is wrong in a DTD, where, and how it is laid out |
-//! | [`samples`] | DTDs that come with the project, and traces to begin with |
-//! | [`open`] | what a file is, and by which DTD it is read |
-//! | [`converted`] | files that are not traces as they are: compressed ones, heap traces in other forms |
-//! | [`rows`] | records, their fields, and the bytes of both |
-//! | [`plan`] | records and fields as the DTD declares them, and interpretations in words |
-//! | [`encode`] | JSON lines as a trace |
-//! | [`heap`] | the page of a heap |
+//! | [`mod@request`] | requests of the page and their answers |
+//! | [`check`] | checks and formats DTDs |
+//! | [`samples`] | built-in DTDs and sample traces |
+//! | [`open`] | recognizes files and finds their DTDs |
+//! | [`converted`] | unpacks compressed files and converts heap traces in other formats |
+//! | [`rows`] | records, their fields, and their bytes |
+//! | [`plan`] | records and fields as declared in the DTD, and interpretations in words |
+//! | [`encode`] | encodes JSON lines as a trace |
+//! | [`heap`] | builds the heap page |
 //!
-//! Nothing is bound to a browser but `memory`, which exports a few functions over the module's memory; all else is tested as
-//! any library. The page is `assets`; `scripts/playground` puts both into one file.
+//! Only `memory` depends on a browser: it exports a few functions that access the module's memory. All other modules
+//! are tested like any library. The page is in `assets`; `scripts/playground` combines both into one file.
 
 pub mod check;
 pub mod converted;
@@ -26,5 +26,5 @@ pub mod request;
 pub mod rows;
 pub mod samples;
 
-/// Why something that was asked for cannot be: a sentence for people.
+/// A result whose error is a message for the user.
 pub type Result<T> = std::result::Result<T, String>;

@@ -1,18 +1,18 @@
-//! The functions that a page calls, over the module's memory.
+//! The functions that the page calls, which access the module's memory.
 //!
-//! A request is written to [`reserve`]d memory, [`answer`] is called, and its result is read from [`output`]. Both have the
-//! same form: the length of a JSON text (32 bits, little endian), the text, and bytes behind it.
+//! The page writes a request to [`reserve`]d memory, calls [`answer`], and reads the result from [`output`]. Requests
+//! and answers have the same form: the length of a JSON text (32 bits, little endian), the text, and bytes.
 
 use crate::request::{State, respond};
 use std::cell::RefCell;
 
-/// What is kept between two calls.
+/// The state between calls.
 #[derive(Default)]
 struct Memory {
     state: State,
     input: Vec<u8>,
     output: Vec<u8>,
-    /// Where the program panicked, if it did.
+    /// Message of the last panic, or empty.
     panic: String,
 }
 
@@ -20,7 +20,7 @@ thread_local! {
     static MEMORY: RefCell<Memory> = RefCell::default();
 }
 
-/// Gives memory for a request of this many bytes. A request before it that was not answered is dropped.
+/// Allocates memory for a request of this many bytes. A previous unanswered request is dropped.
 #[unsafe(no_mangle)]
 pub extern "C" fn reserve(length: usize) -> *mut u8 {
     MEMORY.with_borrow_mut(|memory| {
@@ -29,12 +29,13 @@ pub extern "C" fn reserve(length: usize) -> *mut u8 {
     })
 }
 
-/// Answers the request that is written, and returns the length of the answer.
+/// Answers the written request and returns the length of the answer.
 #[unsafe(no_mangle)]
 pub extern "C" fn answer() -> usize {
     std::panic::set_hook(Box::new(|info| {
         let text = info.to_string();
-        // Where the program panics while it answers, the memory is taken; then the page says only that it stopped.
+        // If the program panics while it accesses the memory, the message is lost, and the page reports only that the
+        // module stopped.
         MEMORY.with(|memory| memory.try_borrow_mut().map(|mut memory| memory.panic = text)).unwrap_or_default();
     }));
     let (mut state, input) =
@@ -46,13 +47,14 @@ pub extern "C" fn answer() -> usize {
     })
 }
 
-/// Where the last answer is.
+/// Returns the address of the last answer.
 #[unsafe(no_mangle)]
 pub extern "C" fn output() -> *const u8 {
     MEMORY.with_borrow(|memory| memory.output.as_ptr())
 }
 
-/// Puts the message of a panic where the answer would be, and returns its length: asked for after the module has stopped.
+/// Stores the panic message in place of the answer and returns its length. The page calls this after the module has
+/// stopped.
 #[unsafe(no_mangle)]
 pub extern "C" fn stopped() -> usize {
     MEMORY.with_borrow_mut(|memory| {
@@ -61,7 +63,7 @@ pub extern "C" fn stopped() -> usize {
     })
 }
 
-/// Takes a request apart, and puts its answer together.
+/// Decodes a request and encodes its answer.
 fn framed(state: &mut State, input: &[u8]) -> Vec<u8> {
     let split = input.split_first_chunk::<4>().and_then(|(length, rest)| {
         let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;

@@ -1,4 +1,4 @@
-//! What a file is, and by which DTD it is read (spec 5.3, 5.4).
+//! Recognizes files and finds their DTDs (spec 5.3, 5.4).
 
 use crate::converted::{self, Converted};
 use crate::plan::{RecordKind, kinds};
@@ -11,12 +11,12 @@ use metatf_parser::MOST_EMBEDDED_BYTES;
 use serde::Serialize;
 use std::sync::Arc;
 
-/// A file with the DTD that it is read by.
+/// A file with its DTD.
 pub struct File {
     name: String,
     bytes: Arc<[u8]>,
     pub(crate) schema: Schema,
-    /// Where the DTD is from.
+    /// The origin of the DTD.
     dtd: DtdFrom,
     how: How,
 }
@@ -24,34 +24,34 @@ pub struct File {
 /// How a file is read.
 #[derive(Default)]
 struct How {
-    /// It has no header, and this is what it says of itself.
+    /// The recognized layout of a file without a header.
     raw: Option<RecognizedFile>,
-    /// Damage was found: what is whole behind it is read, too (spec 5.2).
+    /// Whether the file is damaged and its undamaged parts after the damage are also read (spec 5.2).
     salvage: bool,
-    /// The trace that was made of it.
+    /// The trace converted from the file.
     converted: Option<Converted>,
 }
 
-/// Where the DTD of a file is from.
+/// The origin of a DTD.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DtdFrom {
     /// The file itself.
     Embedded,
-    /// A built-in one, of this name.
+    /// The built-in DTD of this name.
     BuiltIn(String),
-    /// The one in the page.
+    /// The DTD on the page.
     Page,
 }
 
-/// What an open file is.
+/// The properties of an open file.
 #[derive(Serialize)]
 pub struct Opened {
-    /// Its name.
+    /// File name.
     name: String,
-    /// Its length.
+    /// Size in bytes.
     bytes: usize,
-    /// Whether it has a header.
+    /// Whether the file has a trace header.
     trace: bool,
     /// Version of the trace file: 0, or 1 with chunks.
     version: u8,
@@ -59,26 +59,26 @@ pub struct Opened {
     bits: u8,
     /// `little` or `big`.
     order: &'static str,
-    /// Data records as the header says; 0 where it does not.
+    /// Number of data records in the header, or 0 if it does not contain the number.
     records: u64,
-    /// Where its DTD is from.
+    /// Origin of the DTD.
     dtd_from: DtdFrom,
-    /// The DTD.
+    /// The DTD text.
     dtd: String,
     /// Whether it is a heap trace.
     heap: bool,
-    /// The form of the heap trace that was opened, where the trace was made of it.
+    /// Format of the heap trace that the trace was converted from.
     #[serde(skip_serializing_if = "Option::is_none")]
     form: Option<&'static str>,
-    /// The kinds of records by the numbers that rows name them by.
+    /// The kinds of records. Rows refer to them by index.
     kinds: Vec<RecordKind>,
 }
 
-/// Opens a file, compressed or not: a trace, or one that a built-in DTD, or else the page's, knows by its first bytes, or a heap trace in
-/// another form, of which a trace is made.
+/// Opens a file, which may be compressed: a trace, a file that a built-in DTD or the page's DTD recognizes by its first
+/// bytes, or a heap trace in another format, which is converted to a trace.
 ///
 /// # Errors
-/// It is none of these, or it has a DTD with mistakes, or none is at hand.
+/// The format is not recognized, its DTD has errors, or there is no DTD for it.
 pub fn open(bytes: Vec<u8>, name: &str, page: &str) -> Result<File> {
     let bytes: Arc<[u8]> = converted::unpacked(bytes, name)?.into();
     let (schema, dtd, how) = recognized(&bytes, name, page)?;
@@ -88,7 +88,7 @@ pub fn open(bytes: Vec<u8>, name: &str, page: &str) -> Result<File> {
     Ok(file)
 }
 
-/// Finds out what a file is.
+/// Recognizes a file.
 fn recognized(bytes: &Arc<[u8]>, name: &str, page: &str) -> Result<(Schema, DtdFrom, How)> {
     let of = |reader: &Reader<'_>, how| dtd_of(reader, name, page).map(|(schema, dtd)| (schema, dtd, how));
     let error = match Reader::from_slice(bytes) {
@@ -106,7 +106,7 @@ fn recognized(bytes: &Arc<[u8]>, name: &str, page: &str) -> Result<(Schema, DtdF
             Err(names) => tried = names,
         }
     }
-    // The head is damaged; chunks behind it may be whole.
+    // The header is damaged, but there may be intact chunks after it.
     if let Ok(reader) = Reader::salvage_slice(bytes) {
         return of(&reader, How { salvage: true, ..How::default() });
     }
@@ -119,17 +119,17 @@ fn recognized(bytes: &Arc<[u8]>, name: &str, page: &str) -> Result<(Schema, DtdF
     of(&reader, How { converted: Some(made), ..How::default() })
 }
 
-/// Finds the DTD of a trace: its own, a built-in one of the name that it has, or that of the page.
+/// Finds the DTD of a trace: the embedded one, the built-in one that the header names, or the one on the page.
 fn dtd_of(reader: &Reader<'_>, name: &str, page: &str) -> Result<(Schema, DtdFrom)> {
     if let Some(text) = reader.dtd_text() {
         if text.len() > MOST_EMBEDDED_BYTES {
             return Err(format!(
-                "{name}: its DTD has {} KiB; at most {} are read",
+                "{name}: its DTD is {} KiB long; the maximum is {} KiB",
                 text.len() >> 10,
                 MOST_EMBEDDED_BYTES >> 10
             ));
         }
-        let schema = Schema::parse("the DTD that it embeds", text).map_err(|error| format!("{name}: {error}"))?;
+        let schema = Schema::parse("the embedded DTD", text).map_err(|error| format!("{name}: {error}"))?;
         return Ok((schema, DtdFrom::Embedded));
     }
     let url = reader.header().dtd_url.as_str();
@@ -139,13 +139,16 @@ fn dtd_of(reader: &Reader<'_>, name: &str, page: &str) -> Result<(Schema, DtdFro
     }
     let parsed = Schema::parse(check::NAME, page.as_bytes());
     let schema = parsed.map_err(|error| {
-        let embeds = reader.opening_error().map_or("it embeds no DTD".to_owned(), |error| format!("its DTD is damaged ({error})"));
-        format!("{name}: {embeds}, and it names {url:?}, which is not built in; the DTD in the page would read it, but {error}")
+        let embeds = reader
+            .opening_error()
+            .map_or("it embeds no DTD".to_owned(), |error| format!("its DTD is damaged ({error})"));
+        format!("{name}: {embeds}, and its DTD {url:?} is not built in; the DTD on the page cannot be used: {error}")
     })?;
     Ok((schema, DtdFrom::Page))
 }
 
-/// Finds the DTD that says how a file without a header begins; where none does, the names of those that were tried.
+/// Finds the DTD that recognizes a file without a header. If there is none, returns the names of the DTDs that were
+/// tried.
 fn known(
     bytes: &[u8],
     name: &str,
@@ -162,11 +165,11 @@ fn known(
             Ok(Some(file)) => return Ok(Ok((schema, dtd, file))),
             Ok(None) => tried.extend(match dtd {
                 DtdFrom::BuiltIn(name) => Some(name.trim_end_matches(".dtd").to_owned()),
-                _ => schema.format.raw.is_some().then(|| "the DTD in the page".to_owned()),
+                _ => schema.format.raw.is_some().then(|| "the DTD on the page".to_owned()),
             }),
             Err(error) => {
                 let error = metatf::explain(&schema.format, &error);
-                return Err(format!("{name}: it begins as a file of {dtd:?} does, but {error}"));
+                return Err(format!("{name}: it begins like a file of {dtd:?}, but {error}"));
             }
         }
     }
@@ -178,10 +181,10 @@ fn shared(schema: &Schema) -> FormatRef {
 }
 
 impl File {
-    /// A reader at the beginning of the file.
+    /// Returns a reader at the beginning of the file.
     ///
     /// # Errors
-    /// The file.
+    /// The file cannot be read.
     pub fn trace(&self) -> Result<Trace<'_>> {
         let opened = match &self.how.raw {
             None if self.how.salvage => Reader::salvage_slice(&self.bytes),
@@ -197,7 +200,8 @@ impl File {
         Ok(trace)
     }
 
-    /// Has what is whole behind damage read, too. False: it is already, or nothing could tell what is whole, as in version 0 (spec 5.2).
+    /// Also reads the undamaged parts after damage. Returns false if this is already enabled or not possible, as in
+    /// version 0 (spec 5.2).
     pub(crate) fn read_on(&mut self) -> bool {
         let is_version_0 = |trace: Trace<'_>| trace.reader().container().header().version == 0;
         let How { raw, salvage, converted } = &self.how;
@@ -208,56 +212,56 @@ impl File {
         true
     }
 
-    /// Says that the trace is damaged, if that is known, and what is done about it.
+    /// Returns a message if the trace is known to be damaged.
     pub(crate) fn damage(&self) -> Option<String> {
         let damaged =
-            || format!("{} is damaged: rows marked “lost” stand where something could not be read", self.name);
+            || format!("{} is damaged: rows marked “lost” replace the parts that could not be read", self.name);
         self.converted_damage().or_else(|| self.how.salvage.then(damaged))
     }
 
-    /// Says why the trace that was made of the file does not have all of it.
+    /// Returns the reason that the converted trace is incomplete.
     pub(crate) fn converted_damage(&self) -> Option<String> {
         let damage = self.how.converted.as_ref()?.damage.as_ref()?;
-        Some(format!("{}: {damage}; the trace has what is before", self.name))
+        Some(format!("{}: {damage}; the trace contains the part before the damage", self.name))
     }
 
-    /// Says how much was lost of a damaged trace that was read to its end.
+    /// Returns a summary of the losses of a damaged trace that was read to the end.
     pub(crate) fn summed_up(&self, report: &LossReport) -> String {
         let lost = match report.records_lost() {
-            Some(1) => "1 record or stream element is lost".to_owned(),
-            Some(lost) => format!("{lost} records and stream elements are lost"),
-            None => "how many records are lost is not known".to_owned(),
+            Some(1) => "1 record or stream element was lost".to_owned(),
+            Some(lost) => format!("{lost} records and stream elements were lost"),
+            None => "the number of lost records is not known".to_owned(),
         };
         format!("{} is damaged: {lost}", self.name)
     }
 
-    /// An error of the file in words.
+    /// Returns an error of the file as a message.
     pub(crate) fn explain(&self, error: &metatf::Error) -> String {
         format!("{}: {}", self.name, metatf::explain(&self.schema.format, error))
     }
 
-    /// The bytes of the trace, unpacked.
+    /// Returns the bytes of the unpacked trace.
     #[must_use]
     pub fn bytes(&self) -> &Arc<[u8]> {
         &self.bytes
     }
 
-    /// Its name.
+    /// Returns the file name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What the trace was made of, if it is not the file itself.
+    /// Returns the conversion, if the trace is not the file itself.
     #[must_use]
     pub fn converted(&self) -> Option<&Converted> {
         self.how.converted.as_ref()
     }
 
-    /// What it is.
+    /// Returns the properties of the file.
     ///
     /// # Errors
-    /// The file.
+    /// The file cannot be read.
     pub fn summary(&self) -> Result<Opened> {
         let trace = self.trace()?;
         let header = trace.reader().container().header();

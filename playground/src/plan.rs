@@ -1,4 +1,4 @@
-//! Records and their fields as the DTD declares them, and what is in force where a record stands.
+//! Records and fields as declared in the DTD, and the interpretations in effect at a record.
 
 use metatf::dynamic::Schema;
 use metatf::format::Interpretation;
@@ -8,40 +8,40 @@ use serde::Serialize;
 /// A kind of record.
 #[derive(Serialize)]
 pub struct RecordKind {
-    /// Its name.
+    /// Record name.
     name: String,
-    /// What its DTD says of it.
+    /// Comment in the DTD.
     #[serde(skip_serializing_if = "Option::is_none")]
     doc: Option<String>,
-    /// Its leaves: fields, those of groups and nested records among them.
+    /// The leaves, including those of groups and nested records.
     leaves: Vec<LeafKind>,
 }
 
-/// A leaf as the DTD declares it.
+/// A leaf as declared in the DTD.
 #[derive(Serialize)]
 struct LeafKind {
-    /// Its name, with those of what it is in.
+    /// Name, preceded by the names of the enclosing fields.
     name: String,
-    /// Its width in words of the DTD.
+    /// Width in DTD syntax.
     width: String,
-    /// Where that is set.
+    /// Place that sets the width.
     #[serde(skip_serializing_if = "Option::is_none")]
     width_from: Option<String>,
-    /// Its interpretation.
+    /// The interpretation.
     interpretation: String,
-    /// Where that is set.
+    /// Place that sets the interpretation.
     interpretation_from: String,
-    /// Whether it is a number.
+    /// Whether the leaf is a number.
     number: bool,
-    /// What the DTD says of it.
+    /// Comment in the DTD.
     #[serde(skip_serializing_if = "Option::is_none")]
     doc: Option<String>,
-    /// Its unit.
+    /// The unit.
     #[serde(skip_serializing_if = "Option::is_none")]
     unit: Option<String>,
 }
 
-/// All kinds of records, in the order of the format's.
+/// Returns all kinds of records, in the order of the format.
 #[must_use]
 pub fn kinds(schema: &Schema) -> Vec<RecordKind> {
     let dtd = &schema.dtd;
@@ -75,7 +75,7 @@ fn origin(dtd: &Dtd, origin: &Origin) -> String {
     }
 }
 
-/// What an interpretation is called in a DTD, with its arguments.
+/// Returns an interpretation with its arguments in DTD syntax.
 #[must_use]
 pub fn in_words(schema: &Schema, record: u16, leaf: u8, interpretation: Interpretation) -> String {
     let section = |number: u8| {
@@ -92,7 +92,7 @@ pub fn in_words(schema: &Schema, record: u16, leaf: u8, interpretation: Interpre
         Interpretation::SectionStride(number, stride) => {
             format!("sectionStride {} {}", section(number), stride.cast_signed())
         }
-        // These are never set by a metadata record: they are the DTD's.
+        // Metadata records never set these; they come from the DTD.
         Interpretation::BaseOffsetOf(..) | Interpretation::Predicted(_) => {
             let of = schema.record(record).and_then(|record| Some((record, record.leaf(LeafId(leaf))?)));
             of.map_or_else(String::new, |(record, leaf)| schema.dtd.interpretation_text(record, leaf))

@@ -1,65 +1,65 @@
-//! What the page asks for, and what comes back: JSON, and bytes beside it.
+//! The requests of the page and their answers: JSON with attached bytes.
 
 use crate::open::{File, Opened};
 use crate::{Result, check, encode, heap, open, rows, samples};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-/// What is kept from one request to the next: the file that is looked at.
+/// The state between requests: the open file.
 #[derive(Default)]
 pub struct State {
     file: Option<File>,
 }
 
-/// What can be asked for; the JSON's `ask` is the name.
+/// A request. The JSON member `ask` contains its name.
 #[derive(Deserialize)]
 #[serde(tag = "ask", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Request<'r> {
-    /// What is wrong in a DTD, and what it declares.
+    /// Checks a DTD and counts its declarations.
     Check {
         /// The DTD.
         #[serde(borrow)]
         text: Cow<'r, str>,
     },
-    /// A DTD laid out as `metatfc fmt` does.
+    /// Formats a DTD like `metatfc fmt`.
     Format {
         /// The DTD.
         #[serde(borrow)]
         text: Cow<'r, str>,
     },
-    /// The names of all samples.
+    /// Lists all samples.
     Samples,
-    /// One of them.
+    /// Returns a sample.
     Sample {
         /// Its name.
         #[serde(borrow)]
         name: Cow<'r, str>,
     },
-    /// A trace of JSON lines, which are the bytes behind the request; the trace comes as bytes, and is opened.
+    /// Encodes JSON lines, which are the attached bytes, as a trace, returns it as bytes, and opens it.
     Encode {
         /// The DTD.
         #[serde(borrow)]
         text: Cow<'r, str>,
-        /// How it is written.
+        /// Options for writing.
         options: encode::Options,
     },
-    /// Opens the file whose bytes are behind the request. If a trace was made of it, that comes as bytes.
+    /// Opens the file that is attached as bytes. If it is converted to a trace, the trace is returned as bytes.
     Open {
         /// Its name, for messages.
         #[serde(borrow)]
         name: Cow<'r, str>,
-        /// The DTD of the page, which reads a file that no other DTD is for.
+        /// The DTD on the page, for files that no other DTD matches.
         #[serde(borrow)]
         text: Cow<'r, str>,
     },
-    /// Records and all else of the open file, from a place on.
+    /// Returns records and all other entries of the open file.
     Rows {
-        /// How many are left out before.
+        /// Number of entries to skip.
         from: u64,
-        /// How many at most.
+        /// Maximum number of entries.
         count: usize,
     },
-    /// The page of the heap that the open file is a trace of, as bytes, and what of the trace is not in it.
+    /// Returns the page of the open heap trace as bytes, and a description of damage.
     Heap,
 }
 
@@ -68,11 +68,11 @@ struct Failed<'f> {
     error: &'f str,
 }
 
-/// Answers a request: a JSON text, and bytes. What cannot be done is `{"error":".."}`.
+/// Answers a request with a JSON text and bytes. The answer to a failed request is `{"error":".."}`.
 pub fn respond(state: &mut State, request: &[u8], bytes: &[u8]) -> (Vec<u8>, Vec<u8>) {
     let answered = match serde_json::from_slice::<Request<'_>>(request) {
         Ok(request) => answer(state, request, bytes),
-        Err(error) => Err(format!("the request is not one: {error}")),
+        Err(error) => Err(format!("invalid request: {error}")),
     };
     answered.unwrap_or_else(|error| (json(&Failed { error: &error }).unwrap_or_default(), Vec::new()))
 }
@@ -108,7 +108,7 @@ fn answer(state: &mut State, request: Request<'_>, bytes: &[u8]) -> Result<(Vec<
     Ok((text?, Vec::new()))
 }
 
-/// Opens a file, and keeps it.
+/// Opens a file and keeps it.
 fn keep(state: &mut State, bytes: Vec<u8>, name: &str, text: &str) -> Result<Opened> {
     state.file = None;
     let file = open::open(bytes, name, text)?;

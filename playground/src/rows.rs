@@ -1,4 +1,4 @@
-//! Records and all else of a trace, their fields, and the bytes of both.
+//! Records and all other entries of a trace, with their fields and bytes.
 
 use crate::Result;
 use crate::open::File;
@@ -12,96 +12,98 @@ use metatf_parser::schema::{Format, Leaf, Record, Width};
 use serde::Serialize;
 use std::collections::HashMap;
 
-/// Rows that are given at once, at most.
+/// Maximum number of rows in an answer.
 pub const MOST_ROWS: usize = 500;
-/// Bytes, fields and characters that are given of one record, at most; what is left out is said.
+/// Maximum numbers of bytes, fields and characters per record. Omitted parts are counted.
 const MOST_BYTES: usize = 2048;
 const MOST_FIELDS: usize = 400;
 const MOST_JSON: usize = 8192;
 const MOST_VALUE: usize = 400;
 
-/// Part of what a trace holds.
+/// A part of the entries of a trace.
 #[derive(Serialize, Default)]
 pub struct Rows {
-    /// In their order.
+    /// The rows, in order.
     pub rows: Vec<Row>,
-    /// Whether nothing comes after these.
+    /// Whether these are the last rows.
     pub end: bool,
-    /// What is wrong with the trace.
+    /// Description of damage in the trace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub damage: Option<String>,
-    /// The number of the first row that was lost, where damage was met for the first time: it may stand before these.
+    /// Number of the first lost row, when damage is found for the first time. It may be before these rows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_lost: Option<u64>,
 }
 
-/// A record, or something else.
+/// A record or another entry.
 #[derive(Serialize, Default)]
 pub struct Row {
-    /// Its number, from 0: of all that the trace holds.
+    /// Number of the entry among all entries of the trace, from 0.
     pub number: u64,
-    /// `record`, `comment`, `element`, `metadata`, `section`, `group`, `reset`, or `lost`: bytes that could not be read.
+    /// `record`, `comment`, `element`, `metadata`, `section`, `group`, `reset`, or `lost` for bytes that could not be
+    /// read.
     pub kind: &'static str,
-    /// The number of its kind of record.
+    /// Index of its kind of record.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub record: Option<u16>,
-    /// What it is: names of section and record.
+    /// Names of its section and record.
     pub title: String,
-    /// The chunk whose content it is in; none where its bytes lie in the file as they are.
+    /// Offset of the chunk that contains it, or `None` if its bytes are stored in the file itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chunk: Option<u64>,
-    /// Where its first byte is: in the content of the chunk, or in the file.
+    /// Offset of its first byte in the content of the chunk or in the file.
     pub offset: u64,
-    /// Its bytes, in hexadecimal.
+    /// Its bytes in hexadecimal.
     pub bytes: String,
-    /// Bytes that are left out.
+    /// Number of omitted bytes.
     pub more_bytes: usize,
     /// The line that `metatfc dump --format jsonl --all` prints for it.
     pub json: String,
-    /// Bytes of that which are left out.
+    /// Number of omitted bytes of that line.
     pub more_json: usize,
-    /// What it sets, in words, if it is a metadata record; what was lost, and why.
+    /// For a metadata record, the property that it sets, in words; for a loss, its description.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub sets: String,
-    /// Its fields, in the order of their bytes.
+    /// Its fields, in byte order.
     pub fields: Vec<Field>,
-    /// Fields that are left out.
+    /// Number of omitted fields.
     pub more_fields: usize,
 }
 
-/// A field of a record, as it is stored there.
+/// A field of a record, as stored.
 #[derive(Serialize, Default)]
 pub struct Field {
-    /// The number of its leaf; none of a part of a metadata record.
+    /// Index of its leaf, or `None` for a part of a metadata record.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub leaf: Option<u8>,
-    /// Its name, where it is not a leaf.
+    /// Its name, if it is not a leaf.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<&'static str>,
-    /// Its bytes: the first, and the one behind the last.
+    /// Start of its byte range.
     pub from: usize,
-    /// See `from`.
+    /// End of its byte range (exclusive).
     pub to: usize,
     /// Its value.
     pub value: String,
-    /// Its interpretation, where it is a number.
+    /// Its interpretation, if it is a number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interpretation: Option<String>,
-    /// What its code means, where it is predicted.
+    /// Meaning of its code, if it is predicted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
-    /// The number of the row, a metadata record, that set its width.
+    /// Number of the metadata row that set its width.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub width_set: Option<u64>,
-    /// That of the one that set its interpretation.
+    /// Number of the metadata row that set its interpretation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interpretation_set: Option<u64>,
 }
 
-/// Reads `count` rows behind `from` others. Once damage was met, what is whole behind it comes, too, and a row for each loss.
+/// Reads `count` rows, starting at row `from`. Once damage has been found, also reads the undamaged parts after it, and
+/// adds a row for each loss.
 ///
 /// # Errors
-/// The file cannot be opened. What is wrong further on is in the rows.
+/// The file cannot be opened. Later errors are in the rows.
 pub fn rows(file: &mut File, from: u64, count: usize) -> Result<Rows> {
     let (found, _) = read(file, from, count)?;
     if !(found.end && found.damage.is_some() && file.read_on()) {
@@ -111,7 +113,7 @@ pub fn rows(file: &mut File, from: u64, count: usize) -> Result<Rows> {
     Ok(Rows { first_lost, ..found })
 }
 
-/// Reads them, and finds the number of the first that is lost.
+/// Reads the rows and finds the number of the first lost row.
 fn read(file: &File, from: u64, count: usize) -> Result<(Rows, Option<u64>)> {
     let mut trace = file.trace()?;
     trace.reader_mut().set_all(true);
@@ -124,7 +126,7 @@ fn read(file: &File, from: u64, count: usize) -> Result<(Rows, Option<u64>)> {
             Ok(event) => event,
             Err(error) => return Ok((found.failed(file.explain(&error)), first_lost)),
         };
-        // What was lost before it.
+        // Losses before this event.
         let lost = trace.reader().container().loss_report().map_or(&[][..], |report| &report.losses);
         for loss in lost.iter().skip(losses) {
             first_lost.get_or_insert(number);
@@ -157,13 +159,13 @@ fn read(file: &File, from: u64, count: usize) -> Result<(Rows, Option<u64>)> {
 }
 
 impl Rows {
-    /// Nothing comes after these, for this reason.
+    /// Adds an error that ends the rows.
     fn failed(self, error: String) -> Self {
         Self { end: true, damage: Some(error), ..self }
     }
 }
 
-/// A loss, with the bytes that are lost.
+/// Returns a row for a loss, with the lost bytes.
 fn lost_row(file: &File, number: u64, loss: &Loss) -> Row {
     let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(file.bytes().len());
     let mut row = Row { number, kind: "lost", title: "lost".to_owned(), offset: loss.start, ..Row::default() };
@@ -172,7 +174,7 @@ fn lost_row(file: &File, number: u64, loss: &Loss) -> Row {
     row
 }
 
-/// What a metadata record sets of a leaf.
+/// A property of a leaf that a metadata record sets.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Set {
     Width,
@@ -181,12 +183,12 @@ enum Set {
 
 struct Printer<'s> {
     schema: &'s Schema,
-    /// The row that set something of a leaf last: section, record, leaf.
+    /// The row that last set a property of a leaf, by section, record and leaf.
     set: HashMap<(usize, u16, u8, Set), u64>,
 }
 
 impl Printer<'_> {
-    /// Notes what changes how records behind it are read.
+    /// Notes changes to how later records are read.
     fn note(&mut self, number: u64, event: Event) {
         match event {
             Event::Metadata(at, metadata) => self.note_metadata(number, at, &metadata),
@@ -196,7 +198,7 @@ impl Printer<'_> {
         }
     }
 
-    /// What a metadata record sets, in words.
+    /// Describes the property that a metadata record sets.
     fn in_words(&self, at: At, metadata: &Metadata) -> String {
         let Some((record, kind)) = record_of(self.schema, at, metadata.record) else { return String::new() };
         let leaf = kind.leaves.get(usize::from(metadata.field)).map(|leaf| leaf.path.join(".")).unwrap_or_default();
@@ -210,7 +212,7 @@ impl Printer<'_> {
         }
     }
 
-    /// Notes the leaves that a metadata record changes. The reader has checked it.
+    /// Notes the leaves that a metadata record changes. The reader has already checked the record.
     fn note_metadata(&mut self, number: u64, at: At, metadata: &Metadata) {
         let what = match metadata.change() {
             Ok(Change::Width(_)) => Set::Width,
@@ -280,7 +282,7 @@ impl Printer<'_> {
         Ok(row)
     }
 
-    /// Where a record is, and its bytes as far as they were read.
+    /// Sets the position of a record and its bytes, as far as they were read.
     fn place(&self, trace: &Trace<'_>, at: At, row: &mut Row) {
         let section = self.schema.section(at.section).and_then(|section| section.name.as_deref());
         let record = self.schema.record(at.record).map_or("?", |record| &record.name);
@@ -298,7 +300,7 @@ impl Printer<'_> {
         }
     }
 
-    /// Decodes a record, with the places of its fields.
+    /// Decodes a record with the positions of its fields.
     fn record(&self, trace: &mut Trace<'_>, at: At, event: Event, order: Order, row: &mut Row) -> metatf::Result<()> {
         let mut fields: Vec<(u8, usize, Option<u64>, Vec<u8>)> = Vec::new();
         let mut owned = OwnedRecord::default();
@@ -331,7 +333,7 @@ impl Printer<'_> {
         }
         for (leaf, length, number, bytes) in fields {
             let declared = record.leaves.get(usize::from(leaf));
-            // The byte that ends a text is stored, and not part of its value.
+            // The byte that terminates a text is stored, but does not belong to its value.
             let ends = usize::from(declared.is_some_and(|leaf| matches!(leaf.width, Width::Until(_))));
             let to = from + length + ends;
             let interpretation = number.and_then(|_| trace.reader().interpretation(at, leaf));
@@ -361,7 +363,7 @@ impl Printer<'_> {
         print(self.schema, event, &owned, order, row)
     }
 
-    /// The parts of a metadata record (spec 4.1).
+    /// Adds the parts of a metadata record (spec 4.1).
     fn metadata(&self, metadata: &Metadata, row: &mut Row) {
         let tag = usize::from(self.schema.dtd.tag_width);
         let length = row.bytes.len() / 2 + row.more_bytes;
@@ -383,7 +385,7 @@ impl Printer<'_> {
     }
 }
 
-/// The record of a tag in a section, with its index.
+/// Returns the record with a tag in a section, and its index.
 fn record_of(schema: &Schema, at: At, tag: u32) -> Option<(u16, &Record)> {
     let section = schema.format.sections.get(at.section)?;
     let records = || section.records.iter().filter_map(|&index| Some((index, schema.record(index)?)));
@@ -394,7 +396,7 @@ fn part(name: &'static str, bytes: std::ops::Range<usize>, value: String, row: &
     row.fields.push(Field { name: Some(name), from: bytes.start, to: bytes.end, value, ..Field::default() });
 }
 
-/// The line of JSON that `metatfc dump` prints.
+/// Prints the entry as a JSON line, like `metatfc dump`.
 fn print(schema: &Schema, event: Event, owned: &OwnedRecord, order: Order, row: &mut Row) -> metatf::Result<()> {
     let options = JsonOptions { all: true, resets: true, ..JsonOptions::default() };
     let entry = metatf::dynamic::Entry { event, record: owned };
@@ -420,7 +422,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
-/// A value for people; `length` is that of all bytes.
+/// Formats a value. `length` is its total number of bytes.
 fn value(leaf: &Leaf, number: Option<u64>, bytes: &[u8], length: usize) -> String {
     let mut out = String::new();
     match number {

@@ -1,9 +1,9 @@
-//! DTDs that come with the project, and traces to begin with.
+//! Built-in DTDs and sample traces.
 
 use crate::Result;
 use serde::Serialize;
 
-/// The DTDs of the folder `dtds`: file name and text.
+/// The DTDs in the folder `dtds`, as file names and texts.
 pub const DTDS: &[(&str, &str)] = &[
     ("HATF10.dtd", include_str!("../../dtds/HATF10.dtd")),
     ("HATF10-split.dtd", include_str!("../../dtds/HATF10-split.dtd")),
@@ -29,7 +29,7 @@ pub fn built_in(url: &str) -> Option<(&'static str, &'static str)> {
     DTDS.iter().copied().find(|(name, _)| *name == wanted || name.strip_suffix(".dtd") == Some(wanted))
 }
 
-/// Lines of JSON with the format they are of.
+/// JSON lines with their format.
 struct Lines {
     name: &'static str,
     about: &'static str,
@@ -48,7 +48,7 @@ macro_rules! vector {
     };
 }
 
-/// Formats to begin with. All but the first are conformance vectors.
+/// Sample formats. All but the first are conformance vectors.
 const LINES: &[Lines] = &[
     Lines {
         name: "jobs",
@@ -64,7 +64,7 @@ const LINES: &[Lines] = &[
     vector!("predicted-words", "values that a model predicts"),
 ];
 
-/// Files to begin with, each the log of another program, or of a heap.
+/// Sample files: heap traces and logs of other programs.
 const FILES: &[(&str, &str, &[u8])] = &[
     ("heap.gawk.mtf", "a heap trace of gawk", include_bytes!("../../tests/golden/1.0/heap.gawk-default.mtf")),
     ("packets.pcap", "packets, as tcpdump writes them", include_bytes!("../../tests/golden/1.0/pcap.packets.pcap")),
@@ -76,24 +76,24 @@ const FILES: &[(&str, &str, &[u8])] = &[
     ),
 ];
 
-/// What can be begun with.
+/// The names of all samples.
 #[derive(Serialize)]
 pub struct Names {
-    /// Formats with lines: name, and what they are.
+    /// Formats with lines, as names and descriptions.
     formats: Vec<[&'static str; 2]>,
     /// Files.
     files: Vec<[&'static str; 2]>,
-    /// DTDs alone.
+    /// DTDs without lines.
     dtds: Vec<[&'static str; 2]>,
 }
 
 /// A sample.
 #[derive(Serialize)]
 pub struct Sample {
-    /// The DTD; none of a file, which has its own, or is known by its first bytes.
+    /// The DTD; `None` for a file, which embeds its DTD or is recognized by its first bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dtd: Option<&'static str>,
-    /// Lines for it.
+    /// Lines in this format.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lines: Option<&'static str>,
     /// A file.
@@ -101,7 +101,7 @@ pub struct Sample {
     pub file: &'static [u8],
 }
 
-/// The names of all samples.
+/// Returns the names of all samples.
 #[must_use]
 pub fn names() -> Names {
     Names {
@@ -111,10 +111,10 @@ pub fn names() -> Names {
     }
 }
 
-/// The sample of a name.
+/// Returns the sample with this name.
 ///
 /// # Errors
-/// There is none.
+/// There is no such sample.
 pub fn named(name: &str) -> Result<Sample> {
     if let Some(of) = LINES.iter().find(|lines| lines.name == name) {
         return Ok(Sample { dtd: Some(of.dtd), lines: Some(of.lines), file: &[] });

@@ -1,5 +1,6 @@
-// Acts in the playground: node acts.mjs PAGE METATFC REPOSITORY FOLDER-OF-HEAPS [FOLDER OF PICTURES]
-// Every act has to change what it should; no error may be on the console; values have to be those that `metatfc dump` prints.
+// Runs actions in the playground: node acts.mjs PAGE METATFC REPOSITORY FOLDER-OF-HEAPS [FOLDER OF PICTURES]
+// Every action must have its effect, the console must not show errors, and values must be the same as those of `metatfc
+// dump`.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
@@ -10,20 +11,20 @@ import { withPage } from "./browser.mjs";
 const [page, metatfc, root, heaps, pictures] = process.argv.slice(2), url = `file://${resolve(page)}`;
 const golden = join(root, "tests/golden/1.0");
 
-/// The lines of a file as the command prints them.
+/// Returns the lines of a file as printed by the command.
 const dumped = (file, ...options) => {
   const { stdout, stderr } = spawnSync(metatfc, ["dump", "--format", "jsonl", "--all", "--resets", ...options, file], { maxBuffer: 1 << 28 });
   return { lines: stdout.toString().trimEnd().split("\n"), said: stderr.toString() };
 };
 
-/// Opens a file in the page, and returns the lines of all rows.
+/// Opens a file on the page and returns the lines of all rows.
 const lines = async ({ evaluate }, name, file) => JSON.parse(await evaluate(`(async () => {
   const bytes = Uint8Array.from(atob("${readFileSync(file).toString("base64")}"), letter => letter.charCodeAt(0));
   await open(${JSON.stringify(name)}, bytes);
   const all = [];
   for (;;) {
     const { answer } = await module.ask({ ask: "rows", from: all.length, count: 500 });
-    // What was lost stands before.
+    // Start again from the first lost row.
     if (answer.first_lost < all.length) {
       all.length = 0;
       continue;
@@ -45,7 +46,7 @@ const ran = await withPage(url, {}, async tab => {
     await picture(join(pictures, "playground.png"));
   }
 
-  // A mistake is shown, and its place; the trace stays.
+  // An error is shown with its place, and the trace remains.
   const format = await evaluate("document.getElementById('dtd').value");
   await type("dtd", format.replace("job.width", "jib.width"));
   await until("document.querySelectorAll('#diagnostics li').length > 0");
@@ -58,7 +59,7 @@ const ran = await withPage(url, {}, async tab => {
   await type("dtd", format);
   await until("document.getElementById('line-error').hidden && document.querySelectorAll('#diagnostics li').length === 0");
 
-  // Another line is another record.
+  // Another line adds a record.
   const records = await evaluate("document.getElementById('lines').value");
   await type("lines", `${records.trimEnd()}\n{"@section":"queue","@record":"done","time":8589960001,"job":4,"status":1}`);
   await until("shown.rows.length === 11");
@@ -67,7 +68,7 @@ const ran = await withPage(url, {}, async tab => {
   await type("lines", records);
   await until("shown.rows.length === 10 && document.getElementById('line-error').hidden");
 
-  // A field has its bytes, and they have their field.
+  // A field selects its bytes, and a byte selects its field.
   await evaluate("document.getElementById('records').scrollIntoView()");
   const middle = selector => evaluate(`(() => { const { left, top, width, height } = document.querySelector(${JSON.stringify(selector)}).getBoundingClientRect(); return [left + width / 2, top + height / 2]; })()`);
   await move(...(await middle("#records [data-row='9'][data-field='3']")));
@@ -82,7 +83,7 @@ const ran = await withPage(url, {}, async tab => {
   await evaluate("point({ row: 9, field: 3 }); document.querySelector('#details button').click()");
   await until("shown.at?.row === 8");
 
-  // By keys.
+  // Keyboard navigation.
   await evaluate("document.getElementById('records').focus()");
   await key("Escape");
   assert.equal(await evaluate("shown.at"), null);
@@ -91,7 +92,7 @@ const ran = await withPage(url, {}, async tab => {
     assert.deepEqual(JSON.parse(await evaluate("JSON.stringify(shown.at)")), { row, field }, pressed);
   }
 
-  // What is shared comes back.
+  // A shared address restores the contents.
   await type("lines", records.split("\n").slice(0, 2).join("\n"));
   await until("shown.rows.length === 2");
   await evaluate("share()");
@@ -104,7 +105,7 @@ const ran = await withPage(url, {}, async tab => {
   await evaluate("location.hash = '#v1:nonsense'");
   await until("document.getElementById('failed').textContent.startsWith('the address is damaged')");
 
-  // A time for a key of a long format: measured, and printed.
+  // Measure the time per keystroke in a long format.
   await evaluate("sample('mps.dtd')");
   await until("document.getElementById('dtd').value.length > 20000 && document.getElementById('verdict').textContent.includes('records')");
   const took = await evaluate("(async () => { const all = []; for (let n = 0; n < 20; n++) { const begin = performance.now(); await check(); all.push(performance.now() - begin); } return all.sort((a, b) => a - b)[10]; })()");
@@ -113,7 +114,7 @@ const ran = await withPage(url, {}, async tab => {
   const short = await evaluate("(async () => { const all = []; for (let n = 0; n < 20; n++) { const begin = performance.now(); await check(); all.push(performance.now() - begin); } return all.sort((a, b) => a - b)[10]; })()");
   console.log(`ready after ${await evaluate("document.body.dataset.ready")} ms; a key in heap.dtd is checked in ${short.toFixed(1)} ms, in mps.dtd in ${took.toFixed(1)} ms`);
 
-  // Files: the values of all golden files are those of the command.
+  // The values of all golden files are the same as those of the command.
   let compared = 0;
   for (const name of readdirSync(golden).filter(name => !/\.(dtd|jsonl|md)$|^SUMS$/.test(name))) {
     const file = join(golden, name), needs = name.startsWith("every.no-dtd") || name.startsWith("every.version-0");
@@ -127,7 +128,7 @@ const ran = await withPage(url, {}, async tab => {
   assert.ok(compared > 10000, `${compared}`);
   console.log(`${compared} lines are those of metatfc dump`);
 
-  // Behind damage the rows are those that the command salvages, and what is lost is said as it says it.
+  // After damage, the rows are those that the command salvages, and losses have the same descriptions.
   const folder = mkdtempSync(join(tmpdir(), "damaged-"));
   try {
     const whole = readFileSync(join(golden, "every.groups-64-little.mtf")), torn = Buffer.from(whole);
@@ -150,7 +151,7 @@ const ran = await withPage(url, {}, async tab => {
     rmSync(folder, { recursive: true });
   }
 
-  // A heap has a page, in whatever form it is.
+  // A heap trace in any format has a page.
   for (const name of readdirSync(heaps)) {
     await evaluate(`(async () => open(${JSON.stringify(name)}, Uint8Array.from(atob("${readFileSync(join(heaps, name)).toString("base64")}"), letter => letter.charCodeAt(0))))()`);
     assert.equal(await text("failed"), "", name);
@@ -174,9 +175,9 @@ const ran = await withPage(url, {}, async tab => {
   await evaluate("document.querySelector('#edit button').click()");
   await until("!document.getElementById('typed').hidden && shown.rows.length > 0 && document.getElementById('line-error').hidden");
 
-  // What is no trace is said; what takes long can be stopped, and the page goes on.
+  // Files that are not traces are reported; long requests can be stopped, and the page continues to work.
   await evaluate("open('hello.txt', new TextEncoder().encode('hello'))");
-  await until("document.getElementById('failed').textContent.startsWith('hello.txt: it is no trace')");
+  await until("document.getElementById('failed').textContent.startsWith('hello.txt: not a trace')");
   await evaluate("module.stop('stopped')");
   await evaluate("sample('jobs')");
   await until("shown.rows.length === 10");

@@ -1,4 +1,5 @@
-// Opens a page in a headless Chromium and speaks to it by its pipe, without libraries: evaluates, presses keys, takes pictures.
+// Opens a page in a headless Chromium and controls it through a pipe, without libraries: evaluates expressions, presses
+// keys, takes screenshots.
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,7 +10,7 @@ const OPTIONS = [
   "--disable-component-update", "--disable-sync", "--remote-debugging-pipe",
 ];
 
-/// Starts the first browser that is there; null where none is.
+/// Starts the first available browser. Returns null if there is none.
 async function started(profile) {
   for (const name of ["chromium", "chromium-browser", "google-chrome"]) {
     const browser = spawn(name, [...OPTIONS, `--user-data-dir=${profile}`], { stdio: ["ignore", "ignore", "ignore", "pipe", "pipe"] });
@@ -22,7 +23,7 @@ async function started(profile) {
   return null;
 }
 
-/// Opens a page, gives it to `act`, and closes the browser. Returns what `act` returns; undefined where there is no browser.
+/// Opens a page, calls `act`, and closes the browser. Returns the result of `act`, or undefined if there is no browser.
 export async function withPage(url, { width = 1300, height = 1000, dark = false } = {}, act) {
   const profile = mkdtempSync(join(tmpdir(), "playground-")), browser = await started(profile);
   if (!browser) return undefined;
@@ -55,7 +56,7 @@ export async function withPage(url, { width = 1300, height = 1000, dark = false 
       if (exceptionDetails) throw new Error(exceptionDetails.exception?.description ?? exceptionDetails.text);
       return result.value;
     };
-    /// Waits until an expression holds, half a minute at most.
+    /// Waits until an expression is true, for at most half a minute.
     const until = async expression => {
       for (let tries = 0; tries < 600; tries++) {
         if (await evaluate(expression).catch(() => false)) return;
@@ -74,7 +75,7 @@ export async function withPage(url, { width = 1300, height = 1000, dark = false 
     const ended = new Promise(done => browser.once("exit", done));
     browser.kill("SIGKILL");
     await ended;
-    // Its children end after it, and write until then.
+    // Child processes end after the browser and write until then.
     for (let tries = 0; ; tries++) {
       try {
         rmSync(profile, { recursive: true, force: true });

@@ -1,4 +1,4 @@
-//! Tables by Arrow's C interface, in the capsules that libraries of Python exchange.
+//! Exports and imports tables through Arrow's C interface, in the capsules that Python libraries exchange.
 //!
 //! <https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html>
 
@@ -15,24 +15,24 @@ use crate::error;
 const STREAM: &CStr = c"arrow_array_stream";
 const SCHEMA: &CStr = c"arrow_schema";
 
-/// A stream of batches as a capsule. Who takes it releases it, else the capsule does.
+/// Returns a stream of batches as a capsule. The consumer releases the stream; otherwise, the capsule does.
 pub(crate) fn of_stream(py: Python<'_>, batches: Box<dyn RecordBatchReader + Send>) -> PyResult<Bound<'_, PyCapsule>> {
     PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(batches), STREAM)
 }
 
-/// A schema as a capsule.
+/// Returns a schema as a capsule.
 pub(crate) fn of_schema<'py>(py: Python<'py>, schema: &Schema) -> PyResult<Bound<'py, PyCapsule>> {
     let schema = FFI_ArrowSchema::try_from(schema).map_err(error::plain)?;
     PyCapsule::new_with_value(py, schema, SCHEMA)
 }
 
-/// The batches of another library's table.
+/// Returns the batches of another library's table.
 pub(crate) fn stream_of(table: &Bound<'_, PyAny>) -> PyResult<ArrowArrayStreamReader> {
     let capsule = table.call_method0("__arrow_c_stream__")?;
     let capsule = capsule.cast::<PyCapsule>()?;
     let stream = capsule.pointer_checked(Some(STREAM))?.cast::<FFI_ArrowArrayStream>();
-    // SAFETY: by the protocol a capsule of this name has a stream, which stays where it is while the capsule is there, and anyone who
-    // takes it leaves a released one behind, as `from_raw` does.
+    // SAFETY: by the protocol, a capsule of this name contains a stream, which does not move while the capsule exists,
+    // and every consumer leaves a released stream behind, as `from_raw` does.
     let stream = unsafe { ArrowArrayStreamReader::from_raw(stream.as_ptr()) };
     stream.map_err(error::plain)
 }

@@ -1,4 +1,4 @@
-//! Values of Arrow's arrays as Python has them.
+//! Converts values of Arrow arrays to Python values.
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{
@@ -15,7 +15,8 @@ use pyo3::types::{PyBytes, PyDict, PyList};
 
 use crate::error;
 
-/// The value in a row of a column. Times and durations are numbers in the column's unit; structs and maps are dicts.
+/// Returns the value in a row of a column. Times and durations are numbers in the column's unit; structs and maps are
+/// dicts.
 pub(crate) fn value(py: Python<'_>, array: &dyn Array, row: usize) -> PyResult<Py<PyAny>> {
     if row >= array.len() || array.is_null(row) {
         return Ok(py.None());
@@ -70,7 +71,7 @@ pub(crate) fn value(py: Python<'_>, array: &dyn Array, row: usize) -> PyResult<P
             }
             dict.into_py_any(py)
         }
-        other => Err(error::plain(format!("columns of {other} have no values in Python"))),
+        other => Err(error::plain(format!("columns of type {other} cannot be converted to Python values"))),
     }
 }
 
@@ -86,7 +87,7 @@ fn bytes(py: Python<'_>, bytes: &[u8]) -> PyResult<Py<PyAny>> {
     PyBytes::new(py, bytes).into_py_any(py)
 }
 
-/// Lists nest as the schema does.
+/// Converts a list. Lists nest only as deeply as the schema.
 fn list(py: Python<'_>, items: &ArrayRef) -> PyResult<Py<PyAny>> {
     let values = (0..items.len()).map(|row| value(py, items.as_ref(), row));
     PyList::new(py, values.collect::<PyResult<Vec<_>>>()?)?.into_py_any(py)

@@ -1,4 +1,4 @@
-//! Columns of Python as arrays of Arrow: numbers, text and bytes of one type each.
+//! Converts Python columns to Arrow arrays, if all values are numbers, text or bytes of a single type.
 
 use std::sync::Arc;
 
@@ -8,7 +8,8 @@ use pyo3::buffer::{Element, PyBuffer};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
-/// The columns of a dict as a batch; `None`: one is not of this kind, so that its values are looked at one by one.
+/// Returns the columns of a dict as a batch, or `None` if a column cannot be converted, so that its values must be
+/// converted one by one.
 pub(crate) fn batch(columns: &Bound<'_, PyDict>) -> PyResult<Option<RecordBatch>> {
     let mut arrays = Vec::with_capacity(columns.len());
     for (name, column) in columns {
@@ -18,7 +19,7 @@ pub(crate) fn batch(columns: &Bound<'_, PyDict>) -> PyResult<Option<RecordBatch>
     Ok(RecordBatch::try_from_iter(arrays).ok())
 }
 
-/// A list, a tuple, or what gives its numbers in one piece, as arrays of numpy do.
+/// Converts a list, a tuple, or an object with a contiguous buffer of numbers, such as a numpy array.
 fn array(column: &Bound<'_, PyAny>) -> Option<ArrayRef> {
     if let Ok(list) = column.cast::<PyList>() {
         return of_values(list.get_item(0).ok().as_ref(), || list.iter());
@@ -38,7 +39,7 @@ fn array(column: &Bound<'_, PyAny>) -> Option<ArrayRef> {
         .or_else(|| buffer::<f64>(column).map(|values| Arc::new(Float64Array::from(values)) as _))
 }
 
-/// Numbers of one dimension in one piece. Bytes are none here.
+/// Returns the numbers of a one-dimensional contiguous buffer. Bytes are not converted.
 fn buffer<T: Element>(column: &Bound<'_, PyAny>) -> Option<Vec<T>> {
     let buffer = PyBuffer::<T>::get(column).ok().filter(|buffer| buffer.dimensions() == 1)?;
     buffer.to_vec(column.py()).ok()
@@ -48,7 +49,7 @@ fn widened<T: Element + Into<i64>>(column: &Bound<'_, PyAny>) -> Option<Vec<i64>
     buffer::<T>(column).map(|values| values.into_iter().map(Into::into).collect())
 }
 
-/// Values that are all of the type of the first.
+/// Converts values if they all have the type of the first one.
 fn of_values<'py, I: Iterator<Item = Bound<'py, PyAny>>>(
     first: Option<&Bound<'py, PyAny>>,
     values: impl Fn() -> I,
@@ -59,7 +60,7 @@ fn of_values<'py, I: Iterator<Item = Bound<'py, PyAny>>>(
         return Some(Arc::new(BooleanArray::from(values.collect::<Option<Vec<_>>>()?)));
     }
     if first.is_instance_of::<PyInt>() {
-        // A truth value is an integer for Python, and not for a trace.
+        // In Python, a boolean is also an integer; in a trace, it is not.
         let whole = |value: &Bound<'py, PyAny>| value.is_instance_of::<PyInt>() && !value.is_instance_of::<PyBool>();
         let numbers = values().map(|value| value.extract::<i64>().ok().filter(|_| whole(&value)));
         if let Some(numbers) = numbers.collect::<Option<Vec<_>>>() {

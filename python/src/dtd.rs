@@ -1,4 +1,4 @@
-//! What a DTD declares, for Python to look at.
+//! The declarations of a DTD, as Python objects.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -16,8 +16,8 @@ use pyo3::types::PyString;
 use crate::error;
 use crate::html::Html;
 
-/// A format: sections, records and fields. From text, or from a file that is named by a path or by text that ends with `.dtd`; a DTD
-/// that comes with the project, such as `heap.dtd`, needs no file.
+/// A trace format: sections, records and fields. `source` is the text of a DTD, or a file given by a path or by a
+/// string that ends with `.dtd`. A DTD that comes with the project, such as `heap.dtd`, needs no file.
 ///
 /// >>> dtd = hatf.Dtd('''section s 1 {
 /// ...     // A tick of the clock.
@@ -37,54 +37,54 @@ pub(crate) struct Dtd {
 /// A section of a DTD.
 #[pyclass(frozen, get_all, module = "hatf")]
 pub(crate) struct Section {
-    /// Its number; 0 for the global section.
+    /// Section number; 0 for the global section.
     number: u8,
-    /// Its name; None for the global section.
+    /// Section name; None for the global section.
     name: Option<String>,
-    /// Its comment, or None.
+    /// Comment, or None.
     doc: Option<String>,
-    /// Whether it is a stream section: elements of one record, without tags.
+    /// Whether it is a stream section, which contains elements of one record type without tags.
     stream: bool,
 }
 
-/// A record that a trace may hold.
+/// A record type.
 #[pyclass(frozen, get_all, module = "hatf")]
 pub(crate) struct Record {
-    /// Its name.
+    /// Record name.
     name: String,
-    /// The name of its section; None for a record of all sections.
+    /// Name of the section; None for a record of all sections.
     section: Option<String>,
-    /// Its tag; None for the element of a stream section.
+    /// Tag; None for the element of a stream section.
     tag: Option<u32>,
-    /// Its comment, or None.
+    /// Comment, or None.
     doc: Option<String>,
-    /// What it holds, without tag and constants.
+    /// Fields, without tag and constants.
     fields: Vec<Py<Field>>,
 }
 
 /// A field of a record.
 #[pyclass(frozen, get_all, module = "hatf")]
 pub(crate) struct Field {
-    /// Its name; with those of what it is in before it: `point.x`.
+    /// Field name, preceded by the names of the enclosing fields: `point.x`.
     name: String,
-    /// Bytes that it takes, or the expression that computes them, as text.
+    /// Width in bytes, or the expression that computes it, as text.
     width: String,
-    /// How the stored bytes give the value, as a DTD has it: `delta 0`.
+    /// Interpretation of the stored bytes in DTD syntax: `delta 0`.
     interpretation: String,
-    /// How its values are shown, such as `hex`; None if it is not said.
+    /// Display format, such as `hex`; None if the DTD does not specify it.
     format: Option<&'static str>,
-    /// The unit of its values, or None.
+    /// Unit of the values, or None.
     unit: Option<String>,
-    /// Its comment, or None.
+    /// Comment, or None.
     doc: Option<String>,
-    /// Names of its values or bits, each with its number.
+    /// Names of values or bits, each with its number.
     names: Vec<(u64, String)>,
-    /// Whether it stands inside a repetition.
+    /// Whether the field is inside a repetition.
     repeated: bool,
 }
 
 impl Dtd {
-    /// Finds a record by `name` or `section.name`: indices of the section and of the record.
+    /// Finds a record by `name` or `section.name`. Returns the indices of the section and of the record.
     pub(crate) fn find(&self, name: &str) -> PyResult<(usize, u16)> {
         let dtd = &self.schema.dtd;
         let (section, record) = match name.split_once('.') {
@@ -100,26 +100,27 @@ impl Dtd {
             let named = listed.filter(|id| dtd.record(**id).is_some_and(|known| known.name == record));
             found.extend(named.map(|id| (number, id.0)));
         }
-        // The global section lists the records of all sections, and holds none where there are others.
+        // The global section lists the records of all sections, but contains none itself if there are other sections.
         if found.len() > 1 && section.is_none() {
             found.retain(|(number, _)| *number != 0);
         }
         match *found.as_slice() {
             [(section, record)] => u16::try_from(record).map(|record| (section, record)).map_err(error::plain),
-            [] => {
-                Err(PyKeyError::new_err(format!("the DTD has no record {name:?}; it has {}", self.names().join(", "))))
-            }
+            [] => Err(PyKeyError::new_err(format!(
+                "the DTD has no record {name:?}; available records: {}",
+                self.names().join(", ")
+            ))),
             _ => {
                 let of = |section: usize| dtd.sections.get(section).and_then(|section| section.name.clone());
                 let names =
                     found.iter().filter_map(|(section, _)| of(*section)).map(|section| format!("{section}.{record}"));
                 let names = names.collect::<Vec<_>>().join(", ");
-                Err(PyKeyError::new_err(format!("several sections have a record {name:?}: name one of {names}")))
+                Err(PyKeyError::new_err(format!("several sections have a record {name:?}: use one of {names}")))
             }
         }
     }
 
-    /// The names of its data records and elements.
+    /// Returns the names of the data records and elements.
     pub(crate) fn names(&self) -> Vec<String> {
         let records = self.schema.dtd.records.iter().skip(schema::METADATA.0 as usize + 1);
         let mut names: Vec<String> = records.map(|record| record.name.clone()).collect();
@@ -187,19 +188,19 @@ impl Dtd {
         Ok(Self { schema })
     }
 
-    /// Its text.
+    /// Text of the DTD.
     #[getter]
     fn text(&self) -> &str {
         &self.schema.dtd.text
     }
 
-    /// The comment at its head, or None.
+    /// Comment at the beginning of the DTD, or None.
     #[getter]
     fn doc(&self) -> Option<&str> {
         self.schema.dtd.doc.as_deref()
     }
 
-    /// Its sections, without the global one.
+    /// Sections, without the global one.
     #[getter]
     fn sections(&self) -> Vec<Section> {
         let sections = self.schema.dtd.sections.iter().skip(1);
@@ -212,7 +213,7 @@ impl Dtd {
         sections.map(section).collect()
     }
 
-    /// Its records, without comments and metadata.
+    /// Records, without comments and metadata.
     #[getter]
     fn records(&self, py: Python<'_>) -> PyResult<Vec<Py<Record>>> {
         let first = schema::METADATA.0 + 1;
@@ -220,7 +221,7 @@ impl Dtd {
         indices.map(|(index, _)| self.described(py, None, index)).collect()
     }
 
-    /// The record of this name, or of `section.name`.
+    /// Return the record with this name, or with the name `section.name`.
     fn __getitem__(&self, py: Python<'_>, name: &str) -> PyResult<Py<Record>> {
         let (section, record) = self.find(name)?;
         self.described(py, Some(section), u32::from(record))
@@ -250,7 +251,7 @@ impl Dtd {
     }
 }
 
-/// Whether text is the name of a file, not a DTD.
+/// Returns whether a text is a file name and not a DTD.
 fn is_name(text: &str) -> bool {
     text.ends_with(".dtd") && !text.contains(['{', '\n'])
 }
@@ -277,7 +278,7 @@ impl Field {
     }
 }
 
-/// A schema that a trace is read by.
+/// Returns the schema that is used to read a trace.
 pub(crate) fn of_schema(schema: &Schema) -> Dtd {
     Dtd { schema: Schema { dtd: Arc::clone(&schema.dtd), format: Arc::clone(&schema.format) } }
 }

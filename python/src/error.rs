@@ -1,4 +1,4 @@
-//! What is wrong, as Python's exceptions: the system's are `OSError`s with the file's name, all others [`Error`]s.
+//! Converts errors to Python exceptions: system errors become `OSError`s with the file name, and all others [`Error`]s.
 
 use std::fmt::Display;
 use std::fs::File;
@@ -15,16 +15,16 @@ create_exception!(
     hatf,
     Error,
     PyValueError,
-    "What is wrong with a trace, a DTD, or a value on its way into a trace.\n\nThe message begins with the file, where there is one, \
-     and says the place in it. `file` is the file's name or None; `offset` the byte in it, or None."
+    "An error in a trace, a DTD, or a value to be written to a trace.\n\nThe message begins with the name of the file, if there is \
+     one, and contains the position in it. `file` is the file name or None, and `offset` the byte offset in the file or None."
 );
 
-/// An error of a file.
+/// Creates an error about a file.
 pub(crate) fn of_file(path: &Path, message: impl Display) -> PyErr {
     with(format!("{}: {message}", path.display()), Some(path), None)
 }
 
-/// An error of no file.
+/// Creates an error that is not about a file.
 pub(crate) fn plain(message: impl Display) -> PyErr {
     with(message.to_string(), None, None)
 }
@@ -39,7 +39,7 @@ fn with(message: String, file: Option<&Path>, offset: Option<u64>) -> PyErr {
     set.map_or_else(|failed| failed, |()| error)
 }
 
-/// An error of the system, as Python has it: a file that is not there is a `FileNotFoundError`.
+/// Converts a system error to the matching Python exception: a missing file is a `FileNotFoundError`.
 pub(crate) fn of_system(path: &Path, error: &io::Error) -> PyErr {
     let text = error.to_string();
     match error.raw_os_error() {
@@ -51,13 +51,13 @@ pub(crate) fn of_system(path: &Path, error: &io::Error) -> PyErr {
     }
 }
 
-/// An error of a trace, with the names of its schema.
+/// Converts an error of a trace, using the names of its schema.
 pub(crate) fn of_trace(path: &Path, schema: &Schema, error: &metatf::Error) -> PyErr {
     let message = format!("{}: {}", path.display(), explain(&schema.format, error));
     with(message, Some(path), error.has_offset().then_some(error.place.offset))
 }
 
-/// An error of a trace whose schema is not known.
+/// Converts an error of a trace whose schema is not known.
 pub(crate) fn of_container(path: &Path, error: &metatf::Error) -> PyErr {
     if let ErrorKind::Io(system) = error.kind {
         return of_system(path, &io::Error::from(system));
@@ -65,7 +65,7 @@ pub(crate) fn of_container(path: &Path, error: &metatf::Error) -> PyErr {
     with(format!("{}: {error}", path.display()), Some(path), error.has_offset().then_some(error.place.offset))
 }
 
-/// An error of a DTD: all that is wrong with it, as the commands show it.
+/// Converts an error of a DTD, with all its diagnostics in the format of the commands.
 pub(crate) fn of_dtd(error: &OpenError) -> PyErr {
     match error {
         OpenError::Dtd(name, diagnostics) => {
@@ -82,12 +82,12 @@ pub(crate) fn of_dtd(error: &OpenError) -> PyErr {
     }
 }
 
-/// An error of a table, which names its file.
+/// Converts an error of a table. Its message already names the file.
 pub(crate) fn of_table(path: &Path, error: &metatf_arrow::Error) -> PyErr {
     with(error.to_string(), Some(path), None)
 }
 
-/// Fails as Python does for a file that cannot be read.
+/// Raises the exception that Python raises for a file that cannot be read.
 pub(crate) fn check_file(path: &Path) -> PyResult<()> {
     let opened = File::open(path).and_then(|file| file.metadata());
     match opened {
@@ -100,7 +100,7 @@ pub(crate) fn check_file(path: &Path) -> PyResult<()> {
     }
 }
 
-/// An error of a heap trace.
+/// Converts an error of a heap trace.
 pub(crate) fn of_heap(path: &Path, error: &hatf::Error) -> PyErr {
     match error {
         hatf::Error::System(_, system) => of_system(path, system),

@@ -10,16 +10,17 @@ use crate::heap::Heap;
 use crate::table::{Table, find};
 use crate::trace::{made, tables_of};
 
-/// Several traces of one format: their tables are one each, with the column `file` before the others.
+/// Several traces of one format. Each table covers all traces and has an additional first column `file`.
 ///
-/// `heap()` gives the tables of heap traces.
+/// `heap()` returns the tables of heap traces.
 #[pyclass(frozen, mapping, module = "hatf")]
 pub(crate) struct Files {
     paths: Vec<PathBuf>,
     tables: OnceLock<Vec<Arc<dyn metatf_arrow::Table>>>,
 }
 
-/// Finds traces by a pattern, such as `traces/**/*.mtf`, or takes a list of paths. They are opened when their tables are read.
+/// Find traces that match a pattern, such as `traces/**/*.mtf`, or use a list of paths. The files are opened when their
+/// tables are read.
 ///
 /// >>> hatf.scan("jo*.mtf").paths
 /// ['jobs.mtf']
@@ -37,13 +38,13 @@ pub(crate) fn scan(py: Python<'_>, pattern: &Bound<'_, PyAny>) -> PyResult<Files
         paths.extend(pattern.extract::<Vec<PathBuf>>()?);
     }
     match paths.is_empty() {
-        true => Err(pyo3::exceptions::PyFileNotFoundError::new_err(format!("no file is {}", pattern.str()?))),
+        true => Err(pyo3::exceptions::PyFileNotFoundError::new_err(format!("no file matches {}", pattern.str()?))),
         false => Ok(Files { paths, tables: OnceLock::new() }),
     }
 }
 
 impl Files {
-    /// The tables of the first trace, each over all.
+    /// Returns the tables of the first trace, extended to all traces.
     fn tables(&self, py: Python<'_>) -> PyResult<&[Arc<dyn metatf_arrow::Table>]> {
         if self.tables.get().is_none() {
             let Some(first) = self.paths.first() else { return Ok(&[]) };
@@ -54,12 +55,12 @@ impl Files {
         Ok(self.tables.get().map(Vec::as_slice).unwrap_or_default())
     }
 
-    /// The table of the first trace, over all.
+    /// Extends a table of the first trace to all traces.
     fn over_all(&self, first: &dyn metatf_arrow::Table) -> Arc<dyn metatf_arrow::Table> {
         Arc::new(Union::new(first, "file", self.paths.clone().into(), OpenOptions::default()))
     }
 
-    /// A table of the first trace that pairing records gives, over all.
+    /// Returns a table of the first trace that is derived from paired records, extended to all traces.
     fn made(
         &self,
         py: Python<'_>,
@@ -74,33 +75,33 @@ impl Files {
 
 #[pymethods]
 impl Files {
-    /// The traces.
+    /// Paths of the traces.
     #[getter]
     fn paths(&self) -> Vec<String> {
         self.paths.iter().map(|path| path.display().to_string()).collect()
     }
 
-    /// The same as heap traces.
+    /// Return the files as heap traces.
     fn heap(&self) -> Heap {
         Heap::new(self.paths.clone())
     }
 
-    /// The spans of all traces, as `Trace.spans` has those of one.
+    /// Return the spans of all traces; see `Trace.spans`.
     fn spans(&self, py: Python<'_>) -> PyResult<Table> {
         self.made(py, metatf_arrow::Tables::spans, "spans")
     }
 
-    /// The events of all traces, as `Trace.events` has those of one.
+    /// Return the events of all traces; see `Trace.events`.
     fn events(&self, py: Python<'_>) -> PyResult<Table> {
         self.made(py, metatf_arrow::Tables::events, "events")
     }
 
-    /// The names of the tables.
+    /// Return the names of the tables.
     fn keys(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         Ok(self.tables(py)?.iter().map(|table| table.name().to_owned()).collect())
     }
 
-    /// The table of a record type, over all traces.
+    /// Return the table of a record type over all traces.
     fn __getitem__(&self, py: Python<'_>, name: &str) -> PyResult<Table> {
         Ok(Table::new(find(self.tables(py)?, name)?, None))
     }

@@ -1,4 +1,4 @@
-//! Heap traces: their tables, and the reports of the command `hatf`.
+//! Heap traces: their tables, and the reports of the `hatf` command.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -27,17 +27,17 @@ use crate::page::Page;
 use crate::signals::{Signals, Ticks};
 use crate::table::Table;
 
-/// A heap trace, or several: tables of what people ask, and reports.
+/// One or several heap traces, with tables and reports.
 ///
-/// Tables and reports are read when they are used. Functions that a trace does not name are looked up in the programs and shared objects of
-/// this machine.
+/// Tables and reports are read when they are used. Functions that a trace does not name are looked up in the programs
+/// and shared objects on this machine.
 #[pyclass(frozen, module = "hatf")]
 pub(crate) struct Heap {
     paths: Vec<PathBuf>,
     status: Option<i32>,
 }
 
-/// Opens a heap trace in any form that `hatf convert` reads, or several.
+/// Open one or several heap traces in any format that `hatf convert` reads.
 ///
 /// >>> heap = hatf.heap("heap.mtf")
 /// >>> print(heap.report().to_dict()["totals"]["allocs"])
@@ -46,7 +46,7 @@ pub(crate) struct Heap {
 #[pyo3(signature = (*paths))]
 pub(crate) fn heap(paths: Vec<PathBuf>) -> PyResult<Heap> {
     if paths.is_empty() {
-        return Err(PyValueError::new_err("no trace is given"));
+        return Err(PyValueError::new_err("expected at least one trace"));
     }
     for path in &paths {
         std::fs::File::open(path).map_err(|problem| error::of_system(path, &problem))?;
@@ -59,12 +59,12 @@ impl Heap {
         Self { paths, status: None }
     }
 
-    /// What a program left that ended with this status.
+    /// Returns the trace of a program that ended with this status.
     pub(crate) fn recorded(path: PathBuf, status: i32) -> Self {
         Self { status: Some(status), ..Self::new(vec![path]) }
     }
 
-    /// One of the tables of `docs/heap-tables.md`, with stacks named so.
+    /// Returns one of the tables of `docs/heap-tables.md`, with names for its stacks.
     fn table(&self, name: &str, folding: Folding) -> PyResult<Table> {
         let tables = hatf_arrow::open(&self.paths).map_err(error::plain)?;
         let table = tables.with_names(Arc::new(Named::new(folding))).get(name);
@@ -72,16 +72,16 @@ impl Heap {
         table.map(|table| Table::new(table, path)).ok_or_else(|| error::plain(format!("there is no table {name}")))
     }
 
-    /// The trace that a report is of.
+    /// Returns the only trace, for reports.
     fn one(&self) -> PyResult<&Path> {
         match self.paths.as_slice() {
             [path] => Ok(path),
-            paths => Err(PyValueError::new_err(format!("a report is of one trace, and these are {}", paths.len()))),
+            paths => Err(PyValueError::new_err(format!("a report needs exactly one trace, got {}", paths.len()))),
         }
     }
 }
 
-/// Looks for signals while a sink gets events.
+/// A sink that checks for signals while it receives events.
 struct Watched<'s> {
     sink: &'s mut dyn EventSink,
     ticks: Ticks<'s>,
@@ -108,7 +108,7 @@ impl EventSink for Watched<'_> {
     }
 }
 
-/// A trace that is read, once or several times, in a thread of its own.
+/// A trace that is read one or more times on its own thread.
 struct Reading<'r> {
     path: &'r Path,
     signals: Signals,
@@ -116,7 +116,7 @@ struct Reading<'r> {
 }
 
 impl Reading<'_> {
-    /// Gives a sink all events of the trace.
+    /// Sends all events of the trace to a sink.
     fn read(&self, sink: &mut dyn EventSink) -> hatf::Result<()> {
         let mut watched = Watched { sink, ticks: Ticks::new(&self.signals, &self.interrupted) };
         let options = OpenOptions { form: None, note: |_| () };
@@ -124,7 +124,7 @@ impl Reading<'_> {
     }
 }
 
-/// Does something with a trace while the interpreter is free.
+/// Processes a trace while the interpreter is released.
 fn detached<T: Send>(
     py: Python<'_>,
     path: &Path,
@@ -142,7 +142,7 @@ fn threads() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Counts what stacks allocated.
+/// Counts the allocations of each stack.
 fn counted(reading: &Reading<'_>) -> hatf::Result<(Followed, Vec<Counts>)> {
     let mut tracker = HeapTracker::new(Counting::new()).with_sizes_only();
     reading.read(&mut tracker)?;
@@ -151,7 +151,7 @@ fn counted(reading: &Reading<'_>) -> hatf::Result<(Followed, Vec<Counts>)> {
     Ok((heap, counting.report()))
 }
 
-/// What a measure is called.
+/// Returns a measure and its description.
 fn measure(name: &str) -> PyResult<(Measure, &'static str)> {
     Ok(match name {
         "peak" => (Measure::Peak, "live at the peak"),
@@ -160,7 +160,7 @@ fn measure(name: &str) -> PyResult<(Measure, &'static str)> {
         "temporary" => (Measure::Temporary, "freed at once"),
         "short" => (Measure::Short, "freed within 1 ms and 64 KiB of allocations"),
         other => {
-            let message = format!("{other:?} is no measure: peak, leaked, allocated, temporary and short are");
+            let message = format!("unknown measure {other:?}: expected peak, leaked, allocated, temporary or short");
             return Err(PyValueError::new_err(message));
         }
     })
@@ -168,62 +168,64 @@ fn measure(name: &str) -> PyResult<(Measure, &'static str)> {
 
 #[pymethods]
 impl Heap {
-    /// Its files.
+    /// Paths of the traces.
     #[getter]
     fn paths(&self) -> Vec<String> {
         self.paths.iter().map(|path| path.display().to_string()).collect()
     }
 
-    /// The exit status of the program that `hatf.record` ran; None for a trace that was opened.
+    /// Exit status of the program that `hatf.record` ran; None for a trace that was opened.
     #[getter]
     fn status(&self) -> Option<i32> {
         self.status
     }
 
-    /// The objects, in the order of their ends: size, times, lifetime, threads, how they ended, and the hash of the stack that
-    /// allocated them.
+    /// Return the objects in the order in which they end, with size, times, lifetime, threads, kind of end, and the
+    /// hash of the allocating stack.
     fn objects(&self) -> PyResult<Table> {
         self.table("objects", Folding::default())
     }
 
-    /// What each stack allocated: in all, live at the peak, at the end, and of short life; and the program's own function in it.
-    /// `project` says which code is yours, `skip` what is not; `whole` takes the innermost function as it is.
+    /// Return the allocations of each stack: total, live at the peak, live at the end, and short-lived; and the
+    /// program's own function in the stack. `project` specifies the code that is your own, `skip` the code that is not;
+    /// `whole` uses the innermost function as it is.
     #[pyo3(signature = (*, project=None, skip=None, whole=false))]
     fn sites(&self, project: Option<Texts>, skip: Option<Texts>, whole: bool) -> PyResult<Table> {
         self.table("sites", folding(project, skip, whole))
     }
 
-    /// The frames of each stack, by its hash, which is the same in all traces of a build.
+    /// Return the frames of each stack by its hash, which is the same in all traces of a build.
     fn stacks(&self) -> PyResult<Table> {
         self.table("stacks", Folding::default())
     }
 
-    /// How long the objects of each stack lived, by powers of two.
+    /// Return the lifetimes of the objects of each stack, grouped by powers of two.
     fn lifetimes(&self) -> PyResult<Table> {
         self.table("lifetimes", Folding::default())
     }
 
-    /// What was live when: a bounded number of moments, and the exact peak.
+    /// Return the live heap over time: a limited number of points in time, including the exact peak.
     fn timeline(&self) -> PyResult<Table> {
         self.table("timeline", Folding::default())
     }
 
-    /// Marks and phases that the program said.
+    /// Return the marks and phases that the program recorded.
     fn marks(&self) -> PyResult<Table> {
         self.table("marks", Folding::default())
     }
 
-    /// The processes of the program.
+    /// Return the processes of the program.
     fn processes(&self) -> PyResult<Table> {
         self.table("processes", Folding::default())
     }
 
-    /// What each trace says of itself: one row a trace.
+    /// Return the metadata of the traces, with one row per trace.
     fn traces(&self) -> PyResult<Table> {
         self.table("traces", Folding::default())
     }
 
-    /// What its heap did: events, peak, sizes, lifetimes, threads, blocks that were never freed. As `hatf report`.
+    /// Report on the heap like `hatf report`: events, peak, sizes, lifetimes, threads, and blocks that were never
+    /// freed.
     fn report(&self, py: Python<'_>) -> PyResult<Page> {
         let path = self.one()?;
         let report = detached(py, path, |reading| {
@@ -236,8 +238,9 @@ impl Heap {
         Page::new(path, &report)
     }
 
-    /// Which functions have the memory, as `hatf sites`: the program's own, which is what is left when allocators, the C library and
-    /// interpreters are folded into their callers. `project` says which code is yours, `skip` what else is folded; `whole` folds nothing.
+    /// Report the functions that hold the most memory, like `hatf sites`. These are the program's own functions:
+    /// allocators, the C library and interpreters are folded into their callers. `project` specifies the code that is
+    /// your own, and `skip` additional code to fold; `whole` disables folding.
     #[pyo3(signature = (*, project=None, skip=None, whole=false, rows=10))]
     fn functions(
         &self,
@@ -270,7 +273,8 @@ impl Heap {
         Page::new(path, &sites)
     }
 
-    /// A flame graph of what each stack has: `by` is peak, leaked, allocated, temporary or short; `blocks` counts blocks, not bytes.
+    /// Return a flame graph of the memory of each stack. `by` is peak, leaked, allocated, temporary or short; `blocks`
+    /// counts blocks instead of bytes.
     #[pyo3(signature = (by="peak", *, blocks=false, project=None, skip=None, whole=false))]
     fn flame(
         &self,
@@ -310,13 +314,16 @@ impl Heap {
         Ok(Page::of_picture(page, json.to_string()))
     }
 
-    /// Which blocks keep pages of memory from being free, at some moments: `peak`, `worst`, `sparsest`, `end`, or the number of an event.
-    /// `page` is the size of the pages in bytes: 4096, 65536 or 2097152. As `hatf fragmentation`.
+    /// Report the blocks that keep memory pages from being freed, like `hatf fragmentation`, at some points in time:
+    /// `peak`, `worst`, `sparsest`, `end`, or an event number. `page` is the page size in bytes: 4096, 65536 or
+    /// 2097152.
     #[pyo3(signature = (at=None, *, page=4096))]
     fn fragmentation(&self, py: Python<'_>, at: Option<&Bound<'_, PyAny>>, page: u64) -> PyResult<Page> {
         let path = self.one()?;
         if !PAGES.contains(&page) {
-            return Err(PyValueError::new_err(format!("pages of {page} bytes are not known: {PAGES:?} are")));
+            return Err(PyValueError::new_err(format!(
+                "pages of {page} bytes are not supported: expected one of {PAGES:?}"
+            )));
         }
         let mut options = FragmentationOptions { page, ..FragmentationOptions::default() };
         if let Some(at) = at {
@@ -336,14 +343,14 @@ impl Heap {
         Page::new(path, &report)
     }
 
-    /// Which allocator, and which settings, would need less memory, as `hatf whatif`. `now` is the allocator that the program has; by
-    /// default what the trace says of it.
+    /// Report the allocators and settings that would need less memory, like `hatf whatif`. `now` is the allocator that
+    /// the program uses; by default, it is taken from the trace.
     #[pyo3(signature = (*, now=None))]
     fn whatif(&self, py: Python<'_>, now: Option<String>) -> PyResult<Page> {
         let path = self.one()?;
         if let Some(other) = now.as_ref().filter(|now| !hatf_lab::whatif::NOW.contains(&now.as_str())) {
             let known = hatf_lab::whatif::NOW.join(", ");
-            return Err(PyValueError::new_err(format!("{other:?} is no allocator that is known: {known}")));
+            return Err(PyValueError::new_err(format!("unknown allocator {other:?}: expected one of {known}")));
         }
         let whatif = detached(py, path, |reading| {
             let mut tracker = HeapTracker::new(Running::new(threads())?);

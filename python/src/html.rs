@@ -1,14 +1,14 @@
-//! Small tables for notebooks.
+//! Small HTML tables for notebooks.
 
 use metatf_page::markup;
 
-/// A table in HTML.
+/// An HTML table.
 pub(crate) struct Html {
     text: String,
 }
 
 impl Html {
-    /// Starts a table with names of its columns.
+    /// Starts a table with column names.
     pub(crate) fn table<'n>(names: impl IntoIterator<Item = &'n str>) -> Self {
         let names = names.into_iter().map(|name| format!("<th>{}</th>", markup(name))).collect::<String>();
         Self { text: format!("<table>\n<tr>{names}</tr>\n") }
@@ -21,7 +21,7 @@ impl Html {
         self.text.push_str("</tr>\n");
     }
 
-    /// Ends it.
+    /// Returns the HTML of the table.
     pub(crate) fn finish(mut self) -> String {
         self.text.push_str("</table>");
         self.text

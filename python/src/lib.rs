@@ -1,8 +1,8 @@
 //! The Python module `hatf`: traces of any Meta-TF format, and heap traces.
 //!
-//! Tables are what [`metatf_arrow::Table`] is, and leave Rust by Arrow's C interface alone: every library that knows the PyCapsule
-//! protocol takes them without a copy, and none is needed. The interpreter is free while records are decoded, and asked for signals
-//! between batches.
+//! Tables implement [`metatf_arrow::Table`] and are exported only through Arrow's C interface: every library that
+//! supports the PyCapsule protocol imports them without a copy, and no particular library is required. The interpreter
+//! is released while records are decoded, and checked for signals between batches.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod capsule;
@@ -25,9 +25,9 @@ mod writer;
 
 use pyo3::prelude::*;
 
-/// Read and write binary traces, and ask heap traces.
+/// Read and write binary traces, and analyze heap traces.
 ///
-/// A table of a trace goes into pyarrow, polars, pandas and DuckDB as it is:
+/// pyarrow, polars, pandas and DuckDB accept the tables of a trace directly. Records are named tuples:
 ///
 /// >>> import hatf, tempfile, pathlib
 /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "ticks.mtf"

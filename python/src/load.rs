@@ -1,4 +1,4 @@
-//! Values of Python as those of a record, by the rules of JSON lines (spec 8).
+//! Converts Python values to values of a record by the rules of JSON lines (spec 8).
 
 use metatf_parser::schema::{Interpretation, Item, Record};
 use pyo3::exceptions::PyTypeError;
@@ -6,16 +6,17 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyByteArray, PyBytes, PyDict, PyFloat, PyInt, PyString, PyTuple};
 use serde_json::{Map, Number, Value};
 
-/// How deep values nest: more than items of a record do (spec 3.5).
+/// Maximum nesting depth of values, which is more than that of record items (spec 3.5).
 const DEEPEST: usize = 64;
 
-/// A value as JSON lines have it. Tuples with names are objects, other sequences arrays, bytes `{"hex": ..}`.
+/// Converts a value to the form used in JSON lines. Named tuples become objects, other sequences arrays, and bytes
+/// `{"hex": ..}`.
 pub(crate) fn value(from: &Bound<'_, PyAny>) -> PyResult<Value> {
     nested(from, DEEPEST)
 }
 
 fn nested(from: &Bound<'_, PyAny>, deep: usize) -> PyResult<Value> {
-    let Some(deep) = deep.checked_sub(1) else { return Err(PyTypeError::new_err("a value nests too deep")) };
+    let Some(deep) = deep.checked_sub(1) else { return Err(PyTypeError::new_err("a value is nested too deeply")) };
     if from.is_none() {
         return Ok(Value::Null);
     }
@@ -26,7 +27,7 @@ fn nested(from: &Bound<'_, PyAny>, deep: usize) -> PyResult<Value> {
         return match (from.extract::<u64>(), from.extract::<i64>()) {
             (Ok(number), _) => Ok(number.into()),
             (_, Ok(number)) => Ok(number.into()),
-            _ => Err(crate::error::plain(format!("{from} does not fit 64 bits"))),
+            _ => Err(crate::error::plain(format!("{from} does not fit in 64 bits"))),
         };
     }
     if from.is_instance_of::<PyFloat>() {
@@ -53,13 +54,15 @@ fn nested(from: &Bound<'_, PyAny>, deep: usize) -> PyResult<Value> {
     if from.is_instance_of::<PyTuple>() && from.hasattr("_asdict")? {
         return nested(&from.call_method0("_asdict")?, deep);
     }
-    // numpy's numbers, and what else is an integer.
+    // Accept numpy integers and other integer types.
     if let Ok(number) = from.call_method0("__index__") {
         return nested(&number, deep);
     }
     let items = from.try_iter().map_err(|_| {
         let kind = from.get_type();
-        PyTypeError::new_err(format!("a value of a record is a number, text, bytes, a dict or a list, not {kind}"))
+        PyTypeError::new_err(format!(
+            "expected a number, text, bytes, a dict or a list as a record value, found {kind}"
+        ))
     })?;
     items.map(|item| nested(&item?, deep)).collect::<PyResult<Vec<_>>>().map(Value::Array)
 }
@@ -69,7 +72,7 @@ fn hex(bytes: &[u8]) -> Value {
     Value::Object(Map::from_iter([("hex".to_owned(), Value::String(digits))]))
 }
 
-/// The number of the stream section that a field of a record refers to.
+/// Returns the number of the stream section that a field of a record refers to.
 pub(crate) fn target(record: &Record, key: &str) -> Option<u8> {
     record.items.iter().find_map(|item| match item {
         Item::Leaf(id) => {
@@ -83,7 +86,7 @@ pub(crate) fn target(record: &Record, key: &str) -> Option<u8> {
     })
 }
 
-/// The key of a record's only field; `None`: it has others.
+/// Returns the key of a record's only field, or `None` if there is not exactly one.
 pub(crate) fn only_key(record: &Record) -> Option<&str> {
     let shown = |item: &&Item| match item {
         Item::Leaf(id) => record.leaf(*id).is_some_and(|leaf| !leaf.is_implied()),

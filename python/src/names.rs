@@ -1,4 +1,4 @@
-//! Names of functions in stacks, and which of them are the program's own.
+//! Names of functions in stacks, and the selection of the program's own functions.
 
 use hatf::calls::Folding;
 use hatf::stacks::Stacks;
@@ -6,7 +6,7 @@ use hatf::symbolize::{Files, name_stacks};
 use hatf_arrow::Names;
 use pyo3::FromPyObject;
 
-/// A text, or several.
+/// One or several texts.
 #[derive(FromPyObject)]
 pub(crate) enum Texts {
     #[pyo3(transparent)]
@@ -15,7 +15,7 @@ pub(crate) enum Texts {
     Many(Vec<String>),
 }
 
-/// Which frames are folded into their callers.
+/// Returns the frames to fold into their callers.
 pub(crate) fn folding(project: Option<Texts>, skip: Option<Texts>, whole: bool) -> Folding {
     let texts = |texts| match texts {
         None => Vec::new(),
@@ -25,14 +25,14 @@ pub(crate) fn folding(project: Option<Texts>, skip: Option<Texts>, whole: bool) 
     Folding { skip: texts(skip), project: texts(project), whole }
 }
 
-/// Puts names to all stacks, from the files of this machine.
+/// Adds function names to all stacks, from the files on this machine.
 pub(crate) fn name(stacks: &mut Stacks) {
     if stacks.have_places() {
         name_stacks(stacks, 0, &Files::default());
     }
 }
 
-/// Names the stacks of tables.
+/// Adds function names to the stacks of tables.
 pub(crate) struct Named {
     folding: Folding,
 }

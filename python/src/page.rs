@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 
 use crate::error;
 
-/// What an analysis found: notebooks show it, `print` prints it, and `to_dict` has its exact values.
+/// The result of an analysis: notebooks display it, `print` prints it, and `to_dict` returns its exact values.
 #[pyclass(frozen, module = "hatf")]
 pub(crate) struct Page {
     page: metatf_page::Page,
@@ -15,7 +15,7 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    /// The page of a report on a trace.
+    /// Returns the page of a report on a trace.
     pub(crate) fn new(path: &Path, report: &impl Report) -> PyResult<Self> {
         let json = serde_json::to_string(report).map_err(error::plain)?;
         let mut page = report.page();
@@ -25,7 +25,7 @@ impl Page {
         Ok(Self { page, json })
     }
 
-    /// A page that is a picture.
+    /// Returns a page that consists of a picture.
     pub(crate) fn of_picture(page: metatf_page::Page, json: String) -> Self {
         Self { page, json }
     }
@@ -39,33 +39,33 @@ impl Page {
 
 #[pymethods]
 impl Page {
-    /// What it is about, such as the name of the trace.
+    /// Subject of the page, such as the name of the trace.
     #[getter]
     fn title(&self) -> &str {
         &self.page.title
     }
 
-    /// As the command prints it with `--format json`.
+    /// Return the page as JSON, like the command with `--format json`.
     fn to_json(&self) -> &str {
         &self.json
     }
 
-    /// The same as dicts, lists and numbers.
+    /// Return the page as dicts, lists and numbers.
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         py.import("json")?.call_method1("loads", (&self.json,))
     }
 
-    /// A document that a browser shows, without scripts.
+    /// Return an HTML document without scripts.
     fn to_html(&self) -> PyResult<String> {
         self.rendered(Form::Html)
     }
 
-    /// As issues and pull requests show it.
+    /// Return Markdown for issues and pull requests.
     fn to_markdown(&self) -> PyResult<String> {
         self.rendered(Form::Markdown)
     }
 
-    /// Its first picture. hatf.Error: it has none.
+    /// Return the first picture. Raises hatf.Error if there is none.
     fn to_svg(&self) -> PyResult<String> {
         self.rendered(Form::Svg)
     }

@@ -1,4 +1,4 @@
-//! Recording a program: by the command `hatf`, which carries the recorder.
+//! Records a program with the `hatf` command, which contains the recorder.
 
 use std::path::PathBuf;
 
@@ -9,12 +9,14 @@ use pyo3::types::PyDict;
 use crate::error;
 use crate::heap::Heap;
 
-/// Records the heap of a program, and returns its trace: `hatf.record(["perl", "-e", "print 1"], stacks=True)`.
+/// Record the heap of a program and return its trace: `hatf.record(["perl", "-e", "print 1"], stacks=True)`.
 ///
-/// The command `hatf` does it, from `PATH` or from where the environment variable `HATF` says; it gets `options` as they are, such as
-/// `["--python"]`. The trace is written to `output`, or to `PROGRAM.mtf` in the working folder.
+/// This runs the `hatf` command from `PATH`, or the one that the environment variable `HATF` specifies, and passes
+/// `options` on unchanged, such as `["--python"]`. The trace is written to `output`, or to `PROGRAM.mtf` in the working
+/// folder.
 ///
-/// hatf.Error: it could not be recorded. The program's own exit status is in the attribute `status` of what is returned.
+/// Raises hatf.Error if the program could not be recorded. The attribute `status` of the result is the program's exit
+/// status.
 #[pyfunction]
 #[pyo3(signature = (command, *, output=None, stacks=false, options=None))]
 pub(crate) fn record(
@@ -25,7 +27,7 @@ pub(crate) fn record(
     options: Option<Vec<String>>,
 ) -> PyResult<Heap> {
     let Some(program) = command.first() else {
-        return Err(pyo3::exceptions::PyValueError::new_err("a command has a program"));
+        return Err(pyo3::exceptions::PyValueError::new_err("the command is empty"));
     };
     let hatf = match std::env::var_os("HATF") {
         Some(path) => path,
@@ -33,8 +35,8 @@ pub(crate) fn record(
             let found: Option<std::ffi::OsString> = py.import("shutil")?.call_method1("which", ("hatf",))?.extract()?;
             found.ok_or_else(|| {
                 PyFileNotFoundError::new_err(
-                    "the command hatf, which records, is not on PATH: `cargo install --path hatf` installs it, and the environment \
-                     variable HATF may say where it is",
+                    "the command hatf was not found on PATH; install it with `cargo install --path hatf`, or set the environment \
+                     variable HATF to its path",
                 )
             })?
         }
@@ -49,7 +51,8 @@ pub(crate) fn record(
     arguments.push("--".into());
     arguments.extend(command);
     let before = modified(&output);
-    // Python's own waits for the program when Ctrl-C comes, so that the trace is whole. What both say comes with the exception.
+    // Python's own subprocess module waits for the program on Ctrl-C, so that the trace is complete. The standard error
+    // of both programs goes into the exception.
     let (subprocess, named) = (py.import("subprocess")?, PyDict::new(py));
     named.set_item("stderr", subprocess.getattr("PIPE")?)?;
     named.set_item("errors", "replace")?;
@@ -57,13 +60,13 @@ pub(crate) fn record(
     let status: i32 = done.getattr("returncode")?.extract()?;
     let said: String = done.getattr("stderr")?.extract()?;
     if matches!(status, 125..=127 | 2) && modified(&output) == before || !output.exists() {
-        return Err(error::plain(format!("hatf record ended with {status}: {}", said.trim_end())));
+        return Err(error::plain(format!("hatf record exited with status {status}: {}", said.trim_end())));
     }
     py.import("sys")?.getattr("stderr")?.call_method1("write", (said,))?;
     Ok(Heap::recorded(output, status))
 }
 
-/// When a file was written; `None`: there is none.
+/// Returns the modification time of a file, or `None` if it does not exist.
 fn modified(path: &std::path::Path) -> Option<std::time::SystemTime> {
     path.metadata().and_then(|metadata| metadata.modified()).ok()
 }

@@ -1,11 +1,11 @@
-//! Ctrl-C while records are decoded.
+//! Handles Ctrl-C while records are decoded.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, ThreadId};
 
 use pyo3::prelude::*;
 
-/// Asks the interpreter for signals, in the thread that began the work: no other may be able to wait for the interpreter.
+/// Checks for signals on the thread that started the work; other threads must not wait for the interpreter.
 pub(crate) struct Signals {
     thread: ThreadId,
 }
@@ -15,19 +15,21 @@ impl Signals {
         Self { thread: thread::current().id() }
     }
 
+    /// Runs pending signal handlers.
+    ///
     /// # Errors
-    /// What the handler of a signal raised: `KeyboardInterrupt`, as a rule.
+    /// The exception that a signal handler raised, usually `KeyboardInterrupt`.
     pub(crate) fn check(&self) -> PyResult<()> {
         if thread::current().id() == self.thread { Python::attach(|py| py.check_signals()) } else { Ok(()) }
     }
 
-    /// As [`check`](Self::check), for those whose callers know no exceptions of Python: the signal is pending again, and comes when the
-    /// interpreter runs on.
+    /// Returns whether a signal handler raised an exception, for callers that cannot return Python exceptions. The
+    /// signal becomes pending again and is handled when the interpreter continues.
     pub(crate) fn is_interrupted(&self) -> bool {
         match self.check() {
             Ok(()) => false,
             Err(_) => {
-                // SAFETY: it sets a flag, and needs neither a thread state nor the interpreter.
+                // SAFETY: this sets a flag and needs neither a thread state nor the interpreter.
                 unsafe { pyo3::ffi::PyErr_SetInterrupt() };
                 true
             }
@@ -35,14 +37,14 @@ impl Signals {
     }
 }
 
-/// Whether a pass over a trace is to end, asked once for a number of events.
+/// Checks for signals once per a number of events, to end a pass over a trace.
 pub(crate) struct Ticks<'s> {
     signals: &'s Signals,
     left: u32,
     raised: &'s AtomicBool,
 }
 
-/// Events between two looks for signals: some milliseconds.
+/// Number of events between two checks, which take a few milliseconds.
 const EVENTS: u32 = 1 << 15;
 
 impl<'s> Ticks<'s> {
@@ -50,7 +52,7 @@ impl<'s> Ticks<'s> {
         Self { signals, left: EVENTS, raised }
     }
 
-    /// Counts an event; true: end.
+    /// Counts an event. Returns true if the pass must end.
     #[inline]
     pub(crate) fn tick(&mut self) -> bool {
         self.left = self.left.wrapping_sub(1);

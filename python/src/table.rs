@@ -1,4 +1,4 @@
-//! Tables: which columns and rows of one are wanted, and its batches for those who take them.
+//! Tables: the selection of columns and rows, and their batches for other libraries.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,13 +14,14 @@ use crate::html::Html;
 use crate::signals::Signals;
 use crate::{capsule, cell, error};
 
-/// Rows that notebooks show of a table.
+/// Maximum number of rows that notebooks show.
 const SHOWN: u64 = 10;
 
 /// A table that is read when it is used.
 ///
-/// Libraries that know Arrow's PyCapsule protocol take it as it is, without a copy: `pyarrow.table(t)`, `polars.DataFrame(t)`,
-/// `pandas.DataFrame.from_arrow(t)`, `duckdb.sql("from t")`. Each use reads the trace again; what is not asked for is not decoded.
+/// Libraries that support Arrow's PyCapsule protocol accept it directly, without a copy: `pyarrow.table(t)`,
+/// `polars.DataFrame(t)`, `pandas.DataFrame.from_arrow(t)`, `duckdb.sql("from t")`. Each use reads the trace again;
+/// columns that are not selected are not decoded.
 #[pyclass(frozen, module = "hatf")]
 #[derive(Clone)]
 pub(crate) struct Table {
@@ -32,7 +33,7 @@ pub(crate) struct Table {
     threads: usize,
 }
 
-/// Finds a table by its name.
+/// Finds a table by name.
 pub(crate) fn find(tables: &[Arc<dyn metatf_arrow::Table>], name: &str) -> PyResult<Arc<dyn metatf_arrow::Table>> {
     metatf_arrow::find(tables, name).map_err(PyKeyError::new_err)
 }
@@ -47,11 +48,15 @@ impl Table {
         self.table.schema().index_of(name).map_err(|_| {
             let schema = self.table.schema();
             let names: Vec<&str> = schema.fields().iter().map(|field| &**field.name()).collect();
-            PyKeyError::new_err(format!("{} has no column {name:?}; it has {}", self.table.name(), names.join(", ")))
+            PyKeyError::new_err(format!(
+                "{} has no column {name:?}; available columns: {}",
+                self.table.name(),
+                names.join(", ")
+            ))
         })
     }
 
-    /// The schema of the columns that are wanted.
+    /// Returns the schema of the selected columns.
     fn projected(&self) -> PyResult<SchemaRef> {
         match &self.columns {
             None => Ok(self.table.schema()),
@@ -59,7 +64,7 @@ impl Table {
         }
     }
 
-    /// Starts to read, with signals looked for in this thread.
+    /// Starts reading. Signals are checked on the calling thread.
     fn rows(&self, limit: Option<u64>) -> PyResult<Rows> {
         let schema = self.projected()?;
         let limit = limit.into_iter().chain(self.limit).min();
@@ -69,7 +74,7 @@ impl Table {
     }
 }
 
-/// The rows of a table that are wanted, in batches. After an error nothing more comes.
+/// The selected rows of a table, in batches. The iterator ends after an error.
 struct Rows {
     batches: Option<Batches>,
     schema: SchemaRef,
@@ -122,7 +127,7 @@ impl RecordBatchReader for Rows {
     }
 }
 
-/// An error of a batch, as an exception. Ours say the file and the place themselves.
+/// Converts an error of a batch to an exception. Errors of this project already contain file and position.
 fn of_batch(py: Python<'_>, problem: &ArrowError) -> PyErr {
     if let Err(raised) = py.check_signals() {
         return raised;
@@ -130,28 +135,45 @@ fn of_batch(py: Python<'_>, problem: &ArrowError) -> PyErr {
     error::plain(metatf_arrow::message(problem))
 }
 
+<<<<<<< HEAD
+=======
+/// Converts a value that a column is compared with.
+fn scalar(value: &Bound<'_, PyAny>) -> PyResult<Scalar> {
+    if let Ok(value) = value.cast::<PyBool>() {
+        return Ok(Scalar::Integer(value.is_true().into()));
+    }
+    if let Ok(text) = value.cast::<PyString>() {
+        return Ok(Scalar::Text(text.to_str()?.to_owned()));
+    }
+    if value.is_instance_of::<pyo3::types::PyFloat>() {
+        return Ok(Scalar::Float(value.extract()?));
+    }
+    value.extract().map(Scalar::Integer)
+}
+
+>>>>>>> prose-c
 #[pymethods]
 impl Table {
-    /// Its name.
+    /// Name of the table.
     #[getter]
     fn name(&self) -> &str {
         self.table.name()
     }
 
-    /// The names of its columns.
+    /// Names of the columns.
     #[getter]
     fn column_names(&self) -> PyResult<Vec<String>> {
         Ok(self.projected()?.fields().iter().map(|field| field.name().clone()).collect())
     }
 
-    /// These columns alone, in this order. Others are not decoded.
+    /// Return the table with only these columns, in this order. Other columns are not decoded.
     fn columns(&self, names: Vec<String>) -> PyResult<Self> {
         let available = self.projected()?;
         for name in &names {
             available.index_of(name).map_err(|_| {
                 self.column(name).map_or_else(
                     |absent| absent,
-                    |_| PyKeyError::new_err(format!("the column {name:?} was left out before")),
+                    |_| PyKeyError::new_err(format!("the column {name:?} was excluded by an earlier selection")),
                 )
             })?;
         }
@@ -159,23 +181,38 @@ impl Table {
         Ok(Self { columns: Some(columns), ..self.clone() })
     }
 
+<<<<<<< HEAD
     /// The rows for which a condition holds, such as `size >= 4096 and thread != 1`. Calls add up: all conditions must hold.
     ///
     /// The language is that of `metatfc dump --where`.
     #[pyo3(name = "where")]
     fn filter(&self, condition: &str) -> PyResult<Self> {
+=======
+    /// Return the rows for which the comparison of `column` with `value` is true: `==`, `!=`, `<`, `<=`, `>`, `>=`.
+    /// Several conditions must all be true.
+    ///
+    /// Times are numbers in the column's unit. Rows with null in the column are excluded.
+    #[pyo3(name = "where")]
+    fn filter(&self, column: &str, comparison: &str, value: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let Some(comparison) = Comparison::of_sign(comparison) else {
+            let message = format!("unknown comparison {comparison:?}: expected ==, !=, <, <=, > or >=");
+            return Err(PyValueError::new_err(message));
+        };
+        let filter = Filter { column: self.column(column)?, comparison, value: scalar(value)? };
+>>>>>>> prose-c
         let mut conditions = self.conditions.clone();
         let added = conditions.add(&*self.table, condition);
         added.map_err(|error| PyValueError::new_err(error.to_string()))?;
         Ok(Self { conditions, ..self.clone() })
     }
 
-    /// At most this many rows, the first ones.
+    /// Return the first `rows` rows.
     fn head(&self, rows: u64) -> Self {
         Self { limit: Some(self.limit.map_or(rows, |limit| limit.min(rows))), ..self.clone() }
     }
 
-    /// Decodes in this many threads; 0, the default: one for each processor. The rows and their order are the same.
+    /// Set the number of decoding threads; 0, the default, uses one per processor. Rows and their order do not depend
+    /// on it.
     fn threads(&self, threads: usize) -> PyResult<Self> {
         if threads > 1024 {
             return Err(PyValueError::new_err("at most 1024 threads"));
@@ -183,7 +220,7 @@ impl Table {
         Ok(Self { threads, ..self.clone() })
     }
 
-    /// How many rows it has.
+    /// Return the number of rows.
     fn count(&self, py: Python<'_>) -> PyResult<u64> {
         let first = self.columns.as_ref().and_then(|columns| columns.first().copied()).unwrap_or(0);
         let narrow = Self { columns: Some(vec![first]), ..self.clone() };
@@ -200,25 +237,25 @@ impl Table {
         counted.map_err(|problem| of_batch(py, &problem))
     }
 
-    /// Its rows as named tuples.
+    /// Return the rows as named tuples.
     fn __iter__(&self, py: Python<'_>) -> PyResult<TableRows> {
         self.iterate(py, None)
     }
 
-    /// Its batches, for Arrow.
+    /// Return the batches, for Arrow.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,
         py: Python<'py>,
         requested_schema: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        // The protocol leaves it to the producer whether it follows the request.
+        // The protocol allows the producer to ignore the requested schema.
         let _ = requested_schema;
         let rows = py.detach(|| self.rows(None))?;
         capsule::of_stream(py, Box::new(rows))
     }
 
-    /// Its schema, for Arrow. Docs and units are metadata of its fields, by the keys `doc` and `unit`.
+    /// Return the schema, for Arrow. Field metadata contains documentation under `doc` and the unit under `unit`.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         capsule::of_schema(py, &*self.projected()?)
     }

@@ -18,19 +18,19 @@ use crate::tuples::{Classes, tuple};
 
 /// A trace of any format: its records in order, and its tables by name.
 ///
-/// Tables are read when they are used, each time again. A trace that does not embed its DTD is read by `dtd`, or by the one of the
-/// project that its header names.
+/// Each use of a table reads the trace again. If a trace does not embed its DTD, it is read with `dtd`, or with the
+/// built-in DTD that its header names.
 #[pyclass(frozen, mapping, module = "hatf")]
 pub(crate) struct Trace {
     path: PathBuf,
     given: Option<Schema>,
     schema: Schema,
-    /// The tables, once one was asked for.
+    /// The tables, once they have been requested.
     tables: OnceLock<metatf_arrow::Tables>,
     closed: AtomicBool,
 }
 
-/// Opens a trace of any format.
+/// Open a trace of any format.
 ///
 /// >>> with hatf.open("jobs.mtf") as t:
 /// ...     for record in t:
@@ -76,7 +76,7 @@ impl Trace {
         if let Some(tables) = self.tables.get() {
             return Ok(tables);
         }
-        // No lock is held meanwhile: who waits for one may hold the interpreter.
+        // No lock is held here: a thread that waits for a lock may hold the interpreter.
         let tables = py.detach(|| tables_of(&self.path, self.given.as_ref()))?;
         Ok(self.tables.get_or_init(|| tables))
     }
@@ -86,33 +86,33 @@ impl Trace {
     }
 }
 
-/// The tables of a trace.
+/// Returns the tables of a trace.
 pub(crate) fn tables_of(path: &Path, given: Option<&Schema>) -> PyResult<metatf_arrow::Tables> {
     error::check_file(path)?;
     let options = metatf_arrow::OpenOptions { dtd: given.cloned(), ..Default::default() };
     metatf_arrow::open_tables(path, &options).map_err(|problem| error::of_table(path, &problem))
 }
 
-/// A table that pairing records gives, if the DTD says which records are spans.
+/// Returns a table that is derived from paired records, if the DTD defines spans.
 pub(crate) fn made<T>(table: Option<T>, what: &str) -> PyResult<T> {
-    table.ok_or_else(|| PyKeyError::new_err(format!("the DTD does not say which records are {what}")))
+    table.ok_or_else(|| PyKeyError::new_err(format!("the DTD does not define {what}")))
 }
 
 #[pymethods]
 impl Trace {
-    /// Its file.
+    /// Path of the trace.
     #[getter]
     fn path(&self) -> String {
         self.path.display().to_string()
     }
 
-    /// The DTD that it is read by.
+    /// The DTD used to read the trace.
     #[getter]
     fn schema(&self) -> Dtd {
         of_schema(&self.schema)
     }
 
-    /// The classes of its records' tuples, by name: for `isinstance` and `match`.
+    /// Classes of the record tuples by name, for `isinstance` and `match`.
     #[getter]
     fn types<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let (mut classes, types) = (Classes::new(py, &self.schema)?, PyDict::new(py));
@@ -122,12 +122,13 @@ impl Trace {
         Ok(types)
     }
 
-    /// The names of its tables.
+    /// Return the names of the tables.
     fn keys(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         Ok(self.tables(py)?.iter().map(|table| table.name().to_owned()).collect())
     }
 
-    /// A row for each span: its times, the span around it, and its fields. The DTD says which records begin and end spans.
+    /// Return one row per span, with its times, its enclosing span, and its fields. The DTD defines which records begin
+    /// and end spans.
     ///
     /// >>> hatf.open("server.mtf").spans().columns(["name", "duration_ns", "fields"])
     /// <hatf.Table spans(name, duration_ns, fields) of server.mtf>
@@ -135,12 +136,12 @@ impl Trace {
         Ok(Table::new(made(self.opened(py)?.spans(), "spans")?, Some(&self.path)))
     }
 
-    /// A row for each record that has a time and is not part of a span.
+    /// Return one row per record that has a time and does not belong to a span.
     fn events(&self, py: Python<'_>) -> PyResult<Table> {
         Ok(Table::new(made(self.opened(py)?.events(), "events")?, Some(&self.path)))
     }
 
-    /// The table of a record type, or `spans` and `events`.
+    /// Return the table of a record type, or `spans` or `events`.
     fn __getitem__(&self, py: Python<'_>, name: &str) -> PyResult<Table> {
         Ok(Table::new(find(&self.tables(py)?, name)?, Some(&self.path)))
     }
@@ -153,7 +154,7 @@ impl Trace {
         Ok(self.tables(py)?.len())
     }
 
-    /// Its records in order, from the first.
+    /// Return an iterator over the records, from the first.
     fn __iter__(&self, py: Python<'_>) -> PyResult<Records> {
         self.check_open()?;
         let records = py.detach(|| read(&self.path, self.given.as_ref()))?;
@@ -162,7 +163,7 @@ impl Trace {
         Ok(Records { path: self.path.clone(), reading: Mutex::new(Box::new(reading)) })
     }
 
-    /// Ends its use; tables that were taken of it can still be read.
+    /// Close the trace. Tables obtained from it can still be read.
     fn close(&self) {
         self.closed.store(true, Ordering::Relaxed);
     }
@@ -192,13 +193,13 @@ pub(crate) struct Records {
     reading: Mutex<Box<Reading>>,
 }
 
-/// Where in a trace the next record is.
+/// The position in a trace.
 struct Reading {
     records: Reader<'static>,
     owned: OwnedRecord,
     classes: Classes,
     ended: bool,
-    /// Records up to the next look for signals.
+    /// Number of records until the next check for signals.
     left: u16,
 }
 
@@ -212,7 +213,7 @@ impl Records {
         let reading = self.reading.get_mut().unwrap_or_else(PoisonError::into_inner);
         let Reading { records, owned, classes, ended, left } = &mut **reading;
         while !*ended {
-            // What is skipped, such as comments, runs no Python, which looks for signals itself.
+            // Skipped entries, such as comments, run no Python code that would check for signals.
             *left = left.wrapping_sub(1);
             if *left == 0 {
                 Signals::of_this_thread().check()?;

@@ -1,15 +1,15 @@
-//! Records as named tuples: a class for each record of a DTD, and values as Python has them.
+//! Records as named tuples: one class per record type of a DTD, with Python values.
 //!
 //! | field | value |
 //! | --- | --- |
-//! | a number | `int`; `float` for `f64`, `bool` for `bool`, text for addresses and characters |
-//! | named values | the name; the `int` where there is none |
+//! | number | `int`; `float` for `f64`, `bool` for `bool`, text for addresses and characters |
+//! | named values | the name, or an `int` if the value has no name |
 //! | named bits | a list of the names |
-//! | bytes | `str` if they are text by the DTD, and are some; else `bytes` |
-//! | a reference into a stream section | the text there, if its elements are texts; else the offset, an `int` |
-//! | a nested record | its tuple |
-//! | a repetition | a list; what may be there or not is it, or None |
-//! | records in a byte array | a list of their tuples; `bytes` if they are none |
+//! | bytes | `str` if the DTD declares text and the bytes are valid text; otherwise `bytes` |
+//! | reference into a stream section | the text of the element if elements are texts; otherwise the offset, an `int` |
+//! | nested record | its tuple |
+//! | repetition | a list; for an optional value, the value or None |
+//! | records in a byte array | a list of their tuples, or `bytes` if the array does not contain records |
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -26,7 +26,7 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 /// The classes of a schema's records.
 pub(crate) struct Classes {
     schema: Schema,
-    /// By index of the record, and the place of its items: 0 for the record's own.
+    /// Classes by record index and items: 0 for the record's own items, or the address of the items.
     classes: HashMap<(u16, usize), Py<PyAny>>,
     namedtuple: Py<PyAny>,
     is_keyword: Py<PyAny>,
@@ -43,7 +43,7 @@ impl Classes {
         })
     }
 
-    /// The class of a record's tuples.
+    /// Returns the class of a record's tuples.
     pub(crate) fn of(&mut self, py: Python<'_>, record: u16) -> PyResult<Py<PyAny>> {
         let schema = self.schema.clone();
         match schema.record(record) {
@@ -52,7 +52,8 @@ impl Classes {
         }
     }
 
-    /// The class of items; they are known by their address, as the schema stands still.
+    /// Returns the class of items. Items are identified by their address, which does not change while the schema
+    /// exists.
     fn class(&mut self, py: Python<'_>, of: &Record, record: u16, name: &str, items: &[Item]) -> PyResult<Py<PyAny>> {
         let key = (record, if std::ptr::eq(items, &*of.items) { 0 } else { items.as_ptr() as usize });
         if let Some(class) = self.classes.get(&key) {
@@ -71,7 +72,8 @@ impl Classes {
         Ok(class)
     }
 
-    /// A name of the DTD as Python takes it: `class_`, `point_x`. What `_` stands before keeps it behind.
+    /// Converts a DTD name to a valid Python name: `class_`, `point_x`. Leading underscores are replaced by a trailing
+    /// one.
     fn python_name(&self, py: Python<'_>, name: &str) -> PyResult<String> {
         let plain: String = name.chars().map(|c| if c.is_alphanumeric() || c == '_' { c } else { '_' }).collect();
         let trimmed = plain.trim_start_matches('_');
@@ -80,7 +82,7 @@ impl Classes {
     }
 }
 
-/// The keys of what is shown of items.
+/// Returns the keys of the visible items.
 fn keys<'r>(of: &'r Record, items: &'r [Item]) -> impl Iterator<Item = &'r str> {
     items.iter().filter_map(|item| match item {
         Item::Leaf(id) => of.leaf(*id).filter(|leaf| !leaf.is_implied()).map(|leaf| &*leaf.key),
@@ -88,7 +90,7 @@ fn keys<'r>(of: &'r Record, items: &'r [Item]) -> impl Iterator<Item = &'r str> 
     })
 }
 
-/// Makes the tuple of the record at `at`, whose values are `owned`; what its references mean is looked up in the trace.
+/// Builds the tuple of the record at `at` from its values `owned`. References are looked up in the trace.
 pub(crate) fn tuple(
     py: Python<'_>,
     classes: &mut Classes,
@@ -108,19 +110,19 @@ pub(crate) fn tuple(
     making.record(at.record, owned)
 }
 
-/// What makes tuples.
+/// Builds tuples.
 struct Making<'m> {
     py: Python<'m>,
     schema: Schema,
     classes: &'m mut Classes,
-    /// Where references are looked up: those of records that stand in the trace itself.
+    /// The trace for looking up references of its own records.
     from: Option<(&'m mut Trace<'static>, At)>,
     nested: Nested,
-    /// An error that a reader of nested records had no words for.
+    /// An error that could not be passed through the reader of nested records.
     failed: Option<Failed>,
 }
 
-/// A record whose values are taken one after the other.
+/// A record whose values are consumed in order.
 struct Taking<'t> {
     of: &'t Record,
     index: u16,
@@ -157,7 +159,7 @@ impl Making<'_> {
         self.items(&mut taking, &of.name, &of.items)
     }
 
-    /// The tuple of items. They nest at most 32 deep (spec 3.5), so this recursion is bounded.
+    /// Builds the tuple of items. Items nest at most 32 deep (spec 3.5), so this recursion is bounded.
     fn items(&mut self, taking: &mut Taking<'_>, name: &str, items: &[Item]) -> Made {
         let (of, index) = (taking.of, taking.index);
         let mut values = Vec::with_capacity(items.len());
@@ -202,7 +204,7 @@ impl Making<'_> {
         }
     }
 
-    /// The tuple of a nested record; the data alone of a `vfield`.
+    /// Builds the tuple of a nested record, or only the data of a `vfield`.
     fn group(&mut self, taking: &mut Taking<'_>, name: &str, items: &[Item]) -> Made {
         match items {
             [Item::Leaf(length), Item::Leaf(data)] if name == "vfield" => {
@@ -230,7 +232,7 @@ impl Making<'_> {
         }
     }
 
-    /// The text that a leaf of the trace's record refers to; `None`: it refers to none.
+    /// Returns the text that a leaf of the trace's record refers to, or `None` if it does not refer to a text.
     fn element(&mut self, id: LeafId, offset: u64) -> Made<Option<Py<PyAny>>> {
         let Some((trace, at)) = &mut self.from else { return Ok(None) };
         let Some(Interpretation::SectionOffset(number)) = trace.reader().interpretation(*at, id.0) else {
@@ -259,7 +261,7 @@ impl Making<'_> {
         Ok(Some(only.unwrap_or(made).unbind()))
     }
 
-    /// The records of a byte array.
+    /// Builds the tuples of the records in a byte array.
     fn records(&mut self, section: u8, bytes: &[u8]) -> Made {
         let (schema, from) = (self.schema.clone(), self.from.take());
         let list = PyList::empty(self.py);
@@ -268,7 +270,7 @@ impl Making<'_> {
             let appended = self.record(record, owned).and_then(|tuple| Ok(list.append(tuple)?));
             appended.map_err(|error| {
                 self.failed = Some(error);
-                metatf::Error::at(0, metatf::ErrorKind::Usage("Python could not take a record"))
+                metatf::Error::at(0, metatf::ErrorKind::Usage("a record could not be converted to Python"))
             })
         });
         (self.nested, self.from) = (nested, from);
@@ -280,11 +282,11 @@ impl Making<'_> {
     }
 }
 
-/// Why there is no tuple.
+/// The reason that a tuple could not be built.
 pub(crate) enum Failed {
-    /// A reference has no element: what is wrong with the trace.
+    /// An error in the trace: a reference has no element.
     Trace(metatf::Error),
-    /// What Python raised.
+    /// A Python exception.
     Python(PyErr),
 }
 
@@ -295,7 +297,7 @@ impl From<PyErr> for Failed {
 }
 
 impl Failed {
-    /// As an exception, with the name of the file.
+    /// Converts the error to an exception with the name of the file.
     pub(crate) fn of(self, path: &Path, schema: &Schema) -> PyErr {
         match self {
             Self::Trace(error) => crate::error::of_trace(path, schema, &error),
@@ -306,7 +308,7 @@ impl Failed {
 
 type Made<T = Py<PyAny>> = Result<T, Failed>;
 
-/// Whether a record is one text, and nothing beside.
+/// Returns whether a record consists of exactly one text.
 fn is_text(record: &Record) -> bool {
     let text = |id: &LeafId| {
         let is_text = |leaf: &&Leaf| matches!(leaf.format, Format::Utf8 | Format::CString);

@@ -17,13 +17,14 @@ use crate::dtd::Dtd;
 use crate::signals::Signals;
 use crate::{capsule, cell, columns, error, load};
 
-/// Rows that are written before somebody asks for signals.
+/// Number of rows between two checks for signals.
 const SIGNALS: usize = 1 << 16;
 
-/// Characters of a message.
+/// Maximum length of a message in characters.
 const MESSAGE: usize = 400;
 
-/// Writes a trace of any format; a context manager. The file appears when it is closed without an exception, and not before.
+/// A writer of traces of any format, to be used as a context manager. The file is created only when the writer is
+/// closed without an exception.
 ///
 /// >>> import tempfile, os
 /// >>> path = os.path.join(tempfile.mkdtemp(), "spans.mtf")
@@ -58,7 +59,7 @@ struct Writing {
     owned: OwnedRecord,
 }
 
-/// A record that is written, found once.
+/// The record type of a record to write, looked up once.
 struct Kind<'s> {
     schema: &'s Schema,
     section: usize,
@@ -78,7 +79,7 @@ impl<'s> Kind<'s> {
 
     fn wrong(&self, message: impl std::fmt::Display) -> PyErr {
         let mut message = message.to_string();
-        // It may have a whole value in it.
+        // The message may contain a complete value.
         if let Some((end, _)) = message.char_indices().nth(MESSAGE) {
             message.truncate(end);
             message.push('…');
@@ -86,7 +87,8 @@ impl<'s> Kind<'s> {
         error::plain(format!("record {}: {message}", self.record_name))
     }
 
-    /// Writes one. What refers to an element may be given as the element: it is put into its section, equal ones once.
+    /// Writes a record. A reference may be given as the element itself, which is added to its section; equal elements
+    /// are stored once.
     fn write(&self, writing: &mut Writing, mut fields: Map<String, Value>) -> PyResult<()> {
         let Some(record) = self.schema.record(self.record) else { return Ok(()) };
         for (key, value) in &mut fields {
@@ -105,20 +107,22 @@ impl<'s> Kind<'s> {
         written.map_err(|problem| self.wrong(metatf::explain(&self.schema.format, &problem)))
     }
 
-    /// Puts an element into a stream section; gives its offset.
+    /// Adds an element to a stream section and returns its offset.
     fn element(&self, writing: &mut Writing, number: u8, value: Value) -> PyResult<u64> {
         let section = self.schema.format.section_index(number);
         let of = section.and_then(|index| self.schema.section(index));
         let element = of.and_then(|of| self.schema.dtd.record(of.stream?));
         let (Some(section), Some(of), Some(element)) = (section, of, element) else {
-            return Err(self.wrong(format!("there is no section {number} for what it refers to")));
+            return Err(self.wrong(format!("it refers to section {number}, which does not exist")));
         };
         let mut fields = match (value, load::only_key(element)) {
             (Value::Object(fields), key) if !(key.is_some() && fields.contains_key("hex")) => fields,
             (value, Some(key)) => Map::from_iter([(key.to_owned(), value)]),
             (value, None) => {
                 let name = &element.name;
-                return Err(self.wrong(format!("{value} is no {name}: an offset, or a dict of its fields is expected")));
+                return Err(
+                    self.wrong(format!("{value} is not an element {name}: expected an offset or a dict of its fields"))
+                );
             }
         };
         fields.insert("@section".to_owned(), of.name.clone().map_or(Value::Null, Value::String));
@@ -126,7 +130,7 @@ impl<'s> Kind<'s> {
         let mut owned = OwnedRecord::default();
         match self.schema.read_object(Order::Little, &fields, &mut owned) {
             Ok(Line::Element(..)) => {}
-            Ok(_) => return Err(self.wrong("it refers to a section that has no elements")),
+            Ok(_) => return Err(self.wrong("it refers to a section without elements")),
             Err(problem) => return Err(self.wrong(problem)),
         }
         let interned = writing.records.intern(section, &owned);
@@ -134,7 +138,7 @@ impl<'s> Kind<'s> {
     }
 }
 
-/// Whether a value is an offset as JSON lines have a resolved one.
+/// Returns whether a value is an offset in the form of a resolved reference in JSON lines.
 fn is_offset(value: &Value) -> bool {
     value.get("offset").is_some_and(Value::is_number)
 }
@@ -158,7 +162,7 @@ impl Writer {
             Err(_) => py.get_type::<Dtd>().call1((dtd,))?.cast_into::<Dtd>()?.unbind(),
         };
         if path.as_os_str() == "-" {
-            return Err(PyValueError::new_err("a trace is written to a file"));
+            return Err(PyValueError::new_err("a trace cannot be written to standard output: expected a file"));
         }
         let (file, sink) = OutputFile::create(&path).map_err(|problem| error::of_system(&path, &problem))?;
         let records = Records::new(sink, &dtd.get().schema, &WriteOptions::default());
@@ -167,8 +171,8 @@ impl Writer {
         Ok(Self { path, dtd, writing: Mutex::new(Some(writing)) })
     }
 
-    /// Writes a record, by its name or `section.name`. Counts and constants may be left out; what refers to an element of a stream
-    /// section, such as a string in a table, is given as the element.
+    /// Write a record, given its name or `section.name`. Counts and constants may be omitted. A reference to an element
+    /// of a stream section, such as a string in a table, is given as the element itself.
     #[pyo3(signature = (record, /, **fields))]
     fn write(&mut self, py: Python<'_>, record: &str, fields: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
         let fields = match fields.map(|fields| load::value(fields.as_any())).transpose()? {
@@ -178,14 +182,14 @@ impl Writer {
         self.with(py, |dtd, writing| Kind::find(dtd, record)?.write(writing, fields))
     }
 
-    /// Writes records from columns: a dict of sequences of one length, or a table of any library that knows Arrow.
+    /// Write records from columns: a dict of sequences of equal length, or a table of any library that supports Arrow.
     #[pyo3(signature = (record, columns, /))]
     fn write_batch(&mut self, py: Python<'_>, record: &str, columns: &Bound<'_, PyAny>) -> PyResult<()> {
         if columns.hasattr("__arrow_c_stream__")? {
             return self.write_arrow(py, record, columns);
         }
         let columns = columns.cast::<PyDict>().map_err(|_| {
-            pyo3::exceptions::PyTypeError::new_err("columns are a dict of sequences, or a table of Arrow")
+            pyo3::exceptions::PyTypeError::new_err("expected a dict of sequences or an Arrow table as columns")
         })?;
         if let Some(batch) = columns::batch(columns)?
             && self.write_columns(py, record, &batch)?
@@ -198,7 +202,9 @@ impl Writer {
         for (name, column) in columns {
             let length = column.len()?;
             if *rows.get_or_insert(length) != length {
-                return Err(PyValueError::new_err(format!("the column {name} has {length} values, others have not")));
+                return Err(PyValueError::new_err(format!(
+                    "the column {name} has {length} values, but other columns have a different number"
+                )));
             }
             names.push(name.cast::<PyString>()?.to_str()?.to_owned());
             iterators.push(column.try_iter()?);
@@ -207,7 +213,9 @@ impl Writer {
         for row in 0..rows.unwrap_or(0) {
             let mut fields = Map::new();
             for (name, values) in names.iter().zip(&mut iterators) {
-                let value = values.next().ok_or_else(|| PyValueError::new_err("a column was changed"))??;
+                let value = values
+                    .next()
+                    .ok_or_else(|| PyValueError::new_err("a column was changed while it was being read"))??;
                 fields.insert(name.clone(), load::value(&value)?);
             }
             self.row(py, record, fields, row, &signals)?;
@@ -215,7 +223,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Finishes the trace: its file is there.
+    /// Complete the trace and create its file.
     fn close(&mut self, py: Python<'_>) -> PyResult<()> {
         let Some(writing) = self.writing.get_mut().unwrap_or_else(PoisonError::into_inner).take() else {
             return Ok(());
@@ -232,7 +240,7 @@ impl Writer {
         this
     }
 
-    /// Finishes the trace; drops it if there was an exception.
+    /// Complete the trace, or discard it if there was an exception.
     #[pyo3(signature = (*raised))]
     fn __exit__(&mut self, py: Python<'_>, raised: &Bound<'_, PyTuple>) -> PyResult<()> {
         if raised.get_item(0).is_ok_and(|kind| kind.is_none()) {
@@ -248,7 +256,7 @@ impl Writer {
 }
 
 impl Writer {
-    /// Drops what was written.
+    /// Discards the records written so far.
     fn abandon(&mut self) {
         if let Some(writing) = self.writing.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
             writing.records.abandon();
@@ -269,8 +277,8 @@ impl Writer {
         self.with(py, |dtd, writing| Kind::find(dtd, record)?.write(writing, fields))
     }
 
-    /// Writes the rows of a batch by its columns; false, and nothing is written, if these are not fields of one value each, or a value has
-    /// no place.
+    /// Writes the rows of a batch column by column. Returns false and writes nothing if the columns are not fields with
+    /// one value each, or if a value does not fit.
     fn write_columns(&mut self, py: Python<'_>, record: &str, batch: &RecordBatch) -> PyResult<bool> {
         let signals = Signals::of_this_thread();
         self.with(py, |dtd, writing| {
@@ -302,7 +310,7 @@ impl Writer {
                 let mut fields = Map::new();
                 for (field, column) in schema.fields().iter().zip(batch.columns()) {
                     let value = cell::value(py, column.as_ref(), row)?;
-                    // What is not there has no key.
+                    // A missing value has no key.
                     if !value.is_none(py) {
                         fields.insert(field.name().clone(), load::value(value.bind(py))?);
                     }

@@ -1,4 +1,4 @@
-"""Traces that tests read, made anew in a folder of their own."""
+"""Creates the traces for tests, each in its own folder."""
 
 import os
 import pathlib
@@ -29,7 +29,7 @@ section queue 1 {
 
 
 def write_jobs(path):
-    """A trace of four records."""
+    """Writes a trace with four records."""
     with hatf.Writer(hatf.Dtd(JOBS), path) as w:
         w.write("submit", time=5, job=1, vfield="resize a.png")
         w.write("submit", time=9, job=2, vfield="resize b.png")
@@ -59,7 +59,7 @@ section server 1 {
 
 
 def write_server(path):
-    """Two requests, of which one is answered, and an event."""
+    """Writes two requests, only one of which is answered, and an event."""
     with hatf.Writer(hatf.Dtd(SERVER), path) as w:
         w.write("request", time=5, thread=1, id=1, vfield="/index.html")
         w.write("request", time=7, thread=2, id=2, vfield="/big.zip")
@@ -67,7 +67,7 @@ def write_server(path):
         w.write("answered", time=35, id=1)
 
 
-# Two blocks, of which one is freed.
+# Two blocks, one of which is freed.
 HEAP = [
     ("malloc", {"size": 100, "address": 0x10000}),
     ("malloc", {"size": 28, "address": 0x10080}),
@@ -76,7 +76,7 @@ HEAP = [
 
 
 def write_heap(path):
-    """A heap trace without times and stacks."""
+    """Writes a heap trace without times and stacks."""
     with hatf.Writer("heap.dtd", path) as w:
         dtd = hatf.Dtd("heap.dtd")
         for name, given in HEAP:
@@ -100,13 +100,13 @@ def heap(tmp_path):
 
 @pytest.fixture(scope="session")
 def perl():
-    """A heap trace of a real program."""
+    """Returns a heap trace of a real program."""
     return ROOT / "hatf/tests/data/perl_hash.raw32.zst"
 
 
 @pytest.fixture
 def in_folder(tmp_path, monkeypatch):
-    """A folder with these traces, which is the working folder."""
+    """Creates a folder with these traces and makes it the working folder."""
     write_jobs(tmp_path / "jobs.mtf")
     write_heap(tmp_path / "heap.mtf")
     write_server(tmp_path / "server.mtf")
@@ -115,6 +115,6 @@ def in_folder(tmp_path, monkeypatch):
 
 
 def pytest_configure(config):
-    # A folder of this repository has the module's name.
+    # The repository contains a folder with the module's name.
     assert pathlib.Path(hatf.__file__).suffix == ".so" or "site-packages" in hatf.__file__, hatf.__file__
     assert os.path.isdir(ROOT / "python")

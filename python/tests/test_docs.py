@@ -1,4 +1,4 @@
-"""Examples in docstrings, and the stubs."""
+"""Tests of the examples in docstrings, and of the stubs."""
 
 import doctest
 import inspect
@@ -42,7 +42,7 @@ def test_some_docstrings_have_examples():
 
 
 def test_book(in_folder, perl):
-    """The examples of the book's page run as they stand there."""
+    """The examples in the book run as written."""
     for library in ("polars", "duckdb", "pyarrow"):
         pytest.importorskip(library)
     shutil.copy(perl, in_folder / "perl.raw32.zst")

@@ -1,4 +1,4 @@
-"""Damaged and hostile traces: an exception, no crash, and bounded memory."""
+"""Damaged and hostile traces raise an exception, do not crash, and use limited memory."""
 
 import os
 import random
@@ -62,7 +62,7 @@ def test_damaged_traces(which, request, tmp_path):
             assert "damaged.mtf" in str(error), error
         except KeyError as error:
             pytest.fail(f"case {case}: {error}")
-    # Checksums find nearly all.
+    # Checksums detect nearly all changes.
     assert raised > CASES // 2
 
 
@@ -93,7 +93,7 @@ except hatf.Error as error:
 
 @pytest.mark.parametrize("way", ["records", "1", "2"])
 def test_cut_while_it_is_read(tmp_path, way):
-    """Another process cuts the file: an exception, and no signal."""
+    """If another process truncates the file, there is an exception and no signal."""
     dtd = hatf.Dtd("section s 1 { r: (tag, n) { tag.value = 4; n.width = 8; n.interpretation = none; } }")
     path = tmp_path / "long.mtf"
     draw = random.Random(2002)
@@ -119,7 +119,7 @@ def test_errors_reach_libraries(jobs):
 
 
 def test_memory_is_bounded(tmp_path):
-    """A trace that claims much gets an error, in a process that may have 1 GiB beside the interpreter's."""
+    """A trace with many items is read with at most 1 GiB of data."""
     dtd = hatf.Dtd("section s 1 { r: (tag, count, count*n) { tag.value = 4; count.width = 8; count.interpretation = none; n.interpretation = default 0; n.width = 1; } }")
     path = tmp_path / "many.mtf"
     with hatf.Writer(dtd, path) as w:
@@ -136,7 +136,7 @@ def test_memory_is_bounded(tmp_path):
 
 
 def test_other_threads_run_meanwhile(perl):
-    """The interpreter is free while a report is made."""
+    """The interpreter is released while a report is built."""
     counted, ended = 0, threading.Event()
 
     def work():
@@ -153,7 +153,7 @@ def test_other_threads_run_meanwhile(perl):
 
 
 def test_ctrl_c(perl, tmp_path):
-    """Ctrl-C ends a pass over a trace that never ends by itself."""
+    """Ctrl-C ends a loop over a trace that would never end."""
     program = (
         "import hatf, sys\n"
         "try:\n"

@@ -15,7 +15,7 @@ import random_tables  # noqa: E402
 
 @pytest.fixture(scope="module")
 def folder():
-    """The folder of the traces; scripts/python-wheel has them written."""
+    """Returns the folder of the traces; scripts/python-wheel creates them."""
     if "METATF_RANDOM_TRACES" not in os.environ:
         pytest.skip("METATF_RANDOM_TRACES names no folder that scripts/random-traces has made")
     return os.environ["METATF_RANDOM_TRACES"]
@@ -36,7 +36,7 @@ def test_values_are_those_of_the_dump(folder):
 
 
 def test_damaged_traces(folder):
-    """In a process of its own, which a damaged trace may end: the last line is the trace."""
+    """Reads damaged traces in a separate process. If one kills it, the last line of output is the trace."""
     program = "import sys; sys.path[:0] = sys.argv[2:]; import hatf, random_tables, test_random; print(random_tables.bear_damage(sys.argv[1], test_random.door, (hatf.Error,)))"
     command = [sys.executable, "-c", program, folder, str(ROOT / "test-support"), str(ROOT / "python/tests")]
     done = subprocess.run(command, capture_output=True, text=True)

@@ -1,4 +1,4 @@
-"""Traces record by record, DTDs, and writing."""
+"""Reading traces record by record, DTDs, and writing."""
 
 import array
 import random
@@ -189,7 +189,7 @@ def test_scan(tmp_path):
     assert [r.file[-5:] for r in files["done"].columns(["file"]).where("status == 3")] == ["a.mtf", "b.mtf"]
     with hatf.Writer(hatf.Dtd("section s 1 { done: (tag, n) { tag.value = 4; n.width = 1; n.interpretation = none; } }"), tmp_path / "c.mtf") as w:
         w.write("done", n=1)
-    with pytest.raises(hatf.Error, match="c.mtf.*other columns"):
+    with pytest.raises(hatf.Error, match="c.mtf.*columns of its table"):
         list(hatf.scan(str(tmp_path / "*.mtf"))["done"])
 
 
@@ -219,7 +219,7 @@ section s 1 {
 
 
 def test_batches_by_columns_are_rows(tmp_path):
-    """Columns of one type each, rows one by one, and columns that are mixed, or have what only rows can, give the same trace."""
+    """Columns of a single type, single rows, and columns with mixed types all produce the same trace."""
     columns = {
         "time": [5, 2**63, 2**64 - 1, 7],
         "change": [-1, 0, 2**31 - 1, -(2**31)],
@@ -244,7 +244,7 @@ def test_batches_by_columns_are_rows(tmp_path):
     assert write(tmp_path / "lists.mtf", lambda w: w.write_batch("sample", columns)) == expected
     tuples = {name: tuple(values) for name, values in columns.items()}
     assert write(tmp_path / "tuples.mtf", lambda w: w.write_batch("sample", tuples)) == expected
-    # Truth values among numbers are none for columns; rows take them as words of the format.
+    # Columns with mixed booleans and numbers are not converted as columns; rows accept the values.
     mixed = columns | {"flag": [1, 0, True, True]}
     assert write(tmp_path / "mixed.mtf", lambda w: w.write_batch("sample", mixed)) == expected
     buffers = columns | {"time": array.array("Q", columns["time"]), "change": array.array("i", columns["change"]), "real": array.array("d", columns["real"])}

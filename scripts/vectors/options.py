@@ -59,8 +59,8 @@ def raws():
 
 def files():
     """Files without a header that do not say how they are read, or say it wrongly."""
-    refused = "nor does it begin as a file of format.dtd does"
-    begins = "it begins as a file of format.dtd does, but "
+    refused = "nor does it begin like a file of format.dtd"
+    begins = "it begins like a file of format.dtd, but "
     for name, about, dtd, content, errors in [
         ("unknown", "another magic", PROLOGUE, b"log4" + bytes(9), [refused]),
         ("short", "a magic that is not all there", PROLOGUE, b"log", [refused]),

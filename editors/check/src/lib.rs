@@ -1,5 +1,5 @@
-//! The tree-sitter grammar of `editors/tree-sitter-metatf`, compiled as editors compile it. The tests hold it to the parser of
-//! `metatf-parser`, and the TextMate grammar of `editors/vscode` to it.
+//! The tree-sitter grammar in `editors/tree-sitter-metatf`, compiled as in editors. The tests compare it with the
+//! parser of `metatf-parser`, and the TextMate grammar of `editors/vscode` with it.
 
 use tree_sitter::ffi::TSLanguage;
 use tree_sitter::{Language, Parser, Tree};
@@ -11,12 +11,13 @@ unsafe extern "C" {
 /// Returns the grammar.
 #[must_use]
 pub fn language() -> Language {
-    // SAFETY: the function of the generated parser returns its static table, which build.rs has compiled for this very crate; the
-    // version of its layout is checked by `Parser::set_language`.
+    // SAFETY: the function of the generated parser returns its static table, which build.rs has compiled for this
+    // crate; `Parser::set_language` checks the layout version.
     unsafe { Language::from_raw(tree_sitter_metatf()) }
 }
 
-/// Parses a text, which may have mistakes. `None` if the crate `tree-sitter` does not know the version of the checked-in parser.
+/// Parses a text, which may contain errors. Returns `None` if the crate `tree-sitter` does not support the version of
+/// the checked-in parser.
 #[must_use]
 pub fn parse(text: &str) -> Option<Tree> {
     let mut parser = Parser::new();

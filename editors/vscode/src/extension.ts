@@ -1,4 +1,4 @@
-/** Starts the language server, and makes DTDs of Meta-TF that another extension has taken for XML this language's. */
+/** Starts the language server, and sets the language of Meta-TF DTDs that were recognized as XML. */
 import * as vscode from "vscode";
 import { LanguageClient, TransportKind } from "vscode-languageclient/node";
 import { isMetaTF } from "./recognize";
@@ -46,7 +46,7 @@ async function start(): Promise<void> {
     client = undefined;
     const reason = error instanceof Error ? error.message : String(error);
     void vscode.window.showWarningMessage(
-      `Meta-TF: \`${command} lsp\` does not start (${reason}). Install metatfc, or name it in the setting metatf.server.`,
+      `Meta-TF: could not start \`${command} lsp\` (${reason}). Install metatfc, or set its path in the setting metatf.server.`,
     );
   }
 }

@@ -1,8 +1,8 @@
 /**
- * Tells a DTD of Meta-TF from one of XML: both end in `.dtd`.
+ * Distinguishes Meta-TF DTDs from XML DTDs: both have the extension `.dtd`.
  *
- * A DTD of XML begins with a declaration (`<`) or a reference to an entity (`%`), one of Meta-TF with a comment (`/`) or a name.
- * A text without content is neither.
+ * An XML DTD begins with a declaration (`<`) or a reference to an entity (`%`), a Meta-TF DTD with a comment (`/`) or a
+ * name. An empty text is neither.
  */
 export function isMetaTF(text: string): boolean {
   return /^[\uFEFF\s]*[A-Za-z_/]/.test(text);

@@ -1,4 +1,4 @@
-// DTDs of Meta-TF and of XML are told apart by their beginning. `npm test` runs it; it needs esbuild alone.
+// Tests that Meta-TF DTDs and XML DTDs are distinguished by their beginning. Run by `npm test`; requires only esbuild.
 import assert from "node:assert/strict";
 import fs from "node:fs";
 import { createRequire } from "node:module";
@@ -19,7 +19,7 @@ for (const xml of ["<!ELEMENT note (to)>", '<?xml version="1.0"?>', "\n<!-- c --
   assert.equal(isMetaTF(xml), false, xml);
 }
 
-// Every snippet is a list of statements once its places are filled in.
+// Every snippet has balanced brackets after its placeholders are removed.
 const snippets = JSON.parse(fs.readFileSync(new URL("../snippets/metatf.json", import.meta.url), "utf8"));
 for (const [name, { prefix, body }] of Object.entries(snippets)) {
   assert.ok(prefix && body.length > 0, name);

@@ -1,5 +1,5 @@
-// Reads texts (a JSON array of strings), and prints for each the tokens that the TextMate grammar gives, as VS Code has them:
-// [[start, end, innermost scope], ..], offsets in bytes of UTF-8.
+// Reads texts (a JSON array of strings) and prints the tokens of the TextMate grammar for each, as in VS Code: [[start,
+// end, innermost scope], ..], with offsets in UTF-8 bytes.
 import fs from "node:fs";
 import { createRequire } from "node:module";
 
@@ -28,7 +28,7 @@ function tokens(text) {
     stack = result.ruleStack;
     const bytes = (index) => offset + Buffer.byteLength(line.slice(0, index));
     for (const { startIndex, endIndex, scopes } of result.tokens) {
-      // What has no scope of its own within `meta.` is of the grammar itself.
+      // Tokens that only have the scope of the grammar are omitted.
       if (scopes.length > 1) found.push([bytes(startIndex), bytes(Math.min(endIndex, line.length)), scopes.at(-1)]);
     }
     offset += Buffer.byteLength(line) + 1;

@@ -1,4 +1,5 @@
-//! `lifetimes`: how long the objects of each stack lived, by powers of two, so that the lifetimes of many traces add up.
+//! The table `lifetimes`: lifetimes of the objects of each stack, grouped by powers of two so that several traces can
+//! be added up.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -10,16 +11,16 @@ use super::{Collector, Row, Take, trace_column};
 use crate::Names;
 use crate::column::{Column, Of};
 
-/// The objects of a stack that lived about as long.
+/// The objects of a stack whose lifetimes are in the same class.
 pub(crate) struct LifetimeRow {
     stack: u64,
-    /// `None`: they were not freed.
+    /// Upper bound of the lifetimes, or `None` if the objects were not freed.
     below: Option<u64>,
     objects: u64,
     bytes: u64,
 }
 
-/// Returns the smallest power of two above the lifetime of an object that ends; `None`: it was not freed.
+/// Returns the smallest power of two greater than the lifetime of a freed object, or `None` if it was not freed.
 #[inline]
 fn below(event: &ObjectEvent) -> Option<u64> {
     if !matches!(event.cause, Cause::Call | Cause::Realloc) {
@@ -36,17 +37,17 @@ impl Row for LifetimeRow {
         Column {
             name: "stack_hash",
             unit: "",
-            doc: "the hash of the stack that allocated them; 0: not known",
+            doc: "hash of the allocating stack; 0 if it is not known",
             of: Of::Hash(|l| l.stack),
         },
         Column {
             name: "below_ns",
             unit: "ns",
-            doc: "a power of two: they lived less until they were freed, and half of it or longer; null: they were not freed, or the trace has sizes only",
+            doc: "a power of two: the lifetime until the free is less than this and at least half of it; null if the objects were not freed or the trace has only sizes",
             of: Of::MaybeCount(|l| l.below),
         },
-        Column { name: "objects", unit: "", doc: "how many they are", of: Of::Count(|l| l.objects) },
-        Column { name: "bytes", unit: "byte", doc: "bytes of these", of: Of::Count(|l| l.bytes) },
+        Column { name: "objects", unit: "", doc: "number of objects", of: Of::Count(|l| l.objects) },
+        Column { name: "bytes", unit: "byte", doc: "size of these objects", of: Of::Count(|l| l.bytes) },
     ];
 
     fn collector(take: Take<'_, Self>) -> Box<dyn Collector + '_> {
@@ -54,9 +55,9 @@ impl Row for LifetimeRow {
     }
 }
 
-/// Objects by their lifetimes.
+/// Counts objects by stack and lifetime.
 struct Lifetimes<'t> {
-    /// By the number of their stack, and the power of two: how many, and their bytes.
+    /// Object count and bytes by stack number and upper bound of the lifetime.
     classes: HashMap<(u64, Option<u64>), (u64, u64)>,
     take: Take<'t, LifetimeRow>,
 }
@@ -84,7 +85,7 @@ impl Collector for Lifetimes<'_> {
     fn finish(mut self: Box<Self>, heap: &Heap, _: &dyn Names) -> Result<()> {
         heap.objects.live().for_each(|object| self.add(&object, None));
         let mut hashes = StackHashes::default();
-        // Stacks of one hash, or lifetimes that the trace does not tell, are one row.
+        // Stacks with the same hash are merged into one row, and so are lifetimes if the trace does not contain them.
         let mut classes: BTreeMap<(u64, Option<u64>), (u64, u64)> = BTreeMap::new();
         for ((site, below), (objects, bytes)) in self.classes {
             let below = below.filter(|_| !heap.has_sizes_only());

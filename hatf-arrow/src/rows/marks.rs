@@ -1,4 +1,4 @@
-//! `marks`: where the program said that it is, and its phases.
+//! The table `marks`: positions that the program marked, and its phases.
 
 use hatf_lab::object_rows::ROWS;
 use hatf_lab::sites::Amount;
@@ -9,15 +9,15 @@ use super::{Collector, Row, Take, trace_column};
 use crate::Names;
 use crate::column::{Column, Of};
 
-/// A mark, or the begin or end of a phase.
+/// A mark, or the beginning or end of a phase.
 pub(crate) struct MarkRow {
     time: u64,
     tick: u64,
     thread: u64,
-    /// Its place in [`kinds`].
+    /// Index in [`kinds`].
     kind: usize,
     name: String,
-    /// What was live; none where the trace does not say when objects end.
+    /// The live heap, or `None` if the trace does not tell when objects end.
     live: Option<Amount>,
     allocated_objects: u64,
     allocated_bytes: u64,
@@ -27,7 +27,7 @@ fn kinds() -> Vec<&'static str> {
     vec!["mark", "phase_begin", "phase_end"]
 }
 
-/// Makes the rows.
+/// Collects the rows.
 struct Marks<'t> {
     rows: Vec<MarkRow>,
     take: Take<'t, MarkRow>,
@@ -75,33 +75,38 @@ impl Row for MarkRow {
     const NAME: &'static str = "marks";
     const COLUMNS: &'static [Column<Self>] = &[
         trace_column!(),
-        Column { name: "time_ns", unit: "ns", doc: "since the start of the recording", of: Of::Count(|m| m.time) },
-        Column { name: "tick", unit: "", doc: "the last event before it", of: Of::Count(|m| m.tick) },
-        Column { name: "thread", unit: "", doc: "the thread that passed it", of: Of::Count(|m| m.thread) },
-        Column { name: "kind", unit: "", doc: "mark, or the begin or end of a phase", of: Of::Word(kinds, |m| m.kind) },
-        Column { name: "name", unit: "", doc: "its name", of: Of::Text(|m| Some(&m.name)) },
+        Column { name: "time_ns", unit: "ns", doc: "time since the start of the recording", of: Of::Count(|m| m.time) },
+        Column { name: "tick", unit: "", doc: "the last event before the mark", of: Of::Count(|m| m.tick) },
+        Column { name: "thread", unit: "", doc: "thread that reached the mark", of: Of::Count(|m| m.thread) },
+        Column {
+            name: "kind",
+            unit: "",
+            doc: "mark, or the beginning or end of a phase",
+            of: Of::Word(kinds, |m| m.kind),
+        },
+        Column { name: "name", unit: "", doc: "name of the mark or phase", of: Of::Text(|m| Some(&m.name)) },
         Column {
             name: "live_bytes",
             unit: "byte",
-            doc: "bytes live then; null: the trace has sizes only",
+            doc: "live bytes at the mark; null if the trace has only sizes",
             of: Of::MaybeCount(|m| m.live.map(|live| live.bytes)),
         },
         Column {
             name: "live_objects",
             unit: "",
-            doc: "objects live then; null: the trace has sizes only",
+            doc: "live objects at the mark; null if the trace has only sizes",
             of: Of::MaybeCount(|m| m.live.map(|live| live.blocks)),
         },
         Column {
             name: "allocated_bytes",
             unit: "byte",
-            doc: "bytes that were allocated until then",
+            doc: "bytes allocated before the mark",
             of: Of::Count(|m| m.allocated_bytes),
         },
         Column {
             name: "allocated_objects",
             unit: "",
-            doc: "objects that were allocated until then",
+            doc: "objects allocated before the mark",
             of: Of::Count(|m| m.allocated_objects),
         },
     ];

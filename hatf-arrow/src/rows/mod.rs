@@ -1,4 +1,4 @@
-//! The rows of each table, and how they are made of a trace.
+//! The rows of each table, and their collection from a trace.
 
 mod lifetimes;
 mod marks;
@@ -30,31 +30,31 @@ pub(crate) use traces::TraceRow;
 use crate::Names;
 use crate::column::{Column, batch};
 
-/// What makes rows of a trace.
+/// A type of rows.
 pub(crate) trait Row: Sized + Send + 'static {
-    /// The name of their table.
+    /// The name of the table.
     const NAME: &'static str;
     const COLUMNS: &'static [Column<Self>];
-    /// Whether they have names of functions.
+    /// Whether the rows contain function names.
     const NAMED: bool = false;
 
-    /// Starts to make rows of a trace.
+    /// Starts collecting rows from a trace.
     fn collector(take: Take<'_, Self>) -> Box<dyn Collector + '_>;
 }
 
-/// Takes rows in batches, as they come. After an error it takes no more.
+/// Receives rows in batches. It is not called again after it returned an error.
 pub(crate) type Take<'t, R> = Box<dyn FnMut(&[R]) -> Result<()> + 't>;
 
-/// What makes rows, while the heap follows a trace.
+/// Collects rows while the trace is replayed on the heap.
 pub(crate) trait Collector: Observer {
-    /// Gives the rows that are left, at the end of the trace.
+    /// Emits the remaining rows at the end of the trace.
     ///
     /// # Errors
-    /// Those of what takes them.
+    /// The receiver of the rows failed.
     fn finish(self: Box<Self>, heap: &Heap, names: &dyn Names) -> Result<()>;
 }
 
-/// An observer of which rows are made at the end of the trace.
+/// An observer whose rows are built at the end of the trace.
 pub(crate) struct AtEnd<O, F> {
     pub(crate) observer: O,
     pub(crate) finish: F,
@@ -90,7 +90,7 @@ impl<O: Observer, F: FnOnce(O, &Heap, &dyn Names) -> Result<()>> Collector for A
     }
 }
 
-/// Several at once, each by a call that is not known before: seven of them cost less than a second pass.
+/// Several collectors that share a pass. The dynamic calls to seven collectors cost less than a second pass.
 pub(crate) struct Collectors<'t>(pub(crate) Vec<Box<dyn Collector + 't>>);
 
 impl Observer for Collectors<'_> {
@@ -117,24 +117,24 @@ impl Observer for Collectors<'_> {
     }
 }
 
-/// A batch of a table, by its place among those that are read.
+/// A batch and the index of its table among those being read.
 pub(crate) type Made = std::result::Result<(usize, RecordBatch), ArrowError>;
 
-/// Where the rows of a table go.
+/// The destination of a table's rows.
 pub(crate) struct Output<'t> {
-    /// The place of the table among those that are read.
+    /// Index of the table among those being read.
     pub(crate) place: usize,
-    /// Places of columns that are wanted.
+    /// Indices of the requested columns.
     pub(crate) columns: &'t [usize],
     pub(crate) schema: &'t SchemaRef,
-    /// The path of the trace.
+    /// Path of the trace.
     pub(crate) trace: &'t str,
     pub(crate) sender: &'t SyncSender<Made>,
-    /// Nobody takes batches any more.
+    /// Whether the receiver is gone.
     pub(crate) stopped: &'t Cell<bool>,
 }
 
-/// Starts to make rows and to send them.
+/// Starts collecting rows and sending them as batches.
 pub(crate) fn collector<R: Row>(output: Output<'_>) -> Box<dyn Collector + '_> {
     let Output { place, columns, schema, trace, sender, stopped } = output;
     let columns: Vec<&Column<R>> = columns.iter().filter_map(|column| R::COLUMNS.get(*column)).collect();
@@ -148,10 +148,10 @@ pub(crate) fn collector<R: Row>(output: Output<'_>) -> Box<dyn Collector + '_> {
     }))
 }
 
-/// The first column of every table.
+/// Defines the first column of every table.
 macro_rules! trace_column {
     () => {
-        Column { name: "trace", unit: "", doc: "the path of the trace", of: Of::Trace }
+        Column { name: "trace", unit: "", doc: "path of the trace", of: Of::Trace }
     };
 }
 pub(crate) use trace_column;

@@ -1,4 +1,4 @@
-//! `objects`: one row an object, in the order in which they end.
+//! The table `objects`: one row per object, in the order in which objects end.
 
 use hatf_lab::object_rows::{End, ObjectRow, ObjectRows};
 use hatf_lab::{Cause, Heap, Result};
@@ -13,11 +13,11 @@ use crate::column::{Column, Of};
 pub(crate) struct TableObject {
     row: ObjectRow,
     stack: u64,
-    /// Whether the trace says when objects end.
+    /// Whether the trace tells when objects end.
     ends_are_known: bool,
 }
 
-/// Returns the names of functions that allocate, by their places.
+/// Returns the names of the allocation functions, in the order of their indices.
 fn functions() -> Vec<&'static str> {
     Function::ALL.map(Function::name).to_vec()
 }
@@ -53,7 +53,7 @@ impl TableObject {
         }
     }
 
-    /// Returns its end, where the program made it end.
+    /// Returns the end of the object if the program freed or reallocated it.
     fn freed(&self) -> Option<&End> {
         self.end().filter(|end| matches!(end.cause, Cause::Call | Cause::Realloc))
     }
@@ -66,88 +66,94 @@ impl Row for TableObject {
         Column {
             name: "object",
             unit: "",
-            doc: "counts the objects of the trace by their allocation, from 0",
+            doc: "number of the object in allocation order, from 0",
             of: Of::Count(|o| o.row.object.number),
         },
-        Column { name: "address", unit: "", doc: "where it lay; 0: not recorded", of: Of::Address(Self::address) },
-        Column { name: "size", unit: "byte", doc: "bytes asked for", of: Of::Count(|o| o.row.object.size) },
+        Column {
+            name: "address",
+            unit: "",
+            doc: "its address; 0 if it was not recorded",
+            of: Of::Address(Self::address),
+        },
+        Column { name: "size", unit: "byte", doc: "requested bytes", of: Of::Count(|o| o.row.object.size) },
         Column {
             name: "usable",
             unit: "byte",
-            doc: "bytes that it really had; null: not recorded",
+            doc: "usable bytes; null if they were not recorded",
             of: Of::MaybeCount(|o| Some(o.row.usable).filter(|usable| *usable > 0)),
         },
         Column {
             name: "function",
             unit: "",
-            doc: "the function that allocated it",
+            doc: "function that allocated it",
             of: Of::Word(functions, |o| o.row.function as usize),
         },
         Column {
             name: "heap",
             unit: "",
-            doc: "the heap that it lay in: counts the program images of the process, from 1; 0: not recorded",
+            doc: "its heap: the number of the program image of the process, from 1; 0 if it was not recorded",
             of: Of::Count(|o| o.row.object.heap),
         },
         Column {
             name: "stack_hash",
             unit: "",
-            doc: "the hash of the stack that allocated it; 0: not known",
+            doc: "hash of the allocating stack; 0 if it is not known",
             of: Of::Hash(|o| o.stack),
         },
         Column {
             name: "alloc_ns",
             unit: "ns",
-            doc: "when it was allocated, since the start of the recording",
+            doc: "time of its allocation since the start of the recording",
             of: Of::Count(|o| o.row.object.time),
         },
         Column {
             name: "alloc_tick",
             unit: "",
-            doc: "the event of its allocation: allocations and ends of objects count from 1",
+            doc: "event number of its allocation; allocations and ends of objects are counted from 1",
             of: Of::Count(|o| o.row.object.tick),
         },
         Column {
             name: "alloc_thread",
             unit: "",
-            doc: "the thread that allocated it; the first is 1",
+            doc: "thread that allocated it; the first thread is 1",
             of: Of::Count(|o| o.row.object.thread),
         },
         Column {
             name: "end_kind",
             unit: "",
-            doc: "how it ended: free, realloc; overlaid: another object begins there; exit: its heap or program ended; exec: another \
-                  program took the place of its own; resumed: recording was off meanwhile; live: it is live at the end of the trace; unknown: the trace has sizes only",
+            doc: "how it ended: free; realloc; overlaid, if another object begins at its address; exit, if its heap or program \
+                  ended; exec, if another program replaced the process's program; resumed, if it ended while recording was off; \
+                  live, if it is live at the end of the trace; unknown, if the trace has only sizes",
             of: Of::Word(ends, Self::end_word),
         },
         Column {
             name: "end_ns",
             unit: "ns",
-            doc: "when it ended, since the start of the recording; null: it is live at the end of the trace",
+            doc: "time of its end since the start of the recording; null if it is live at the end of the trace",
             of: Of::MaybeCount(|o| o.end().map(|end| end.time)),
         },
         Column {
             name: "end_tick",
             unit: "",
-            doc: "the event of its end; null: it is live at the end of the trace",
+            doc: "event number of its end; null if it is live at the end of the trace",
             of: Of::MaybeCount(|o| o.end().map(|end| end.tick)),
         },
         Column {
             name: "free_thread",
             unit: "",
-            doc: "the thread that freed it; null: it was not freed",
+            doc: "thread that freed it; null if it was not freed",
             of: Of::MaybeCount(|o| o.freed().map(|end| end.thread)),
         },
         Column {
             name: "lifetime_ns",
             unit: "ns",
-            doc: "how long it lived until it was freed; null: it was not",
+            doc: "time from its allocation to its free; null if it was not freed",
             of: Of::MaybeCount(|o| o.freed().map(|end| end.time.saturating_sub(o.row.object.time))),
         },
         Column {
             name: "lifetime_bytes",
             unit: "byte",
-            doc: "bytes that were allocated after it until it was freed; null: it was not",
+            doc: "bytes allocated between its allocation and its free; null if it was not freed",
             of: Of::MaybeCount(|o| o.freed().map(|end| end.allocated_meanwhile)),
         },
     ];

@@ -1,4 +1,4 @@
-//! `processes`: the programs that a process was, one after the other by `exec`.
+//! The table `processes`: the programs that a process executed one after the other through `exec`.
 
 use hatf_lab::object_rows::ROWS;
 use hatf_lab::{Change, Heap, ObjectEvent, Observer, Result};
@@ -26,7 +26,7 @@ pub(crate) struct ProcessRow {
     allocated_bytes: u64,
     peak_bytes: u64,
     peak_ns: u64,
-    /// The trace does not say when objects end.
+    /// Whether the trace does not tell when objects end.
     has_sizes_only: bool,
 }
 
@@ -36,10 +36,10 @@ impl ProcessRow {
     }
 }
 
-/// Makes the rows.
+/// Collects the rows.
 pub(super) struct Processes<F> {
     now: ProcessRow,
-    /// Whether an image, or an object, was met since the last row.
+    /// Whether there was an image or object since the last row.
     any: bool,
     live: u64,
     modules: Modules,
@@ -55,7 +55,7 @@ impl<F: FnMut(&[ProcessRow]) -> Result<()>> Processes<F> {
         Self { now, any: false, live: 0, modules: Modules::default(), rows: Vec::new(), first: None, take }
     }
 
-    /// Ends the row of this image.
+    /// Completes the row of the current image.
     pub(super) fn end_image(&mut self) -> Result<()> {
         if std::mem::take(&mut self.any) {
             self.first.get_or_insert_with(|| self.now.clone());
@@ -70,7 +70,7 @@ impl<F: FnMut(&[ProcessRow]) -> Result<()>> Processes<F> {
         Ok(())
     }
 
-    /// Gives the rows that are left.
+    /// Emits the remaining rows.
     pub(super) fn finish(mut self) -> Result<()> {
         self.end_image()?;
         self.send()
@@ -140,7 +140,7 @@ impl<F: FnMut(&[ProcessRow]) -> Result<()>> Observer for Processes<F> {
     }
 }
 
-/// Returns the command that was recorded, its arguments separated by spaces.
+/// Returns the recorded command with its arguments separated by spaces.
 pub(super) fn command(user_metadata: &UserMetadata) -> Option<String> {
     let arguments = user_metadata.get("command")?.as_array()?;
     Some(arguments.iter().filter_map(|argument| argument.as_str()).collect::<Vec<_>>().join(" "))
@@ -153,64 +153,69 @@ impl Row for ProcessRow {
         Column {
             name: "heap",
             unit: "",
-            doc: "counts the program images of the process, from 1; 0: the trace does not name them",
+            doc: "number of the program image in the process, from 1; 0 if the trace does not name images",
             of: Of::Count(|p| p.heap),
         },
         Column {
             name: "process",
             unit: "",
-            doc: "the number of the process; null: not known",
+            doc: "process number; null if it is not known",
             of: Of::MaybeCount(|p| p.process),
         },
-        Column { name: "image", unit: "", doc: "the path of the program", of: Of::Text(|p| p.image.as_deref()) },
+        Column { name: "image", unit: "", doc: "path of the program", of: Of::Text(|p| p.image.as_deref()) },
         Column {
             name: "build_id",
             unit: "",
-            doc: "the program's build id in hexadecimal digits; null: not known",
+            doc: "build id of the program in hexadecimal digits; null if it is not known",
             of: Of::Text(|p| p.build_id.as_deref()),
         },
         Column {
             name: "command",
             unit: "",
-            doc: "the command that was recorded, of the first program",
+            doc: "recorded command; only for the first program",
             of: Of::Text(|p| p.command.as_deref()),
         },
         Column {
             name: "start_ns",
             unit: "ns",
-            doc: "when it was loaded, since the start of the recording",
+            doc: "time when it was loaded, since the start of the recording",
             of: Of::Count(|p| p.start),
         },
-        Column { name: "end_ns", unit: "ns", doc: "the time of its last record", of: Of::Count(|p| p.end) },
+        Column { name: "end_ns", unit: "ns", doc: "time of its last record", of: Of::Count(|p| p.end) },
         Column {
             name: "exit_status",
             unit: "",
-            doc: "its exit status; null: it did not exit, or that is not known",
+            doc: "its exit status; null if it did not exit or the status is not known",
             of: Of::MaybeCount(|p| p.status),
         },
         Column {
             name: "signal",
             unit: "",
-            doc: "the signal that ended it; null: none did",
+            doc: "signal that killed it; null if no signal did",
             of: Of::MaybeCount(|p| p.signal),
         },
-        Column { name: "allocations", unit: "", doc: "objects that it allocated", of: Of::Count(|p| p.allocations) },
+        Column {
+            name: "allocations",
+            unit: "",
+            doc: "number of objects it allocated",
+            of: Of::Count(|p| p.allocations),
+        },
         Column {
             name: "allocated_bytes",
             unit: "byte",
-            doc: "bytes that it asked for",
+            doc: "bytes it requested",
             of: Of::Count(|p| p.allocated_bytes),
         },
         Column {
             name: "peak_bytes",
             unit: "byte",
-            doc: "the most bytes that were live at once; null: the trace has sizes only",
+            doc: "maximum of its live bytes; null if the trace has only sizes",
             of: Of::MaybeCount(|p| p.of_end(p.peak_bytes)),
         },
         Column {
             name: "peak_ns",
             unit: "ns",
-            doc: "when that was first; null: the trace has sizes only",
+            doc: "time when this maximum was first reached; null if the trace has only sizes",
             of: Of::MaybeCount(|p| p.of_end(p.peak_ns)),
         },
     ];

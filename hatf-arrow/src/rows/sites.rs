@@ -1,4 +1,4 @@
-//! `sites`: one row a stack that allocated.
+//! The table `sites`: one row per allocating stack.
 
 use std::collections::BTreeMap;
 
@@ -12,13 +12,13 @@ use super::{AtEnd, Collector, Row, Take, trace_column};
 use crate::Names;
 use crate::column::{Column, Of};
 
-/// What a stack allocated.
+/// The allocations of a stack.
 pub(crate) struct SiteRow {
     stack: u64,
     counts: Counts,
     bounds: Bounds,
     own_function: Option<String>,
-    /// Which measures mean something of the trace: it may not say when objects end.
+    /// Whether the trace tells when objects end, and whether it contains lifetimes. Other measures have no meaning.
     ends_are_known: bool,
     lives_are_known: bool,
 }
@@ -37,81 +37,91 @@ impl Row for SiteRow {
     const NAME: &'static str = "sites";
     const COLUMNS: &'static [Column<Self>] = &[
         trace_column!(),
-        Column { name: "stack_hash", unit: "", doc: "the hash of the stack; 0: not known", of: Of::Hash(|s| s.stack) },
+        Column {
+            name: "stack_hash",
+            unit: "",
+            doc: "hash of the stack; 0 if it is not known",
+            of: Of::Hash(|s| s.stack),
+        },
         Column {
             name: "own_function",
             unit: "",
-            doc: "the program's own function that called the allocator or a library that did; null if the trace does not name it",
+            doc: "the program's own function that called the allocator, directly or through a library; null if the trace does not name it",
             of: Of::Text(|s| s.own_function.as_deref()),
         },
         Column {
             name: "allocations",
             unit: "",
-            doc: "objects that it allocated; a realloc is one",
+            doc: "number of objects it allocated; a realloc counts as one",
             of: Of::Count(|s| s.counts.allocated.blocks),
         },
         Column {
             name: "allocated_bytes",
             unit: "byte",
-            doc: "bytes that it asked for",
+            doc: "bytes it requested",
             of: Of::Count(|s| s.counts.allocated.bytes),
         },
         Column {
             name: "peak_allocations",
             unit: "",
-            doc: "its objects that were live when most bytes of the trace were",
+            doc: "number of its objects live at the peak of the trace",
             of: Of::MaybeCount(|s| s.of_end(s.counts.peak.blocks)),
         },
         Column {
             name: "peak_bytes",
             unit: "byte",
-            doc: "bytes of these",
+            doc: "size of these objects",
             of: Of::MaybeCount(|s| s.of_end(s.counts.peak.bytes)),
         },
         Column {
             name: "leaked_allocations",
             unit: "",
-            doc: "its objects that were live at the end",
+            doc: "number of its objects live at the end",
             of: Of::MaybeCount(|s| s.of_end(s.counts.leaked.blocks)),
         },
         Column {
             name: "leaked_bytes",
             unit: "byte",
-            doc: "bytes of these",
+            doc: "size of these objects",
             of: Of::MaybeCount(|s| s.of_end(s.counts.leaked.bytes)),
         },
         Column {
             name: "temporary_allocations",
             unit: "",
-            doc: "its objects that were freed by the event after their allocation",
+            doc: "number of its objects freed by the event after their allocation",
             of: Of::MaybeCount(|s| s.of_life(s.counts.temporary.blocks)),
         },
         Column {
             name: "temporary_bytes",
             unit: "byte",
-            doc: "bytes of these",
+            doc: "size of these objects",
             of: Of::MaybeCount(|s| s.of_life(s.counts.temporary.bytes)),
         },
         Column {
             name: "short_allocations",
             unit: "",
-            doc: "its objects that were freed within 1 ms and 64 KiB of allocations",
+            doc: "number of its objects freed within 1 ms and within 64 KiB of allocations",
             of: Of::MaybeCount(|s| s.of_life(s.counts.short.blocks)),
         },
         Column {
             name: "short_bytes",
             unit: "byte",
-            doc: "bytes of these",
+            doc: "size of these objects",
             of: Of::MaybeCount(|s| s.of_life(s.counts.short.bytes)),
         },
-        Column { name: "max_size", unit: "byte", doc: "its largest object", of: Of::Count(|s| s.bounds.max_size) },
+        Column {
+            name: "max_size",
+            unit: "byte",
+            doc: "size of its largest object",
+            of: Of::Count(|s| s.bounds.max_size),
+        },
         Column {
             name: "first_ns",
             unit: "ns",
-            doc: "when it first allocated, since the start of the recording",
+            doc: "time of its first allocation since the start of the recording",
             of: Of::Count(|s| s.bounds.first),
         },
-        Column { name: "last_ns", unit: "ns", doc: "when it last did", of: Of::Count(|s| s.bounds.last) },
+        Column { name: "last_ns", unit: "ns", doc: "time of its last allocation", of: Of::Count(|s| s.bounds.last) },
     ];
 
     const NAMED: bool = true;
@@ -122,7 +132,7 @@ impl Row for SiteRow {
             let lives_are_known = Measure::Short.is_known(heap);
             let own = Places::own_functions(&heap.stacks, &names.folding());
             let mut hashes = StackHashes::default();
-            // A program that is loaded elsewhere after an exec has its stacks again, under other numbers.
+            // A program that is loaded at a different address after an exec has the same stacks with other numbers.
             let mut rows: BTreeMap<u64, Self> = BTreeMap::new();
             for (number, counts) in sites.report().into_iter().enumerate().filter(|(_, c)| c.allocated.blocks > 0) {
                 let stack = hashes.of(&heap.stacks, number as u64);

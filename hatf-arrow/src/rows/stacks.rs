@@ -1,4 +1,4 @@
-//! `stacks`: the frames of each stack.
+//! The table `stacks`: the frames of each stack.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ pub(crate) struct StackRow {
     frames: Vec<FrameRow>,
 }
 
-/// Returns the rows of a location: one for each of its functions, or one that has none.
+/// Returns one row per function of a location, or one row without a function if it has none.
 fn frames(location: &Location) -> impl Iterator<Item = FrameRow> + '_ {
     (0..location.functions.len().max(1)).map(|place| {
         let function = location.functions.get(place);
@@ -48,10 +48,15 @@ impl Row for StackRow {
         Column {
             name: "stack_hash",
             unit: "",
-            doc: "the hash of the stack, by the build id and the offset of each frame",
+            doc: "hash of the stack, computed from the build id and offset of each frame",
             of: Of::Hash(|s| s.stack),
         },
-        Column { name: "depth", unit: "", doc: "its frames, without inlined functions", of: Of::Count(|s| s.depth) },
+        Column {
+            name: "depth",
+            unit: "",
+            doc: "number of frames, without inlined functions",
+            of: Of::Count(|s| s.depth),
+        },
         Column {
             name: "frames",
             unit: "",

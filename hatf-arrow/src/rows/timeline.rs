@@ -1,4 +1,4 @@
-//! `timeline`: the heap over time, and its exact peak.
+//! The table `timeline`: the heap over time, including its exact peak.
 
 use hatf_lab::Heap;
 use hatf_lab::timeline::{Snapshot, Timeline};
@@ -7,10 +7,10 @@ use super::{AtEnd, Collector, Row, Take, trace_column};
 use crate::Names;
 use crate::column::{Column, Of};
 
-/// A moment.
+/// The heap at a point in time.
 pub(crate) struct TimelineRow {
     now: Snapshot,
-    /// Whether the trace says when objects end.
+    /// Whether the trace tells when objects end.
     ends_are_known: bool,
 }
 
@@ -24,66 +24,71 @@ impl Row for TimelineRow {
     const NAME: &'static str = "timeline";
     const COLUMNS: &'static [Column<Self>] = &[
         trace_column!(),
-        Column { name: "time_ns", unit: "ns", doc: "since the start of the recording", of: Of::Count(|t| t.now.time) },
-        Column { name: "tick", unit: "", doc: "the last event until then", of: Of::Count(|t| t.now.tick) },
+        Column {
+            name: "time_ns",
+            unit: "ns",
+            doc: "time since the start of the recording",
+            of: Of::Count(|t| t.now.time),
+        },
+        Column { name: "tick", unit: "", doc: "the last event up to this time", of: Of::Count(|t| t.now.tick) },
         Column {
             name: "is_peak",
             unit: "",
-            doc: "whether most bytes were live then, for the first time: one row of a trace",
+            doc: "whether live bytes first reached their maximum here; true in one row per trace",
             of: Of::Flag(|t| t.now.is_peak),
         },
         Column {
             name: "live_bytes",
             unit: "byte",
-            doc: "bytes that were live, which includes what a program had not freed when it ended; null: the trace has sizes only",
+            doc: "live bytes, including those that a program had not freed when it ended; null if the trace has only sizes",
             of: Of::MaybeCount(|t| t.of_end(t.now.live.bytes)),
         },
         Column {
             name: "live_objects",
             unit: "",
-            doc: "objects that were live; null: the trace has sizes only",
+            doc: "live objects; null if the trace has only sizes",
             of: Of::MaybeCount(|t| t.of_end(t.now.live.blocks)),
         },
         Column {
             name: "max_live_bytes",
             unit: "byte",
-            doc: "the most bytes that were live at once since the row before; null: the trace has sizes only",
+            doc: "maximum of the live bytes since the previous row; null if the trace has only sizes",
             of: Of::MaybeCount(|t| t.of_end(t.now.most)),
         },
         Column {
             name: "allocated_bytes",
             unit: "byte",
-            doc: "bytes that were allocated until then",
+            doc: "bytes allocated up to this time",
             of: Of::Count(|t| t.now.allocated.bytes),
         },
         Column {
             name: "allocated_objects",
             unit: "",
-            doc: "objects that were allocated until then",
+            doc: "objects allocated up to this time",
             of: Of::Count(|t| t.now.allocated.blocks),
         },
         Column {
             name: "ended_bytes",
             unit: "byte",
-            doc: "bytes of objects that had ended; null: the trace has sizes only",
+            doc: "size of the objects that have ended; null if the trace has only sizes",
             of: Of::MaybeCount(|t| t.of_end(t.now.ended.bytes)),
         },
         Column {
             name: "ended_objects",
             unit: "",
-            doc: "objects that had ended; null: the trace has sizes only",
+            doc: "number of objects that have ended; null if the trace has only sizes",
             of: Of::MaybeCount(|t| t.of_end(t.now.ended.blocks)),
         },
         Column {
             name: "resident_bytes",
             unit: "byte",
-            doc: "pages of the process that had memory, when the kernel was asked last; null: it was not",
+            doc: "resident memory of the process when it was last measured; null if it was not measured",
             of: Of::MaybeCount(|t| t.now.resident.map(|resident| resident.resident)),
         },
         Column {
             name: "private_bytes",
             unit: "byte",
-            doc: "of these, those that were the process's own",
+            doc: "the part of the resident memory that is private to the process",
             of: Of::MaybeCount(|t| t.now.resident.map(|resident| resident.private())),
         },
     ];

@@ -1,4 +1,4 @@
-//! `traces`: one row a trace, with what it says of itself and its totals.
+//! The table `traces`: one row per trace, with its metadata and totals.
 
 use hatf_lab::{Heap, Observer, Result};
 use hatf_trace::event::UserMetadata;
@@ -15,12 +15,12 @@ pub(crate) struct TraceRow {
     user_metadata: UserMetadata,
     command: Option<String>,
     labels: Option<String>,
-    /// Its first program.
+    /// The first program.
     first: Option<ProcessRow>,
     duration: u64,
     lost: u64,
     totals: hatf_lab::Totals,
-    /// Whether the trace says when objects end.
+    /// Whether the trace tells when objects end.
     ends_are_known: bool,
     sampling: Option<u64>,
     stacks: u64,
@@ -40,7 +40,7 @@ fn nothing(_: &[ProcessRow]) -> Result<()> {
     Ok(())
 }
 
-/// Notes what rows of a trace need beside the heap.
+/// Collects the facts about a trace that the heap does not contain.
 #[derive(Default)]
 struct Facts {
     user_metadata: UserMetadata,
@@ -67,66 +67,76 @@ impl Row for TraceRow {
     const NAME: &'static str = "traces";
     const COLUMNS: &'static [Column<Self>] = &[
         trace_column!(),
-        Column { name: "host", unit: "", doc: "the host that it was recorded on", of: Of::Text(|t| t.text("host")) },
+        Column { name: "host", unit: "", doc: "host on which it was recorded", of: Of::Text(|t| t.text("host")) },
         Column {
             name: "labels",
             unit: "",
-            doc: "what `hatf record --label` was given, a JSON object of texts; null: nothing",
+            doc: "labels given to `hatf record --label`, as a JSON object of strings; null if there are none",
             of: Of::Text(|t| t.labels.as_deref()),
         },
-        Column { name: "start", unit: "", doc: "when recording began, as RFC 3339", of: Of::Text(|t| t.text("start")) },
+        Column {
+            name: "start",
+            unit: "",
+            doc: "start of the recording in RFC 3339 format",
+            of: Of::Text(|t| t.text("start")),
+        },
         Column {
             name: "program",
             unit: "",
-            doc: "the path of its first program",
+            doc: "path of the first program",
             of: Of::Text(|t| t.first.as_ref().and_then(|first| first.image.as_deref()).or_else(|| t.text("program"))),
         },
         Column {
             name: "build_id",
             unit: "",
-            doc: "the build id of its first program in hexadecimal digits; null: not known",
+            doc: "build id of the first program in hexadecimal digits; null if it is not known",
             of: Of::Text(|t| t.first.as_ref()?.build_id.as_deref()),
         },
-        Column {
-            name: "command",
-            unit: "",
-            doc: "the command that was recorded",
-            of: Of::Text(|t| t.command.as_deref()),
-        },
-        Column { name: "duration_ns", unit: "ns", doc: "the time of its last record", of: Of::Count(|t| t.duration) },
+        Column { name: "command", unit: "", doc: "recorded command", of: Of::Text(|t| t.command.as_deref()) },
+        Column { name: "duration_ns", unit: "ns", doc: "time of the last record", of: Of::Count(|t| t.duration) },
         Column {
             name: "sampling_bytes",
             unit: "byte",
-            doc: "bytes for which one object is in the trace, on average; null: all objects are",
+            doc: "average number of bytes per sampled object; null if all objects were recorded",
             of: Of::MaybeCount(|t| t.sampling),
         },
-        Column { name: "events", unit: "", doc: "allocations and ends of objects", of: Of::Count(|t| t.totals.events) },
-        Column { name: "allocations", unit: "", doc: "objects allocated", of: Of::Count(|t| t.totals.objects) },
-        Column { name: "allocated_bytes", unit: "byte", doc: "bytes asked for", of: Of::Count(|t| t.totals.bytes) },
+        Column {
+            name: "events",
+            unit: "",
+            doc: "number of allocations and ends of objects",
+            of: Of::Count(|t| t.totals.events),
+        },
+        Column {
+            name: "allocations",
+            unit: "",
+            doc: "number of allocated objects",
+            of: Of::Count(|t| t.totals.objects),
+        },
+        Column { name: "allocated_bytes", unit: "byte", doc: "requested bytes", of: Of::Count(|t| t.totals.bytes) },
         Column {
             name: "peak_objects",
             unit: "",
-            doc: "the most objects live at once; null: the trace has sizes only",
+            doc: "maximum number of live objects; null if the trace has only sizes",
             of: Of::MaybeCount(|t| t.of_end(t.totals.max_objects)),
         },
         Column {
             name: "peak_bytes",
             unit: "byte",
-            doc: "the most bytes live at once; null: the trace has sizes only",
+            doc: "maximum of the live bytes; null if the trace has only sizes",
             of: Of::MaybeCount(|t| t.of_end(t.totals.max_bytes)),
         },
         Column {
             name: "live_objects",
             unit: "",
-            doc: "objects live at the end; null: the trace has sizes only",
+            doc: "objects live at the end; null if the trace has only sizes",
             of: Of::MaybeCount(|t| t.of_end(t.totals.never_freed)),
         },
-        Column { name: "stacks", unit: "", doc: "stacks that differ", of: Of::Count(|t| t.stacks) },
-        Column { name: "lost", unit: "", doc: "events that were not recorded", of: Of::Count(|t| t.lost) },
+        Column { name: "stacks", unit: "", doc: "number of distinct stacks", of: Of::Count(|t| t.stacks) },
+        Column { name: "lost", unit: "", doc: "number of events that were lost", of: Of::Count(|t| t.lost) },
     ];
 
     fn collector(mut take: Take<'_, Self>) -> Box<dyn Collector + '_> {
-        // Of the processes the first alone is wanted.
+        // Only the first process is needed.
         let processes = Processes::new(nothing);
         let finish = move |(facts, mut processes): (Facts, Processes<_>), heap: &Heap, _: &dyn Names| {
             processes.end_image()?;

@@ -1,6 +1,6 @@
-//! The body of the fuzz target `tables`: whatever the bytes of a file are, its tables have rows, or an error that names it.
+//! The body of the fuzz target `tables`: for any file contents, the tables have rows or an error that names the file.
 //!
-//! `fuzz/fuzz_targets/tables.rs` is made of this file, too.
+//! `fuzz/fuzz_targets/tables.rs` also includes this file.
 #![allow(clippy::panic, clippy::expect_used, reason = "what is wrong has to panic")]
 
 use std::io::Write as _;
@@ -11,14 +11,15 @@ use arrow_schema::ArrowError;
 use metatf_arrow::{OpenOptions, Scan, Table, Together, message};
 use metatf_tests::targets::{trace_input, with_spans};
 
-/// Bytes that a batch may take: more than a table collects, as the last record may be large.
+/// Maximum size of a batch in bytes. It is more than a table collects, because the last record may be large.
 const MOST: usize = 256 << 20;
 
-/// A byte of switches, a byte that chooses the DTD (0: the embedded one; the top bit: checksums are made right), and the file. It is read as
-/// records, which may be made spans, or as a heap trace: all tables at once, each alone, and by ranges of the file's bytes.
+/// Reads tables of an input, which consists of a byte of switches, a byte that selects the DTD (0 for the embedded one;
+/// if the top bit is set, checksums are corrected), and the file. The file is read as records, which may be turned into
+/// spans, or as a heap trace: all tables at once, each table alone, and by byte ranges of the file.
 ///
 /// # Panics
-/// Tables that are read in different ways differ, an error does not name the file, or memory is not bounded.
+/// The results of different ways of reading differ, an error does not name the file, or memory is not limited.
 pub(crate) fn tables(input: &[u8]) {
     let Some((switches, dtd, trace)) = trace_input(input) else { return };
     let on = |bit: u8| switches & 1 << bit != 0;
@@ -57,7 +58,7 @@ pub(crate) fn tables(input: &[u8]) {
     compare(read, tables.scan_together(&parts, threads), path);
 }
 
-/// How many rows a table has; `None`: there is an error.
+/// Returns the number of rows of a table, or `None` if there is an error.
 fn alone(table: &dyn Table, threads: usize, path: &Path) -> Option<usize> {
     match table.scan(&Scan { threads, ..Scan::default() }) {
         Ok(batches) => {
@@ -71,7 +72,7 @@ fn alone(table: &dyn Table, threads: usize, path: &Path) -> Option<usize> {
     }
 }
 
-/// Tables that are read at once have the rows that they have alone.
+/// Checks that tables read at once have the same rows as tables read alone.
 fn compare(alone: Vec<Option<usize>>, together: metatf_arrow::Result<Together>, path: &Path) {
     let whole: Option<Vec<usize>> = alone.iter().copied().collect();
     let together = match together {
@@ -88,7 +89,7 @@ fn compare(alone: Vec<Option<usize>>, together: metatf_arrow::Result<Together>, 
     }
 }
 
-/// The rows of each table, and whether there was no error.
+/// Returns the row counts of the tables, and whether there was no error.
 fn drain(
     batches: impl Iterator<Item = Result<(usize, RecordBatch), ArrowError>>,
     tables: usize,

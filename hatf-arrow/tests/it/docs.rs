@@ -1,4 +1,5 @@
-//! The page about tables has every column of each, in order, as the schema describes it.
+//! Checks that the documentation page lists all columns of each table in order, with their descriptions from the
+//! schema.
 
 #[test]
 fn the_page_has_all_columns() {

@@ -1,4 +1,4 @@
-//! Tables say what `hatf report` says.
+//! Compares tables with the output of `hatf report`.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -15,7 +15,7 @@ use hatf_trace::{Event, EventSink as _};
 
 use crate::rows::{numbers, read, read_together, sum, trace, words};
 
-/// Returns the report of a trace, and what its sites allocated by the hash of their stacks.
+/// Returns the report of a trace, and the allocations of its sites by stack hash.
 fn report(path: &Path) -> (Report, BTreeMap<i64, Counts>) {
     let mut tracker = HeapTracker::new(ReportBuilder::new());
     TraceReader::open(path).unwrap().give(&mut tracker).unwrap();
@@ -44,7 +44,7 @@ pub(crate) fn compare(path: &Path) {
         assert_eq!(count("free") + count("realloc"), report.totals.frees);
         let leaked = |end: &&String| ["live", "exit"].contains(&end.as_str());
         assert_eq!(ends.iter().filter(leaked).count() as u64, report.still_live.blocks);
-        // Each object once; each that was freed has its lifetime, and no other.
+        // Each object occurs once, and exactly the freed objects have a lifetime.
         let mut places = numbers(&objects, "object");
         places.sort_unstable();
         assert!(places.into_iter().eq((0..).take(ends.len()).map(Some)));
@@ -55,7 +55,7 @@ pub(crate) fn compare(path: &Path) {
                 .zip(&ends)
                 .all(|(life, end)| life.is_some() == ["free", "realloc"].contains(&end.as_str()))
         );
-        // The table of lifetimes is that of objects, summed up.
+        // The table of lifetimes is the sum over the objects.
         let mut expected = BTreeMap::<(i64, Option<i64>), (i64, i64)>::new();
         let stacks = numbers(&objects, "stack_hash");
         for ((stack, life), size) in stacks.into_iter().zip(&lifetimes).zip(numbers(&objects, "size")) {
@@ -73,7 +73,7 @@ pub(crate) fn compare(path: &Path) {
         let mut histogram = [0_u64, 0];
         numbers(&objects, "lifetime_bytes").iter().flatten().for_each(|bytes| histogram[usize::from(*bytes > 0)] += 1);
         assert_eq!(histogram.iter().sum::<u64>(), report.totals.frees);
-        // The peak, by ticks.
+        // Recompute the peak by ticks.
         let mut changes: Vec<(i64, i64)> = Vec::new();
         let (begins, over) = (numbers(&objects, "alloc_tick"), numbers(&objects, "end_tick"));
         for ((begin, end), size) in begins.into_iter().zip(over).zip(numbers(&objects, "size")) {
@@ -134,7 +134,8 @@ fn traces_of_the_repository() {
     }
 }
 
-/// Several traces are one table, with a column that tells them apart; columns that are not asked for are not there.
+/// Several traces form one table with a column that identifies the trace, and columns that are not requested are
+/// missing.
 #[test]
 fn several_traces_and_some_columns() {
     let paths = [trace("gawk.raw32.zst"), trace("perl_hash.raw32.zst")];
@@ -152,7 +153,7 @@ fn several_traces_and_some_columns() {
     assert!(table.scan(&metatf_arrow::Scan { columns: Some(vec![99]), ..Default::default() }).is_err());
 }
 
-/// Where a trace does not say when objects end, tables do not say it either.
+/// If a trace does not tell when objects end, the tables do not either.
 #[test]
 fn sizes_only() {
     let folder = tempfile::tempdir().unwrap();

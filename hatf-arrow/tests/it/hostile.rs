@@ -1,4 +1,4 @@
-//! Damaged traces, traces that are none, and scans that are given up.
+//! Damaged traces, files that are not traces, and abandoned scans.
 
 use std::fs::{self, File};
 
@@ -8,7 +8,7 @@ use metatf_arrow::{Scan, message};
 
 use crate::rows::trace;
 
-/// Reads all tables; returns the errors.
+/// Reads all tables and returns the errors.
 fn errors(path: &std::path::Path) -> Vec<String> {
     let mut errors = Vec::new();
     for table in hatf_arrow::open(&[path]).unwrap().all() {
@@ -37,7 +37,7 @@ fn no_traces() {
     }
 }
 
-/// Whatever becomes of the bytes of a trace, there are rows or an error that names it.
+/// Any damaged trace yields rows or an error that names it.
 #[test]
 fn damaged() {
     let folder = tempfile::tempdir().unwrap();
@@ -69,7 +69,7 @@ fn damaged() {
     assert!(failed > 0);
 }
 
-/// A scan that is given up ends its thread: nothing waits.
+/// An abandoned scan ends its thread; nothing blocks.
 #[test]
 fn given_up() {
     let table = hatf_arrow::open(&[trace("perl_hash.raw32.zst")]).unwrap().get("objects").unwrap();

@@ -1,4 +1,4 @@
-//! Tables of real traces, and of damaged ones, beside the reports of `hatf`.
+//! Tables of real and damaged traces, compared with the reports of `hatf`.
 #![allow(clippy::unwrap_used, clippy::cast_possible_truncation, reason = "a test that goes wrong has to panic")]
 
 mod any_bytes;

@@ -1,4 +1,4 @@
-//! What tests need of tables.
+//! Helpers that read tables.
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ pub(crate) fn read(path: &Path, table: &str, threads: usize) -> Vec<RecordBatch>
     table.scan(&Scan { threads, ..Scan::default() }).unwrap().map(Result::unwrap).collect()
 }
 
-/// Reads all tables in one pass; returns the batches of each.
+/// Reads all tables in one pass and returns the batches of each.
 pub(crate) fn read_together(path: &Path, threads: usize) -> Vec<(&'static str, Vec<RecordBatch>)> {
     let names: Vec<_> = hatf_arrow::Tables::names().collect();
     let mut all: Vec<_> = names.iter().map(|name| (*name, Vec::new())).collect();

@@ -469,7 +469,7 @@ fn a_trace_that_takes_much_memory() {
     ];
     for run in limited {
         let run = [&["--max-memory", "8MiB"], *run].concat();
-        hatf(&run).exits(1).says("hatf: it takes more memory than 8 MiB: --max-memory");
+        hatf(&run).exits(1).says("hatf: out of memory: the limit is 8 MiB; to raise it, use --max-memory");
         assert!(!folder.join("p.svg").exists(), "{run:?} leaves its output");
     }
     hatf(["report", "--max-memory", "1GiB", &trace]).exits(0);

@@ -90,7 +90,7 @@ fn derived_names_that_are_links_of_another_user() {
     if lchown(&link, NOBODY, None).is_err() {
         return skip("only the superuser can give a link to another user");
     }
-    hatf(["flame", &trace]).exits(1).says("z.svg is a link that another user has made");
+    hatf(["flame", &trace]).exits(1).says("z.svg is a link created by another user");
     assert_eq!(folder.read("victim"), b"secret");
 }
 

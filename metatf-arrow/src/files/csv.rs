@@ -1,4 +1,4 @@
-//! CSV (RFC 4180, lines end in a line feed), as `metatfc dump --format csv` writes it.
+//! Writes CSV (RFC 4180 with line feeds), as does `metatfc dump --format csv`.
 
 use std::io::{self, Write};
 
@@ -7,14 +7,14 @@ use arrow_schema::Schema;
 
 use crate::cell::{Cell, cell};
 
-/// Writes rows as lines.
+/// Writes rows as CSV lines.
 pub(crate) struct CsvWriter<W> {
     output: W,
     text: Vec<u8>,
 }
 
 impl<W: Write> CsvWriter<W> {
-    /// Writes the names of the columns.
+    /// Creates a writer and writes the column names.
     pub(crate) fn new(output: W, schema: &Schema) -> io::Result<Self> {
         let mut writer = Self { output, text: Vec::new() };
         for (column, field) in schema.fields().iter().enumerate() {
@@ -32,7 +32,7 @@ impl<W: Write> CsvWriter<W> {
                 text.clear();
                 let cell = cell(array, row).map_err(io::Error::other)?;
                 cell.write(&mut text);
-                // Nothing is there, or a text of no characters.
+                // Quotes distinguish an empty text from a missing value.
                 let is_quoted = cell == Cell::Text("") || matches!(cell, Cell::Bytes([]));
                 self.put(column, &text, is_quoted);
             }
@@ -67,7 +67,7 @@ impl<W: Write> CsvWriter<W> {
 }
 
 impl Cell<'_> {
-    /// Appends it as the text of a cell.
+    /// Appends the value as the text of a cell.
     fn write(&self, out: &mut String) {
         use std::fmt::Write as _;
         // Writing to a string does not fail.
@@ -75,7 +75,7 @@ impl Cell<'_> {
             Cell::Null => Ok(()),
             Cell::Signed(n) => write!(out, "{n}"),
             Cell::Unsigned(n) => write!(out, "{n}"),
-            // Of the numbers that are none, one has a word.
+            // Only the canonical NaN is written as a word.
             Cell::Float(real) if real.is_nan() && real.to_bits() != f64::NAN.to_bits() => {
                 write!(out, "{}", self.json())
             }

@@ -1,19 +1,19 @@
-//! Reads CSV (RFC 4180): cells line by line, and whether they were in quotes.
+//! Reads CSV (RFC 4180) line by line, and tells whether a cell was quoted.
 
 use std::io::{self, BufRead};
 
-/// Bytes of a line at most, as of JSON lines.
+/// Maximum length of a line in bytes, the same as for JSON lines.
 const MOST: usize = 64 << 20;
 
-/// Lines of a file.
+/// The lines of a CSV file.
 pub(crate) struct CsvLines<R> {
     input: R,
-    /// The line in hand; those that cells go over count one each.
+    /// The current line number. A cell that spans several lines counts each of them.
     pub(crate) line: u64,
     text: Vec<u8>,
 }
 
-/// A cell. Empty ones in quotes are texts of no characters; others are not there.
+/// A cell. An empty cell is an empty text if it is quoted, and a missing value otherwise.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TextCell {
     pub(crate) text: String,
@@ -25,10 +25,10 @@ impl<R: BufRead> CsvLines<R> {
         Self { input, line: 0, text: Vec::new() }
     }
 
-    /// Returns the cells of the next line; `None` at the end.
+    /// Returns the cells of the next line, or `None` at the end.
     pub(crate) fn next(&mut self) -> io::Result<Option<Vec<TextCell>>> {
         self.text.clear();
-        // A line ends where no quotes are open.
+        // A line ends only outside quotes.
         loop {
             let before = self.text.len();
             let room = (MOST - before) as u64 + 1;
@@ -36,11 +36,11 @@ impl<R: BufRead> CsvLines<R> {
                 if before == 0 {
                     return Ok(None);
                 }
-                return Err(invalid("the file ends within quotes"));
+                return Err(invalid("the file ends inside a quoted cell"));
             }
             self.line += 1;
             if self.text.len() > MOST {
-                return Err(invalid("the line is too long: at most 64 MiB"));
+                return Err(invalid("the line is longer than 64 MiB"));
             }
             if self.text.iter().filter(|&&byte| byte == b'"').count() % 2 == 0 {
                 break;
@@ -58,7 +58,7 @@ fn cells(line: &str) -> io::Result<Vec<TextCell>> {
     loop {
         let (cell, behind) = match rest.strip_prefix('"') {
             Some(quoted) => {
-                let (text, behind) = unquote(quoted).ok_or_else(|| invalid("quotes that do not end"))?;
+                let (text, behind) = unquote(quoted).ok_or_else(|| invalid("a quoted cell is not closed"))?;
                 (TextCell { text, is_quoted: true }, behind)
             }
             None => {
@@ -71,12 +71,12 @@ fn cells(line: &str) -> io::Result<Vec<TextCell>> {
         match behind.strip_prefix(',') {
             Some(next) => rest = next,
             None if behind.is_empty() => return Ok(cells),
-            None => return Err(invalid("something stands between quotes and a comma")),
+            None => return Err(invalid("unexpected text between a closing quote and a comma")),
         }
     }
 }
 
-/// Returns the text up to the quotes that end it, and what is behind them.
+/// Returns the text up to the closing quote, and the rest after it.
 fn unquote(text: &str) -> Option<(String, &str)> {
     let mut out = String::new();
     let mut rest = text;

@@ -1,7 +1,7 @@
-//! Files that were exported back to records, by the names of their tables and columns.
+//! Converts exported files back to records, using the names of tables and columns.
 //!
-//! Rows of numbers and bytes go to the writer [column by column](BatchEncoder). Others go the way of JSON lines (spec 8), which leaves
-//! out counts, lengths and constants, and knows names of values.
+//! Rows of numbers and byte arrays are encoded [column by column](BatchEncoder). Other rows are converted to JSON lines
+//! (spec 8), which fill in counts, lengths and constants and accept the names of values.
 
 use std::path::{Path, PathBuf};
 
@@ -17,19 +17,23 @@ use crate::layout::text_section;
 use crate::record_table::{NUMBER, OFFSET, SECTION, TableName, names};
 use crate::{BatchEncoder, Error, Result};
 
-/// Rows between two calls that tell which file is read.
+/// Number of rows between two calls of the progress callback.
 const TOLD: u64 = 4096;
 
-/// Writes the rows of files to a trace, in the order of their column `@number`; files without one come after each other. A file holds
-/// the table of its name, without the extension, or, with one file, that of `record`. Gives the number of rows.
+/// Writes the rows of files to a trace, ordered by their column `@number`; files without this column are written one
+/// after the other. The file name without extension is the name of the table; for a single file, `record` overrides it.
+/// Returns the number of rows.
 ///
-/// `reading` is called with a file before some of it is decoded, and after every few thousand rows. A decoder may loop or take any
-/// memory if the file is damaged, so limit what may be used until the next call, in a process for this alone.
+/// `reading` is called with the path of a file before a part of it is decoded, and every few thousand rows. If a file
+/// is damaged, its decoder may not terminate or may use any amount of memory; so run the import in a separate process
+/// and limit its resources between two calls.
 ///
-/// Tables of texts that records point to are left out, as the records' tables have the texts. What was refused or left out by the types of columns is not in the files: to have the same bytes of every field, export stored values.
+/// Tables of texts that records refer to are skipped, because the tables of the records contain these texts. Exported
+/// files do not contain what the column types dropped: to get identical bytes in every field, export stored values.
 ///
 /// # Errors
-/// A file that cannot be read; a table or a column that the DTD has no place for; a value that does not fit, with file and row.
+/// A file cannot be read; the DTD has no such record or field; a value does not fit (the error contains the file and
+/// the row).
 pub fn import<S: Sink>(
     schema: &Schema,
     files: &[PathBuf],
@@ -45,7 +49,7 @@ pub fn import<S: Sink>(
     }
     let mut owned = OwnedRecord::default();
     let mut count = 0_u64;
-    // Few files are open, so that the first is looked for.
+    // The number of open files is small, so a linear search is sufficient.
     while let Some(input) = inputs.iter_mut().filter(|input| input.next.is_some()).min_by_key(|input| input.number) {
         input.write(schema, writer, &mut owned)?;
         count += 1;
@@ -57,12 +61,12 @@ pub fn import<S: Sink>(
     Ok(count)
 }
 
-/// A file and the row of it that comes next.
+/// A file and its next row.
 struct Input<'s> {
     path: PathBuf,
     rows: Rows,
     next: Option<Row>,
-    /// Of the next row; without one, that before any with one.
+    /// The number of the next row. Rows without a number come first.
     number: Option<u64>,
     record: &'s Record,
     index: u16,
@@ -70,13 +74,14 @@ struct Input<'s> {
 }
 
 impl<'s> Input<'s> {
-    /// Opens a file; `None` of a table of texts that records point to, as those have the texts themselves.
+    /// Opens a file. Returns `None` for a table of texts that records refer to, because the records' tables contain
+    /// these texts.
     fn open(schema: &'s Schema, tables: &[TableName], path: &Path, record: Option<&str>) -> Result<Option<Self>> {
         let fail = |message: String| Error::new(path, message);
         let name = record.or_else(|| path.file_stem()?.to_str()).unwrap_or_default();
         let table = tables.iter().find(|table| table.name == name).ok_or_else(|| {
             let known: Vec<&str> = tables.iter().map(|table| table.name.as_str()).collect();
-            fail(format!("the DTD has no record `{name}`; there are: {}", known.join(", ")))
+            fail(format!("the DTD has no record `{name}`; it has: {}", known.join(", ")))
         })?;
         let record = schema.record(table.record).ok_or_else(|| fail("the DTD has no such record".to_owned()))?;
         let index = table.record;
@@ -96,13 +101,13 @@ impl<'s> Input<'s> {
             return if is_text {
                 Ok(None)
             } else {
-                let why = "its rows are elements that others point to by their offset, which another trace cannot keep";
-                Err(fail(format!("{why}; leave the table out, and columns that point to it")))
+                let why = "its rows are elements that other records refer to by offset, and the offsets change in a new trace";
+                Err(fail(format!("{why}; omit this table and the columns that refer to it")))
             };
         }
         if !strange.is_empty() {
             return Err(fail(format!(
-                "the record `{}` has no place for {}; it has: {}",
+                "the record `{}` has no column {}; it has: {}",
                 table.name,
                 strange.join(", "),
                 known.join(", ")
@@ -114,14 +119,14 @@ impl<'s> Input<'s> {
         Ok(Some(input))
     }
 
-    /// An error in the row that was given last.
+    /// Returns an error about the row that was returned last.
     fn fail(&self, message: impl std::fmt::Display) -> Error {
         Error::new(&self.path, format!("row {}: {message}", self.rows.given))
     }
 
     /// Reads the next row.
     fn read(&mut self) -> Result<()> {
-        self.next = self.rows.next().map_err(|message| self.fail(format!("behind it, {message}")))?;
+        self.next = self.rows.next().map_err(|message| self.fail(format!("in the row after it: {message}")))?;
         let (is_there, number) = match &self.next {
             None => (false, None),
             Some(Row::Encoded(_, number)) => (number.is_some(), number.and_then(|number| u64::try_from(number).ok())),
@@ -138,7 +143,7 @@ impl<'s> Input<'s> {
         Ok(())
     }
 
-    /// Writes the row in hand.
+    /// Writes the current row.
     fn write<S: Sink>(&mut self, schema: &Schema, writer: &mut Writer<S>, owned: &mut OwnedRecord) -> Result<()> {
         let mut row = match self.next.take() {
             Some(Row::Values(row)) => row,
@@ -155,7 +160,7 @@ impl<'s> Input<'s> {
                 let of_name =
                     |&section: &usize| schema.section(section).and_then(|s| s.name.as_deref()).unwrap_or("") == name;
                 let found = self.sections.iter().copied().find(of_name);
-                found.ok_or_else(|| self.fail(format!("the record does not stand in a section `{name}`")))?
+                found.ok_or_else(|| self.fail(format!("section `{name}` does not contain this record")))?
             }
             None => self.sections.first().copied().unwrap_or(0),
         };
@@ -171,7 +176,7 @@ impl<'s> Input<'s> {
     }
 }
 
-/// The names of a record's columns. Items nest at most 32 deep (spec 3.5), so this recursion is bounded.
+/// Collects the column names of a record. Items nest at most 32 deep (spec 3.5), so this recursion is bounded.
 fn columns(record: &Record, items: &[Item], prefix: &str, names: &mut Vec<String>) {
     for item in items {
         match item {
@@ -189,17 +194,18 @@ fn columns(record: &Record, items: &[Item], prefix: &str, names: &mut Vec<String
     }
 }
 
-/// Makes the JSON of a record.
+/// Converts rows to JSON.
 struct Maker<'m, S: Sink> {
     schema: &'m Schema,
     record: &'m Record,
-    /// Values are texts of cells.
+    /// Whether all values are texts of CSV cells.
     texts: bool,
     writer: &'m mut Writer<S>,
 }
 
 impl<S: Sink> Maker<'_, S> {
-    /// Takes the members of an object out of a row. Items nest at most 32 deep (spec 3.5), so this recursion is bounded.
+    /// Moves the members of an object from a row to the object. Items nest at most 32 deep (spec 3.5), so this
+    /// recursion is bounded.
     fn items(
         &mut self,
         items: &[Item],
@@ -236,7 +242,7 @@ impl<S: Sink> Maker<'_, S> {
                 Item::Repeat { count, key, body } => {
                     let name = format!("{prefix}{key}");
                     let value = take(row, &name);
-                    // Items of constants have no column, and lines need not have them.
+                    // Items that consist of constants have no column and may be missing in JSON lines.
                     if value.is_none() && is_implied(self.record, body) {
                         continue;
                     }
@@ -255,7 +261,7 @@ impl<S: Sink> Maker<'_, S> {
             Repeated::Record { record, items, .. } => fields::vfield(record, items).is_some(),
         };
         let value = match value {
-            // A single value is text, unless it is a list.
+            // A repetition is JSON. With single values, a text that is not a list is the value itself.
             Some(Value::String(text)) if self.texts && (!is_single || text.starts_with('[')) => {
                 Some(serde_json::from_str(&text).map_err(|_| format!("{text:?} is not JSON"))?)
             }
@@ -293,7 +299,7 @@ impl<S: Sink> Maker<'_, S> {
         made.map(|()| object.into())
     }
 
-    /// Makes the JSON of a value.
+    /// Converts a value to JSON.
     fn leaf(&mut self, id: LeafId, value: Value) -> Result<Value, String> {
         let Some(leaf) = self.record.leaf(id) else { return Ok(value) };
         if !leaf.is_numeric() {
@@ -308,13 +314,15 @@ impl<S: Sink> Maker<'_, S> {
         number(leaf, value)
     }
 
-    /// Puts a text among the elements of a section. Returns its offset.
+    /// Adds a text to the elements of a section. Returns its offset.
     fn offset(&mut self, section: usize, element: LeafId, text: &str) -> Result<Value, String> {
         let stream = self.schema.section(section);
-        let record = stream.and_then(|section| self.schema.dtd.record(section.stream?)).ok_or("it points nowhere")?;
+        let record = stream
+            .and_then(|section| self.schema.dtd.record(section.stream?))
+            .ok_or("it refers to a section that does not exist")?;
         let key = record.leaf(element).map(|leaf| leaf.path.clone()).unwrap_or_default();
         let mut line = json!({ "@section": stream.and_then(|s| s.name.clone()), "@record": record.name });
-        // The data of a `vfield` stand for it.
+        // The data leaf of a `vfield` takes the name of the `vfield`.
         let [.., first, _] = key.as_slice() else {
             line[key.first().map_or("", String::as_str)] = text.into();
             return self.intern(section, &line);
@@ -331,12 +339,12 @@ impl<S: Sink> Maker<'_, S> {
     }
 }
 
-/// Takes a value out of a row, if it is there.
+/// Removes a value from a row. Returns `None` for null.
 fn take(row: &mut Map<String, Value>, name: &str) -> Option<Value> {
     row.remove(name).filter(|value| !value.is_null())
 }
 
-/// Makes the JSON of a number. Names and words are understood where JSON lines are; what has none was written as a number.
+/// Converts a number to JSON. Names and words that JSON lines accept are kept; other values were exported as numbers.
 fn number(leaf: &Leaf, value: Value) -> Result<Value, String> {
     let flags = |names: &[Value]| {
         let names: Vec<&str> = names.iter().filter_map(Value::as_str).collect();
@@ -379,12 +387,12 @@ fn number(leaf: &Leaf, value: Value) -> Result<Value, String> {
     })
 }
 
-/// Makes the JSON of bytes: text where it was text, what was bytes in the way that the format has for them.
+/// Converts bytes to JSON: text remains text, and bytes use the notation of the format.
 fn bytes(leaf: &Leaf, value: Value) -> Value {
     let is_text = leaf.section.is_none() && matches!(leaf.format, Format::Utf8 | Format::CString);
     match (value, &leaf.width) {
         (Value::Object(mut object), _) if !is_text => object.remove("hex").unwrap_or(Value::Null),
-        // A text of fixed length ends in zeros; one that ends at a byte has none.
+        // Text in a fixed-length field is padded with zeros; terminated text is not.
         (Value::String(text), Width::Array(length)) if leaf.format == Format::CString => {
             let length = usize::try_from(*length).unwrap_or(usize::MAX).max(text.len());
             let zeros = "00".repeat((length - text.len()).min(1 << 20));

@@ -17,7 +17,7 @@ use super::WriteError;
 /// The maximum number of rows in a row group.
 const GROUP: usize = 1 << 20;
 
-/// Writes a Parquet file: zstd, row groups of about a million rows.
+/// Writes a Parquet file with zstd compression and row groups of about a million rows.
 pub(super) struct ParquetWriter<W: Write + Send>(ArrowWriter<W>);
 
 impl<W: Write + Send> ParquetWriter<W> {
@@ -34,12 +34,12 @@ impl<W: Write + Send> ParquetWriter<W> {
         self.0.write(batch).map_err(parquet_error)
     }
 
-    /// Returns the bytes of rows that wait to be written as a group.
+    /// Returns the size of the rows that wait for their group to be written, in bytes.
     pub(super) fn memory(&self) -> usize {
         self.0.memory_size()
     }
 
-    /// Writes the rows that wait as a group.
+    /// Writes the waiting rows as a group.
     pub(super) fn flush(&mut self) -> Result<(), WriteError> {
         self.0.flush().map_err(parquet_error)
     }
@@ -49,7 +49,8 @@ impl<W: Write + Send> ParquetWriter<W> {
     }
 }
 
-/// Writes an Arrow IPC file, compressed by zstd, without dictionaries: a file has one for all batches, and those of a table change.
+/// Writes an Arrow IPC file with zstd compression. Dictionaries are replaced by their values, because a file has one
+/// dictionary for all batches, but those of a table differ between batches.
 pub(super) struct ArrowFileWriter<W: Write + Send> {
     writer: FileWriter<W>,
     schema: SchemaRef,
@@ -73,7 +74,7 @@ impl<W: Write + Send> ArrowFileWriter<W> {
     }
 }
 
-/// Returns columns with the values of dictionaries in place of them.
+/// Returns the schema with dictionary types replaced by their value types.
 fn unpacked_schema(schema: &SchemaRef) -> SchemaRef {
     let unpacked = |field: &Arc<Field>| match field.data_type() {
         DataType::Dictionary(_, values) => Arc::new(field.as_ref().clone().with_data_type((**values).clone())),
@@ -83,7 +84,7 @@ fn unpacked_schema(schema: &SchemaRef) -> SchemaRef {
     Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
 }
 
-/// Returns rows with the values of dictionaries in place of them.
+/// Returns a batch with dictionaries replaced by their values.
 fn unpacked(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
     let unpacked = |column: &ArrayRef| match column.as_any_dictionary_opt() {
         Some(words) => arrow_select::take::take(words.values(), words.keys(), None),
@@ -93,7 +94,7 @@ fn unpacked(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, Arro
     RecordBatch::try_new(Arc::clone(schema), columns)
 }
 
-/// An error of the writer: the system's where that is its cause.
+/// Converts an error of the writer. If an I/O error caused it, returns the I/O error.
 fn parquet_error(error: ParquetError) -> WriteError {
     WriteError::Output(match error {
         ParquetError::External(error) => match error.downcast::<io::Error>() {

@@ -1,4 +1,4 @@
-//! Rows of files that were exported: Parquet, Arrow and CSV.
+//! Reads rows from exported Parquet, Arrow and CSV files.
 
 #[cfg(feature = "parquet")]
 mod batches;
@@ -19,20 +19,20 @@ const PARQUET: &[u8] = b"PAR1";
 /// The first bytes of an Arrow file.
 const ARROW: &[u8] = b"ARROW1";
 
-/// The rows of a file, one by one.
+/// The rows of a file.
 pub(crate) struct Rows {
     inner: Inner,
     names: Vec<String>,
-    /// Rows given so far.
+    /// Number of rows returned so far.
     pub(crate) given: u64,
 }
 
-/// A row.
+/// A row of a file.
 pub(crate) enum Row {
-    /// Its values by their names: what is not there is left out.
+    /// Values by column name, without missing values.
     Values(Map<String, Value>),
-    /// The one with this place in the batch that [`Rows::encoder`] is of, and its number if the batch has numbers.
-    #[cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "a row of CSV is read value by value"))]
+    /// Index in the batch that [`Rows::encoder`] encodes, and the record number if the batch has a column of numbers.
+    #[cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "CSV rows are always read as values"))]
     Encoded(usize, Option<i64>),
 }
 
@@ -42,11 +42,11 @@ enum Inner {
     Csv(Box<CsvLines<BufReader<WholeFile>>>),
 }
 
-/// Makes an encoder of a batch, if it can have one.
+/// Returns an encoder for a batch, if the batch supports one.
 pub(crate) type EncoderOf = Box<dyn Fn(&RecordBatch) -> Option<BatchEncoder>>;
 
 impl Rows {
-    /// Opens a file, which tells by its first bytes what it is.
+    /// Opens a file. Its first bytes determine the format.
     pub(crate) fn open(path: &Path, encoder_of: EncoderOf) -> Result<Self> {
         let fail = |error: &dyn std::fmt::Display| Error::new(path, error);
         let mut head = Vec::new();
@@ -63,7 +63,7 @@ impl Rows {
         Ok(Self { inner: Inner::Csv(Box::new(lines)), names, given: 0 })
     }
 
-    /// The names of the columns.
+    /// Returns the column names.
     pub(crate) fn names(&self) -> &[String] {
         &self.names
     }
@@ -77,7 +77,7 @@ impl Rows {
         }
     }
 
-    /// Returns the next row; `None` at the end. An error is without the file's name.
+    /// Returns the next row, or `None` at the end. Errors do not contain the file name.
     pub(crate) fn next(&mut self) -> Result<Option<Row>, String> {
         let Self { inner, names, given } = self;
         let row = match inner {
@@ -87,7 +87,7 @@ impl Rows {
                 None => None,
                 Some(cells) if cells.len() == names.len() => Some(Row::Values(of_cells(names, cells))),
                 Some(cells) => {
-                    return Err(format!("line {}: {} cells in place of {}", lines.line, cells.len(), names.len()));
+                    return Err(format!("line {}: expected {} cells, found {}", lines.line, names.len(), cells.len()));
                 }
             },
         };
@@ -95,7 +95,7 @@ impl Rows {
         Ok(row)
     }
 
-    /// The encoder of the batch that is being given.
+    /// Returns the encoder of the current batch.
     pub(crate) fn encoder(&mut self) -> Option<&mut BatchEncoder> {
         match &mut self.inner {
             #[cfg(feature = "parquet")]
@@ -104,7 +104,7 @@ impl Rows {
         }
     }
 
-    /// Whether values are the texts of cells.
+    /// Returns whether all values are texts of CSV cells.
     pub(crate) fn are_texts(&self) -> bool {
         matches!(self.inner, Inner::Csv(_))
     }
@@ -118,7 +118,7 @@ fn of_batches(head: &[u8], file: File, encoder_of: EncoderOf) -> Result<Rows, St
 
 #[cfg(not(feature = "parquet"))]
 fn of_batches(_: &[u8], _: File, _: EncoderOf) -> Result<Rows, String> {
-    Err("Parquet and Arrow files are read by a build with the feature `tables`".to_owned())
+    Err("this build cannot read Parquet and Arrow files: the feature `tables` is not enabled".to_owned())
 }
 
 fn of_cells(names: &[String], cells: Vec<TextCell>) -> Map<String, Value> {

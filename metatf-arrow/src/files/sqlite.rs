@@ -1,4 +1,4 @@
-//! Tables as a database of SQLite.
+//! Writes tables to an SQLite database.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -13,33 +13,33 @@ use std::fs::File;
 use super::WriteError;
 use crate::cell::{Cell, cell};
 
-/// A database of tables that is being written.
+/// A database under construction.
 ///
-/// Numbers and truth values are integers, numbers above 63 bits decimal digits; dates are text; lists and structures are JSON. Names differ
-/// in more than upper and lower case, or there is an error, as SQLite takes them for the same.
+/// Numbers and booleans are stored as integers, numbers of more than 63 bits as decimal text, dates as text, and lists
+/// and structures as JSON. SQLite ignores case in names, so names that differ only in case are an error.
 #[derive(Debug)]
 pub struct Database {
     connection: Connection,
     file: File,
-    /// By name: columns, and how many rows there are.
+    /// Column count and row count by table name.
     tables: HashMap<String, (usize, u64)>,
 }
 
 impl Database {
-    /// Begins a database, which is a temporary file in this folder until it is [finished](Self::finish). The file has no name once SQLite has
-    /// opened it, so that it is gone when the process ends.
+    /// Creates a database as a temporary file in this folder; [`finish`](Self::finish) copies it to the output. The
+    /// file is unlinked as soon as SQLite has opened it, so it disappears when the process ends.
     ///
     /// # Errors
-    /// The system's.
+    /// The file cannot be created or opened.
     pub fn create_in(folder: &Path) -> Result<Self, WriteError> {
         let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
         let file = tempfile::Builder::new().prefix(".tables-").tempfile_in(folder).map_err(WriteError::Output)?;
         let connection = Connection::open(file.path()).map_err(output)?;
-        // SQLite opens files lazily.
+        // SQLite opens the file on first use.
         connection.query_row("pragma schema_version", (), |_| Ok(())).map_err(output)?;
         let (file, name) = file.into_parts();
         name.close().map_err(WriteError::Output)?;
-        // Nobody else reads it before it is whole.
+        // No other process reads the database before it is complete.
         connection
             .execute_batch(
                 "pragma journal_mode = off; pragma synchronous = off; pragma locking_mode = exclusive; begin",
@@ -48,10 +48,10 @@ impl Database {
         Ok(Self { connection, file, tables: HashMap::new() })
     }
 
-    /// Adds a table, if there is none of this name. `lead` is a column of text before the others.
+    /// Adds a table unless one with this name exists. `lead` is the name of an additional first column of text.
     ///
     /// # Errors
-    /// SQLite does not take its name, or those of its columns.
+    /// SQLite rejects the name of the table or of a column.
     pub fn table(&mut self, name: &str, schema: &Schema, lead: Option<&str>) -> Result<(), WriteError> {
         if self.tables.contains_key(name) {
             return Ok(());
@@ -65,14 +65,14 @@ impl Database {
         Ok(())
     }
 
-    /// Writes rows of a table that was added, with this text in its column before the others, if it has one.
+    /// Writes rows to an existing table. `lead` is the value of the additional first column, if the table has one.
     ///
     /// # Errors
-    /// There is no such table, or it has other columns; the output's.
+    /// There is no such table, its columns differ, or writing fails.
     pub fn batch(&mut self, name: &str, lead: Option<&str>, batch: &RecordBatch) -> Result<(), WriteError> {
         let columns = usize::from(lead.is_some()) + batch.num_columns();
         let Some((_, rows)) = self.tables.get_mut(name).filter(|(count, _)| *count == columns) else {
-            return Err(WriteError::Table(format!("table {name}: it has other columns than in the traces before")));
+            return Err(WriteError::Table(format!("table {name}: its columns differ from those in previous traces")));
         };
         let places = vec!["?"; columns].join(", ");
         let sql = format!("insert into {} values ({places})", quoted(name));
@@ -94,10 +94,10 @@ impl Database {
         Ok(())
     }
 
-    /// Copies the whole database to an output. Gives how many rows each table has.
+    /// Copies the complete database to an output. Returns the row count of each table.
     ///
     /// # Errors
-    /// The system's.
+    /// Writing fails.
     pub fn finish(self, to: &mut impl Write) -> Result<HashMap<String, u64>, WriteError> {
         let Self { connection, mut file, tables } = self;
         connection.execute_batch("commit").map_err(output)?;
@@ -118,11 +118,11 @@ fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// Returns what SQLite calls the type of a column.
+/// Returns the SQLite type of a column.
 fn affinity(data_type: &DataType) -> &'static str {
     match data_type {
         DataType::Int64 | DataType::Boolean => "INTEGER",
-        // In a column with a type, digits of a number above 63 bits would become a number that is near it.
+        // In a typed column, SQLite would round decimal text above 63 bits to a floating-point number.
         DataType::UInt64 => "",
         DataType::Float64 => "REAL",
         DataType::Binary => "BLOB",
@@ -138,7 +138,7 @@ fn value<'c>(cell: &'c Cell<'_>) -> ToSqlOutput<'c> {
         Cell::Unsigned(n) => {
             i64::try_from(*n).map_or_else(|_| text(n.to_string()), |n| ToSqlOutput::Owned(Value::Integer(n)))
         }
-        // SQLite has no number that is none, and takes it for null.
+        // SQLite stores NaN as null.
         Cell::Float(real) if real.is_nan() => text(cell.json().to_string()),
         Cell::Float(real) => ToSqlOutput::Owned(Value::Real(*real)),
         Cell::Bool(is) => ToSqlOutput::Owned(Value::Integer((*is).into())),

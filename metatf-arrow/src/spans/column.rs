@@ -1,4 +1,4 @@
-//! The columns of the tables of spans and events, and the values that fill them.
+//! The columns of the span and event tables.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use super::What;
 use crate::builder::{Bytes, Fault, count, offset, take_offsets};
 use crate::record_table::NUMBER;
 
-/// A column.
+/// A column of a span or event table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Column {
     Number,
@@ -41,22 +41,22 @@ pub(crate) enum Column {
     Fields,
 }
 
-/// How times are given.
+/// The representation of times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Time {
-    /// Nanoseconds.
+    /// Nanoseconds as signed numbers.
     Count,
-    /// Points in time, as all times of the trace are dates.
+    /// Points in time, because all times of the trace are dates.
     Date,
-    /// Nanoseconds, whatever they are.
+    /// Nanoseconds as stored.
     Stored,
 }
 
-/// What a span or an event gives to columns.
+/// The values of a span or an event.
 pub(crate) struct Row<'r> {
     pub(crate) record: u64,
     pub(crate) name: &'r str,
-    /// When it began, or was.
+    /// Time of the event or of the beginning of the span.
     pub(crate) time: u64,
     /// The span, if it has ended.
     pub(crate) ended: Option<&'r Span>,
@@ -71,7 +71,7 @@ pub(crate) struct Row<'r> {
     pub(crate) values: &'r Values,
 }
 
-/// A column that is being filled.
+/// A column under construction.
 pub(crate) struct Filling {
     column: Column,
     data: Data,
@@ -87,7 +87,7 @@ enum Data {
 }
 
 impl Column {
-    /// The columns of a table, in their order.
+    /// Returns the columns of a table in order.
     pub(crate) fn all(what: What) -> Arc<[Self]> {
         let of_spans = [Self::Begin, Self::End, Self::Duration, Self::Own, Self::Busy, Self::Span].as_slice();
         let own = match what {
@@ -130,30 +130,30 @@ impl Column {
 
     fn doc(self, what: What) -> &'static str {
         match (self, what) {
-            (Self::Number, What::Spans) => "How many data records stand before the one that begins it",
-            (Self::Number, What::Events) => "How many data records stand before it in the trace",
-            (Self::Name, _) => "The string that its record names, or what the DTD calls it",
-            (Self::Begin, _) => "When it began",
-            (Self::End, _) => "When it ended; null: its end is not in the trace",
-            (Self::Duration, _) => "How long it took",
-            (Self::Own, _) => "The part of that in which no span right below it was open",
-            (Self::Busy, _) => "The part of that in which a thread was in it; null: none ever was",
-            (Self::Time, _) => "When it was",
-            (Self::Process, _) => "The process",
-            (Self::Thread, What::Spans) => "The thread that was in it last, or else began it",
-            (Self::Thread, What::Events) => "The thread",
-            (Self::ThreadName, _) => "What the thread is called",
-            (Self::Span, _) => "Its number, which may come again",
-            (Self::ParentRecord, _) => "The @number of the span that it lies in",
-            (Self::Parent, _) => "The number of the span that it lies in",
-            (Self::ParentName, _) => "The name of the span that it lies in",
-            (Self::Level, _) => "How severe it is",
-            (Self::LevelNumber, _) => "The number of the level: the smaller, the more severe",
-            (Self::Target, _) => "The part of the program",
-            (Self::File, _) => "The file of the source",
-            (Self::Line, _) => "The line of the source",
-            (Self::Message, _) => "The value of the field `message`",
-            (Self::Fields, _) => "Values of fields by name: of those of one name the last",
+            (Self::Number, What::Spans) => "Number of data records before the one that begins it",
+            (Self::Number, What::Events) => "Number of preceding data records in the trace",
+            (Self::Name, _) => "Name from the record, or else the name in the DTD",
+            (Self::Begin, _) => "Time of the beginning",
+            (Self::End, _) => "Time of the end; null if its end is not in the trace",
+            (Self::Duration, _) => "Duration",
+            (Self::Own, _) => "Part of the duration in which no direct child was open",
+            (Self::Busy, _) => "Part of the duration in which a thread was in it; null if no thread ever was",
+            (Self::Time, _) => "Time of the event",
+            (Self::Process, _) => "Process number",
+            (Self::Thread, What::Spans) => "Thread that was in it last, or else that began it",
+            (Self::Thread, What::Events) => "Thread number",
+            (Self::ThreadName, _) => "Name of the thread",
+            (Self::Span, _) => "Number of the span, which may be reused",
+            (Self::ParentRecord, _) => "The @number of the enclosing span",
+            (Self::Parent, _) => "Number of the enclosing span",
+            (Self::ParentName, _) => "Name of the enclosing span",
+            (Self::Level, _) => "Severity",
+            (Self::LevelNumber, _) => "Number of the level; smaller is more severe",
+            (Self::Target, _) => "Part of the program",
+            (Self::File, _) => "Source file",
+            (Self::Line, _) => "Line in the source file",
+            (Self::Message, _) => "Value of the field `message`",
+            (Self::Fields, _) => "Field values by name; if a name is repeated, the last value",
         }
     }
 
@@ -185,7 +185,7 @@ impl Column {
     }
 }
 
-/// The members of a map.
+/// Returns the fields of a map entry.
 fn entry() -> Fields {
     vec![Field::new("key", DataType::Utf8, false), Field::new("value", DataType::Utf8, false)].into()
 }
@@ -206,12 +206,12 @@ impl Filling {
         self.column.name()
     }
 
-    /// Whether values of fields have to be read for it.
+    /// Returns whether values of record fields are needed.
     pub(crate) fn needs_values(&self) -> bool {
         matches!(self.column, Column::Message | Column::Fields)
     }
 
-    /// Bytes that it takes, roughly.
+    /// Returns the approximate size in bytes.
     pub(crate) fn weight(&self) -> usize {
         match &self.data {
             Data::Signed(values) | Data::Date(values) => values.len() * 8,
@@ -221,7 +221,7 @@ impl Filling {
         }
     }
 
-    /// Adds the value of a row. On an error the column may have one, or none.
+    /// Adds the value of a row. After an error, the column may or may not contain a value for the row.
     pub(crate) fn put(&mut self, row: &Row<'_>) -> Result<(), Fault> {
         let begun = || row.above.and_then(|above| above.begun.as_ref());
         let level = || row.origin.and_then(|origin| origin.level.as_ref());
@@ -266,7 +266,7 @@ impl Filling {
         if let Data::Text(bytes) = &mut self.data { bytes.push(text.unwrap_or_default().as_bytes()) } else { Ok(()) }
     }
 
-    /// Adds values of fields: a map has a name once.
+    /// Adds a map of field values. If a name occurs several times, the last value is used.
     fn fields(&mut self, of: &Values) -> Result<(), Fault> {
         self.nulls.append(true);
         let Data::Map { offsets, names, values } = &mut self.data else { return Ok(()) };
@@ -283,9 +283,9 @@ impl Filling {
         Ok(())
     }
 
-    /// Makes an array of the first rows, and starts over.
+    /// Builds an array of the first rows and resets the column.
     pub(crate) fn finish(&mut self, rows: usize) -> Result<ArrayRef, ArrowError> {
-        // Of a row that was refused there may be a value.
+        // A refused row may have left a value.
         let nulls = self.nulls.finish();
         let nulls = |len: usize| nulls.map(|nulls| nulls.slice(0, len.min(nulls.len())));
         let array: ArrayRef = match &mut self.data {

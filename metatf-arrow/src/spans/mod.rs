@@ -1,7 +1,7 @@
-//! The spans of a trace as a table, and what is not a span as another.
+//! Tables of the spans and events of a trace.
 //!
-//! Which records are spans the DTD says by annotations; [`metatf_tools::spans`] pairs them. Rows come in the order in which spans end: one is
-//! complete when its end is read, and memory is that of the spans that are open.
+//! Annotations in the DTD mark the records that form spans, and [`metatf_tools::spans`] pairs them. Rows are ordered by
+//! the end of the span, because a span is complete when its end is read. Only open spans are kept in memory.
 
 mod column;
 mod pass;
@@ -22,14 +22,14 @@ use crate::{Batches, Error, Result, Scan, Table, Together};
 use column::{Column, Time};
 pub(crate) use pass::SpanPass;
 
-/// What a table has rows of.
+/// The kind of rows in a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum What {
     Spans,
     Events,
 }
 
-/// The spans of a trace, or its events.
+/// The table of the spans or the events of a trace.
 #[derive(Clone, Debug)]
 pub(crate) struct SpanTable {
     source: Arc<Source>,
@@ -40,7 +40,8 @@ pub(crate) struct SpanTable {
     time: Time,
 }
 
-/// The tables of a trace's spans, if its DTD has spans or events. A record that has the name of one keeps it: the table then gets a number.
+/// Returns the tables of spans and events, if the DTD defines any. If a record already has such a name, the table name
+/// gets a number.
 pub(crate) fn span_tables(source: &Arc<Source>, records: &[Arc<RecordTable>], stored: bool) -> Vec<SpanTable> {
     let schema = &source.schema;
     let kinds = Kinds::new(schema, false);
@@ -61,8 +62,8 @@ pub(crate) fn span_tables(source: &Arc<Source>, records: &[Arc<RecordTable>], st
         let columns = Column::all(what);
         let fields: Vec<_> = columns.iter().map(|column| column.field(what, time)).collect();
         let doc = match what {
-            What::Spans => "Spans: what lies between two records. One without an end has none in the trace",
-            What::Events => "Records that have a time and are not parts of spans",
+            What::Spans => "Spans between two records. A span without an end has no end record in the trace",
+            What::Events => "Records with a time that do not belong to spans",
         };
         let schema = ArrowSchema::new_with_metadata(fields, [("doc".to_owned(), doc.to_owned())].into());
         SpanTable { source: Arc::clone(source), name, schema: Arc::new(schema), what, columns, time }
@@ -70,7 +71,7 @@ pub(crate) fn span_tables(source: &Arc<Source>, records: &[Arc<RecordTable>], st
     tables.collect()
 }
 
-/// Whether all times of records are dates.
+/// Returns whether all times of records are dates.
 fn are_dates(source: &Source) -> bool {
     let times = source.schema.dtd.records.iter().filter_map(|record| record.leaf(roles::first(record, Role::Time)?));
     let mut times = times
@@ -80,12 +81,13 @@ fn are_dates(source: &Source) -> bool {
 }
 
 impl SpanTable {
-    /// The columns that are wanted, all if none is named.
+    /// Returns the requested columns, or all if `columns` is `None`.
     pub(crate) fn wanted(&self, columns: Option<&[usize]>) -> Result<Arc<[usize]>> {
         chosen(self, &self.source, columns)
     }
 
-    /// Reads columns of the rows. They are all in the range with the first byte, as a span may reach over the whole trace.
+    /// Reads columns. All rows belong to the range that contains the first byte, because a span may cover the whole
+    /// trace.
     pub(crate) fn scan_range(
         &self,
         columns: Option<&[usize]>,

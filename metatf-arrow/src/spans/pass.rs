@@ -1,4 +1,4 @@
-//! One pass over a trace that pairs its records: batches of spans, of events, or of both.
+//! One pass over a trace that pairs records and returns batches of spans and events.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -16,22 +16,22 @@ use crate::reading::{ROWS, WEIGHT};
 use crate::source::Source;
 use crate::{Error, Result};
 
-/// Reading: batches, each with the place of its table among those that are read.
+/// A pass that returns batches, each with the index of its table among those being read.
 pub(crate) struct SpanPass {
     source: Arc<Source>,
     trace: Trace<'static>,
     kinds: Kinds,
     pairs: Pairs,
-    /// Whether records say which process and thread they are of.
+    /// Whether records contain process and thread numbers.
     has_process: bool,
     has_thread: bool,
-    /// By process and thread.
+    /// Names of threads by process and thread number.
     thread_names: HashMap<(u64, u64), String>,
-    /// What no row was made of yet.
+    /// Results that have not been converted to rows.
     found: VecDeque<Found>,
     tables: Vec<Filled>,
     ended: bool,
-    /// An error that is due behind the rows before it.
+    /// An error to return after the rows before it.
     stop: Option<Error>,
 }
 
@@ -44,12 +44,12 @@ struct Filled {
 }
 
 impl SpanPass {
-    /// Reads columns of tables of one trace, of which there is one at least.
+    /// Starts reading columns of at least one table of a trace.
     pub(crate) fn new(tables: Vec<(Arc<SpanTable>, Arc<[usize]>)>) -> Result<Self> {
         let tables = tables.into_iter().map(|(table, wanted)| Filled::new(table, &wanted));
         let tables = tables.collect::<Result<Vec<_>>>()?;
         let Some(source) = tables.first().map(|filled| Arc::clone(&filled.table.source)) else {
-            return Err(Error::new("", "no table is read"));
+            return Err(Error::new("", "no table was requested"));
         };
         let with_values = tables.iter().any(Filled::needs_values);
         let trace = source.open()?;
@@ -71,7 +71,7 @@ impl SpanPass {
         })
     }
 
-    /// Reads the records that come next, some of them. What came before an error counts, as what came before the end.
+    /// Reads some of the next records. Records before an error are treated like those before the end.
     fn read(&mut self) {
         let mut found = Vec::new();
         let read = self.read_some(&mut found);
@@ -84,7 +84,7 @@ impl SpanPass {
         self.found.extend(found);
     }
 
-    /// False at the end.
+    /// Pairs some of the next records. Returns false at the end.
     fn read_some(&mut self, found: &mut Vec<Found>) -> metatf::Result<bool> {
         for _ in 0..1024 {
             let Some(event) = self.trace.reader_mut().next_event()? else { return Ok(false) };
@@ -101,7 +101,7 @@ impl SpanPass {
         Ok(true)
     }
 
-    /// Makes a row of what was found.
+    /// Converts a result to a row.
     fn put(&mut self, found: Found) {
         match found {
             Found::Span(span) => self.span(&span, true),
@@ -153,7 +153,7 @@ impl SpanPass {
         self.end_at(put);
     }
 
-    /// Nothing more is read behind a row that is refused.
+    /// Stops reading if a row was refused.
     fn end_at(&mut self, put: Result<()>) {
         if let Err(error) = put {
             self.stop = Some(error);
@@ -162,7 +162,7 @@ impl SpanPass {
         }
     }
 
-    /// The place of a table that takes no more rows.
+    /// Returns the index of a table whose batch is complete.
     fn full(&self) -> Option<usize> {
         self.tables.iter().position(Filled::is_full)
     }
@@ -184,7 +184,7 @@ impl Iterator for SpanPass {
             Some((place, filled)) => {
                 let batch = filled.finish();
                 if batch.is_err() {
-                    // After an error nothing more comes.
+                    // The iterator ends after an error.
                     (self.ended, self.stop) = (true, None);
                     self.found.clear();
                     self.tables.clear();
@@ -212,7 +212,7 @@ impl Filled {
         self.rows >= ROWS || self.columns.iter().map(Filling::weight).sum::<usize>() >= WEIGHT
     }
 
-    /// Adds a row, if it is one of this table.
+    /// Adds a row if it belongs to this table.
     fn put(&mut self, what: What, row: &Row<'_>) -> Result<()> {
         if self.table.what != what {
             return Ok(());
@@ -221,7 +221,7 @@ impl Filled {
             column.put(row).map_err(|fault| {
                 let (name, record, column) = (&self.table.name, row.record, column.name());
                 let message = format!(
-                    "record {record} ({name}), column {column}: {fault}; opened with stored values, it is read as it is"
+                    "record {record} ({name}), column {column}: {fault}; to read the value unconverted, open the trace with stored values"
                 );
                 Error::new(&self.table.source.path, message)
             })?;

@@ -1,6 +1,7 @@
-//! The body of the fuzz target `import`: whatever the bytes of a table are, it becomes a whole trace, or an error names its file.
+//! The body of the fuzz target `import`: any table is imported to a complete trace, or there is an error that names the
+//! file.
 //!
-//! `fuzz/fuzz_targets/import.rs` is made of this file, too.
+//! `fuzz/fuzz_targets/import.rs` also includes this file.
 #![allow(clippy::panic, clippy::expect_used, reason = "what is wrong has to panic")]
 
 use std::io::{self, Write};
@@ -11,7 +12,7 @@ use metatf::reader::Event;
 use metatf_arrow::files;
 use metatf_tests::importing::DTD;
 
-/// Bytes of a trace that are kept: a small table may have very many rows.
+/// Maximum size of a trace in bytes, because a small table may have very many rows.
 const MOST: usize = 16 << 20;
 
 /// A trace in memory.
@@ -31,10 +32,10 @@ impl Write for Kept {
     }
 }
 
-/// A byte of switches, and a table of the record `r`, or of `q` if the lowest bit is set.
+/// Imports an input: a byte of switches, followed by a table of the record `r`, or of `q` if the lowest bit is set.
 ///
 /// # Panics
-/// An error does not name the file, or the trace is not whole.
+/// An error does not name the file, or the trace is incomplete.
 pub(crate) fn import(input: &[u8]) {
     let Some((switches, table)) = input.split_first() else { return };
     let schema = Schema::parse("table.dtd", DTD).expect("it is correct");

@@ -1,4 +1,4 @@
-//! Rows as JSON: those of tables, and those that the universal reader gives.
+//! Converts rows to JSON: rows of tables, and records of the universal reader.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::io::Write as _;
@@ -17,19 +17,19 @@ use metatf_parser::schema::{Format, Interpretation, Item, Leaf, LeafId, Names, R
 use metatf_tools::fields::{Cursor, is_shown, vfield};
 use serde_json::{Map, Value, json};
 
-/// A file with these bytes.
+/// Creates a file with these bytes.
 pub(crate) fn file(bytes: &[u8]) -> tempfile::NamedTempFile {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(bytes).unwrap();
     file
 }
 
-/// The tables of a file by a schema.
+/// Opens the tables of a file with a schema.
 pub(crate) fn tables(path: &std::path::Path, schema: &Schema, stored: bool) -> Vec<Arc<dyn Table>> {
     open(path, &OpenOptions { dtd: Some(schema.clone()), stored, ..OpenOptions::default() }).unwrap()
 }
 
-/// The rows of a table as far as they can be read, and the error behind them.
+/// Returns the rows of a table as far as they can be read, and the error after them.
 pub(crate) fn rows(table: &dyn Table, scan: &Scan) -> (Vec<Map<String, Value>>, Option<String>) {
     let mut rows = Vec::new();
     for batch in table.scan(scan).unwrap() {
@@ -41,7 +41,7 @@ pub(crate) fn rows(table: &dyn Table, scan: &Scan) -> (Vec<Map<String, Value>>, 
     (rows, None)
 }
 
-/// The rows of a batch.
+/// Returns the rows of a batch.
 pub(crate) fn of_batch(batch: &RecordBatch) -> impl Iterator<Item = Map<String, Value>> + '_ {
     (0..batch.num_rows()).map(|row| of_row(batch, row))
 }
@@ -91,7 +91,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A record of the universal reader as a row; `Err`: a value that its column refuses.
+/// Returns a record of the universal reader as a row, or an error if a value does not fit its column.
 pub(crate) fn expected(record: &Record, owned: &OwnedRecord, stored: bool) -> Result<Map<String, Value>, String> {
     let mut cursor = Cursor::new(record, owned);
     Expected { record, stored }.items(&record.items, "", &mut cursor)
@@ -166,7 +166,7 @@ impl Expected<'_> {
         }
     }
 
-    /// Whether anything is shown of what repeats.
+    /// Returns whether any part of a repeated item is visible.
     fn shows(&self, body: &Repeated) -> bool {
         match body {
             Repeated::Leaf(_) => true,

@@ -1,6 +1,7 @@
-//! The fuzz target `import` on the stable toolchain: over its seeds, and over CSV with small damage.
+//! Runs the fuzz target `import` on the stable toolchain with its seeds, and with slightly damaged CSV files.
 //!
-//! Damaged Arrow and Parquet files may request any memory, so the tests of `metatfc import` have them, whose child process is limited.
+//! Damaged Arrow and Parquet files may request any amount of memory, so they are tested with `metatfc import`, whose
+//! child process has a memory limit.
 
 use metatf_tests::importing::TABLES;
 
@@ -14,7 +15,7 @@ fn import_stands_its_seeds() {
             import(&[&[switches], table].concat());
         }
     }
-    // Every byte of the rows, changed in a few ways.
+    // Change every byte of the rows in a few ways.
     for at in 0..rows.len() {
         for byte in [0, b'"', b',', b'\n', b'9', 0xff] {
             let mut damaged = [&[0], rows].concat();

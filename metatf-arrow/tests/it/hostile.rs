@@ -1,4 +1,4 @@
-//! Damaged traces: rows, and an error with file and place; no panic.
+//! Damaged traces yield rows and an error with the file and position, but no panic.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use metatf_arrow::{OpenOptions, Scan, open_tables};
@@ -20,7 +20,7 @@ proptest! {
         options in vec(any::<u8>(), 9),
         damage in vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
         cut in any::<Option<prop::sample::Index>>(),
-        // Right checksums let readers come further; with the DTD that the trace embeds that is damaged, too.
+        // With correct checksums, readers get further; the embedded DTD may also be damaged.
         is_mended in any::<bool>(),
         is_embedded in any::<bool>(),
     ) {

@@ -1,4 +1,4 @@
-//! Tables of traces, held against the universal reader.
+//! Compares tables of traces with the universal reader.
 
 #[cfg(feature = "parquet")]
 mod any_table;

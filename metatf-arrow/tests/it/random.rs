@@ -1,4 +1,4 @@
-//! Random formats and traces: tables have the values that the universal reader gives.
+//! Random formats and traces: tables contain the same values as the universal reader returns.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::collections::HashMap;
@@ -27,10 +27,10 @@ fn config(cases: u32) -> ProptestConfig {
     ProptestConfig { cases: cases * metatf_test::factor(), failure_persistence: None, ..ProptestConfig::default() }
 }
 
-/// What a table has to have: rows, and perhaps that the row behind them is refused.
+/// The expected rows of a table and the error after them, if any.
 type Expected = (Vec<Map<String, Value>>, Option<String>);
 
-/// The rows of each table by the name of its record and the section of the first, in the universal reader's words.
+/// Returns the rows of each table by record index, as read by the universal reader.
 fn by_record(schema: &Schema, bytes: &[u8], stored: bool) -> HashMap<u16, Expected> {
     let mut trace = Trace::new(schema.clone(), metatf::container::Reader::from_slice(bytes).unwrap()).unwrap();
     let mut all: HashMap<u16, Expected> = HashMap::new();
@@ -70,7 +70,7 @@ fn check(example: &Example, stored: bool) {
         if schema.index_of(OFFSET).is_ok() {
             continue;
         }
-        // Names of records are unique in random DTDs, or have the section's before them.
+        // In random DTDs, record names are unique or are preceded by the section name.
         let name =
             names.keys().filter(|name| table.name().ends_with(name.as_str())).max_by_key(|name| name.len()).unwrap();
         let of_name = &names[name];
@@ -103,7 +103,7 @@ fn check(example: &Example, stored: bool) {
                 let wanted: Map<String, Value> = found.keys().map(|key| (key.clone(), wanted[key].clone())).collect();
                 assert_eq!(found, &wanted, "{}", about());
             }
-            // A column alone is the same as among all.
+            // A column read alone has the same values as among all columns.
             if error.is_none() {
                 for column in 0..schema.fields().len() {
                     let scan = Scan { columns: Some(vec![column]), threads, ..Scan::default() };
@@ -119,14 +119,14 @@ fn check(example: &Example, stored: bool) {
     assert!(reference.values().all(|(rows, _)| rows.is_empty()), "every record is in a table: {}", example.about());
 }
 
-/// Tables that are read at once have the rows that each has alone.
+/// Checks that tables read at once have the same rows as tables read alone.
 fn check_together(example: &Example, stored: bool) {
     let file = file(&example.trace);
     let options = OpenOptions { dtd: Some(example.schema.clone()), stored, ..OpenOptions::default() };
     let tables = open_tables(file.path(), &options).unwrap();
     let all = tables.all();
     let alone: Vec<_> = all.iter().map(|table| rows(&**table, &Scan { threads: 1, ..Scan::default() })).collect();
-    // The last first, so that a place is not that of the table among all.
+    // In reverse order, so that the index in the request differs from the index of the table.
     let parts: Vec<_> = (0..all.len()).rev().map(|table| (table, None)).collect();
     for threads in [1, 2] {
         let mut found = vec![Vec::new(); all.len()];
@@ -146,7 +146,7 @@ fn check_together(example: &Example, stored: bool) {
     }
 }
 
-/// Offsets of random traces lead nowhere as a rule.
+/// Returns whether a schema has references. In random traces, their offsets are usually invalid.
 fn refers(schema: &Schema) -> bool {
     let mut leaves = schema.dtd.records.iter().flat_map(|record| &record.leaves);
     leaves.any(|leaf| matches!(leaf.interpretation, Interpretation::SectionOffset(_)))

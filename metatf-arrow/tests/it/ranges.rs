@@ -1,4 +1,4 @@
-//! A table that is read by ranges of the bytes of its file: each row comes once, with its number.
+//! Reads a table by byte ranges of its file: each row occurs once, with its number.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use metatf_arrow::{OpenOptions, Scan, Tables, open_tables};
@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::common::{file, of_batch, rows};
 
-/// The rows of each range, and whether there was an error.
+/// Returns the rows of each range, and whether there was an error.
 fn by_ranges(tables: &Tables, table: usize, ends: &[u64], threads: usize) -> (Vec<Vec<Map<String, Value>>>, bool) {
     let (mut all, mut is_wrong, mut from) = (Vec::new(), false, 0);
     for &end in ends {
@@ -57,7 +57,7 @@ proptest! {
     }
 }
 
-/// A trace of many groups, with tables of elements that these share: several ranges have rows.
+/// In a trace with many groups that share tables of elements, several ranges contain rows.
 #[test]
 fn ranges_share_the_groups() {
     let path = metatf_test::root().join("tests/golden/1.0/every.groups-64-little.mtf");
@@ -74,7 +74,7 @@ fn ranges_share_the_groups() {
         with_rows = with_rows.max(found.iter().filter(|rows| !rows.is_empty()).count());
     }
     assert!(with_rows > 2, "{with_rows} ranges have rows");
-    // Nothing comes of a range behind the file.
+    // A range after the end of the file is empty.
     let behind = tables.scan_range(0, Some(&[0]), length..length + 10, 2).unwrap();
     assert_eq!(behind.count(), 0);
     assert!(tables.scan_range(999, None, 0..length, 1).is_err());

@@ -1,4 +1,4 @@
-//! Export and import: the same records, by way of each form.
+//! Exporting and importing yields the same records in each file format.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::fs::File;
@@ -18,7 +18,7 @@ use proptest::prelude::*;
 
 use crate::common::{file, tables};
 
-/// The data records of a trace: section, record, values.
+/// Returns the data records of a trace with section, record and values.
 fn records(schema: &Schema, bytes: &[u8]) -> Vec<(usize, u16, OwnedRecord)> {
     let mut trace = Trace::new(schema.clone(), Reader::from_slice(bytes).unwrap()).unwrap();
     let mut all = Vec::new();
@@ -30,12 +30,12 @@ fn records(schema: &Schema, bytes: &[u8]) -> Vec<(usize, u16, OwnedRecord)> {
     all
 }
 
-/// Writes all tables to files of a folder; `None` where a value does not fit.
+/// Writes all tables to files in a folder. Returns `None` if a value does not fit.
 fn export(schema: &Schema, trace: &[u8], form: Form, stored: bool, folder: &std::path::Path) -> Option<Vec<PathBuf>> {
     let file = file(trace);
     let mut files = Vec::new();
     for table in tables(file.path(), schema, stored) {
-        // Elements that are not texts have no way back.
+        // Elements that are not texts cannot be imported.
         let columns = table.schema();
         let is_text = columns.fields().len() == 2
             && columns.field_with_name("vfield").is_ok_and(|field| *field.data_type() == DataType::Utf8);
@@ -70,7 +70,8 @@ fn check(example: &Example, form: Form, stored: bool) {
     assert_eq!(found.len(), wanted.len());
 }
 
-/// What is behind the 0 of a text is in stored values only, and random offsets point to no text.
+/// Returns whether converted values are exact: only stored values contain bytes after the terminating zero of a text,
+/// and random offsets do not refer to texts.
 fn is_exact(schema: &Schema) -> bool {
     schema
         .dtd
@@ -104,10 +105,10 @@ fn what_has_no_place_is_named() {
     let schema = Schema::parse("ticks.dtd", dtd).unwrap();
     let folder = tempfile::tempdir().unwrap();
     for (name, text, error) in [
-        ("tick.csv", "n,m\n1,2\n", "no place for m"),
+        ("tick.csv", "n,m\n1,2\n", "has no column m"),
         ("tock.csv", "n\n1\n", "no record `tock`"),
         ("tick.csv", "n\nx\n", "row 1: `n`"),
-        ("tick.csv", "n\n1,2\n", "line 2: 2 cells in place of 1"),
+        ("tick.csv", "n\n1,2\n", "line 2: expected 1 cells, found 2"),
         ("tick.csv", "@number\n1\n", "`n` is missing"),
         ("tick.csv", "@number,n\nx,1\n", "@number is not a number"),
         ("tick.parquet", "PAR1 and no more", "tick.parquet"),
@@ -159,7 +160,7 @@ fn texts_that_offsets_point_to_are_read_back() {
     }
 }
 
-/// Digits are words of some formats; among names they are the number.
+/// In some formats, words can consist of digits; for named values, digits are the number.
 #[test]
 fn numbers_among_names_are_read_back() {
     let dtd = br#"section s 1 {
@@ -183,7 +184,7 @@ fn numbers_among_names_are_read_back() {
     }
 }
 
-/// Items that consist of constants have no column, however deep they nest and whatever counts them.
+/// Items that consist of constants have no column, regardless of their nesting and their counts.
 #[test]
 fn items_of_constants_are_read_back() {
     let dtd = b"section s 1 {
@@ -220,7 +221,7 @@ fn items_of_constants_are_read_back() {
             assert_eq!(records(&schema, &copy), records(&schema, &trace), "{form:?}");
         }
     }
-    // No more than a record may have.
+    // A record cannot have more items than the limit.
     let many = br#"{"@section":"s","@record":"outer","m":65535,"n":65535}"#;
     assert!(schema.read_json(many, &mut owned).unwrap_err().to_string().contains("over 65536 items"));
 }

@@ -1,4 +1,4 @@
-//! Tables of spans and events: held against a model of programs, and what becomes of names, dates, large times and damage.
+//! Compares tables of spans and events with a model of programs, and tests names, dates, large times and damage.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::collections::HashMap;
@@ -30,7 +30,7 @@ const DTD: &str = r#"section s 1 {
     plain: (n) { tag.value = 11; }
 }"#;
 
-/// A trace of records: their names, and fields as JSON.
+/// Creates a trace from record names and fields as JSON.
 fn trace(dtd: &str, records: &[(&str, Value)]) -> Vec<u8> {
     let schema = Schema::parse("s.dtd", dtd.as_bytes()).unwrap();
     let mut writer = Writer::new(Vec::new(), &schema, &WriteOptions::default()).unwrap();
@@ -53,27 +53,27 @@ struct Modelled {
     end: Option<u64>,
     thread: u64,
     id: Option<u64>,
-    /// Place among all, or a number of one that was not open.
+    /// Index among all spans, or a number that was not open.
     parent: Option<Result<usize, u64>>,
     n: u64,
-    /// A field of its last record.
+    /// A field of the span's last record.
     status: Option<u64>,
-    /// When its number came again, if it had not ended.
+    /// Time at which the number was reused, if the span had not ended.
     given_up: Option<u64>,
     inside: u64,
     since: u64,
     busy: Option<u64>,
 }
 
-/// One step of a program: what, in which thread, with which of the spans, after how long.
+/// A step of a program: the action, the thread, the index of the span, and the time since the previous step.
 type Step = (u8, u8, u8, u8);
 
-/// Spans and events that a program has, by a model of its own.
+/// The spans and events of a program in a separate model.
 #[derive(Default)]
 struct Model {
     records: Vec<(&'static str, Value)>,
     all: Vec<Modelled>,
-    /// Those that are no longer open, in this order.
+    /// The indices of closed spans, in closing order.
     closed: Vec<usize>,
     events: Vec<Map<String, Value>>,
     stacks: HashMap<u64, Vec<usize>>,
@@ -102,7 +102,7 @@ impl Model {
         (self.all[place].end.is_none() && self.all[place].given_up.is_none()).then_some(place)
     }
 
-    /// Returns the open span of a number.
+    /// Returns the open span with a number.
     fn open_of(&self, id: u64) -> Option<usize> {
         (0..self.all.len()).find(|place| self.all[*place].id == Some(id) && self.open(*place).is_some())
     }
@@ -133,7 +133,7 @@ impl Model {
             }
             (0 | 1, true) => {
                 let id = u64::from(which % 5) + 1;
-                // Every third names the span above.
+                // Every third span names its parent.
                 let named = chosen.filter(|_| which.is_multiple_of(3)).and_then(|above| self.all[above].id);
                 let parent = named.map_or(parent, |above| Some(self.open_of(above).ok_or(above)));
                 if let Some(before) = self.open_of(id) {
@@ -207,7 +207,7 @@ impl Model {
         }
     }
 
-    /// The part of a span in which none right below it was open.
+    /// Returns the part of a span in which no direct child was open.
     fn own(&self, place: usize) -> Option<u64> {
         let span = &self.all[place];
         let end = span.end?;
@@ -263,14 +263,14 @@ proptest! {
             let (found, error) = rows(table, &Scan::default());
             prop_assert_eq!(error, None);
             prop_assert_eq!(&found, wanted);
-            // Some columns, in an order of their own, and some rows: the same values in the same order.
+            // Selected columns in any order and selected rows have the same values in the same order.
             let columns: Vec<usize> = chosen.iter().map(|at| at.index(table.schema().fields().len())).collect();
             let (some, _) = rows(table, &Scan { columns: Some(columns.clone()), ..Scan::default() });
             let names: Vec<String> = columns.iter().map(|at| table.schema().field(*at).name().clone()).collect();
             let projected = |row: &Map<String, Value>| names.iter().map(|name| (name.clone(), row[name].clone())).collect();
             prop_assert_eq!(some, wanted.iter().map(projected).collect::<Vec<Map<_, _>>>());
         }
-        // All tables at once.
+        // Read all tables at once.
         let count = tables.all().len();
         let mut at_once = vec![Vec::new(); 2];
         for next in tables.scan_together(&[(count - 2, None), (count - 1, None)], 2).unwrap() {
@@ -280,7 +280,7 @@ proptest! {
         prop_assert_eq!(at_once, all.map(|(_, wanted)| wanted).to_vec());
     }
 
-    /// Damage of a trace is an error of its spans and events, too, and names the file.
+    /// Damage in a trace is also an error of its spans and events, and names the file.
     #[test]
     fn damage_is_an_error_as_of_records(steps in vec(any::<Step>(), 1..60), at in any::<prop::sample::Index>(), bits in 1_u8..) {
         let model = Model::new(&steps, true);
@@ -289,7 +289,7 @@ proptest! {
         bytes[at] ^= bits;
         let file = file(&bytes);
         let schema = Schema::parse("s.dtd", DTD.as_bytes()).unwrap();
-        // Stored values, so that none is refused.
+        // Use stored values so that no value is refused.
         let options = OpenOptions { dtd: Some(schema), force_dtd: true, stored: true, ..OpenOptions::default() };
         let Ok(tables) = open_tables(file.path(), &options) else { return Ok(()) };
         let mut records = tables.all().into_iter().take(tables.of_records());
@@ -305,7 +305,7 @@ proptest! {
     }
 }
 
-/// A row of a table, by the value of its column `name`.
+/// Returns the row of a table whose column `name` has this value.
 fn row(table: &dyn Table, name: &str) -> Map<String, Value> {
     rows(table, &Scan::default()).0.into_iter().find(|row| row["name"] == name).unwrap()
 }
@@ -339,7 +339,7 @@ fn records_keep_their_names() {
     assert_eq!(names, ["spans", "spans_2", "events_2", "spans_3", "events"]);
     assert_eq!(tables.of_records(), 3);
     assert_eq!(row(&tables.spans().unwrap(), "spans")["duration_ns"], 4);
-    // A range without the first byte has no row.
+    // A range without the first byte has no rows.
     let batches = tables.scan_range(3, None, 1..u64::MAX, 1).unwrap();
     assert_eq!(batches.count(), 0);
     assert_eq!(tables.scan_range(3, None, 0..1, 1).unwrap().count(), 1);
@@ -381,12 +381,12 @@ fn a_time_above_63_bits_is_refused_unless_values_are_stored() {
     let (found, error) = rows(&tables.spans().unwrap(), &Scan::default());
     assert!(found.is_empty());
     let error = error.unwrap();
-    assert!(error.contains("record 0 (spans), column end_time: 18446744073709551615 is over 63 bits"), "{error}");
+    assert!(error.contains("record 0 (spans), column end_time: 18446744073709551615 does not fit"), "{error}");
     let stored = open_tables(file.path(), &OpenOptions { stored: true, ..OpenOptions::default() }).unwrap();
     assert_eq!(row(&stored.spans().unwrap(), "load")["end_time"], u64::MAX);
 }
 
-/// A program of `tracing`: values in records of their own, levels, places, names of threads.
+/// A `tracing` program: values in separate records, levels, source locations and thread names.
 #[test]
 fn a_program_has_fields_and_places() {
     let dtd = std::fs::read_to_string(metatf_test::root().join("metatf-tracing/tracing.dtd")).unwrap();

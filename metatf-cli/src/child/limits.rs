@@ -1,9 +1,9 @@
-//! The limits of a child.
+//! Resource limits of a child.
 
 use std::fs;
 use std::path::Path;
 
-/// Seconds of wall time for each second of processor time: other programs run, too.
+/// The wall-clock seconds allowed per CPU second, as other programs also run.
 #[cfg(unix)]
 const SLOWER: u64 = 10;
 
@@ -16,14 +16,15 @@ pub(super) const ABORT: i32 = 6;
 #[cfg(not(unix))]
 pub(super) const OUT_OF_TIME: &[i32] = &[];
 
-/// Bounds on what a child does from here on. It also writes no file, and leaves no core dump.
+/// Limits on a child from now on. The child also cannot write files, and leaves no core dump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChildLimits {
-    /// Bytes of memory. Mapped files do not count.
+    /// The memory limit in bytes. Mapped files do not count.
     pub memory: u64,
-    /// Seconds of processor time, counted from now.
+    /// The CPU time limit in seconds, counted from now.
     pub seconds: u64,
-    /// True if the wall clock is limited as well, to ten times the CPU seconds, for work that waits for nobody.
+    /// Whether wall-clock time is limited as well, to ten times the CPU seconds. This suits work that does not wait for
+    /// anything.
     pub is_clocked: bool,
 }
 
@@ -33,7 +34,7 @@ impl ChildLimits {
     pub fn apply(self) {
         let Self { memory, seconds, is_clocked } = self;
         let end = used_seconds().saturating_add(seconds);
-        // Only the soft limits, which a later call can raise.
+        // Set only the soft limits, which a later call can raise.
         for (resource, most) in
             [(libc::RLIMIT_DATA, memory), (libc::RLIMIT_CPU, end), (libc::RLIMIT_CORE, 0), (libc::RLIMIT_FSIZE, 0)]
         {
@@ -49,11 +50,11 @@ impl ChildLimits {
         alarm(passed);
     }
 
-    /// Limits nothing where processes have no such limits.
+    /// Does nothing, as this system has no such limits.
     #[cfg(not(unix))]
     pub fn apply(self) {}
 
-    /// Ends the limit of the clock: the child waits for its parent.
+    /// Removes the wall-clock limit while the child waits for its parent.
     pub fn stop_clock() {
         #[cfg(unix)]
         alarm(0);
@@ -66,7 +67,7 @@ fn alarm(seconds: u64) {
     unsafe { libc::alarm(u32::try_from(seconds).unwrap_or(u32::MAX)) };
 }
 
-/// Returns the seconds of processor time that this process has used, rounded up.
+/// Returns the CPU seconds used by this process, rounded up.
 #[cfg(unix)]
 fn used_seconds() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -75,7 +76,7 @@ fn used_seconds() -> u64 {
     u64::try_from(time.tv_sec).unwrap_or(0).saturating_add(1)
 }
 
-/// Returns how many bytes files have in total; a file that cannot be queried counts as empty.
+/// Returns the total size of files in bytes. A file that cannot be queried counts as empty.
 pub fn file_bytes<P: AsRef<Path>>(paths: impl IntoIterator<Item = P>) -> u64 {
     let lengths = paths.into_iter().filter_map(|path| fs::metadata(path).ok()).map(|file| file.len());
     lengths.fold(0, u64::saturating_add)

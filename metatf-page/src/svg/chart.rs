@@ -14,9 +14,9 @@ const WIDTH: f64 = 750.0;
 const HEIGHT: f64 = 300.0;
 const RIGHT: f64 = LEFT + WIDTH;
 const BOTTOM: f64 = TOP + HEIGHT;
-/// Units from one line of the legend to the next.
+/// The distance between two lines of the legend.
 const LINE: f64 = 20.0;
-/// Marks that are drawn; more could not be distinguished.
+/// Maximum number of marks drawn; more would be indistinguishable.
 const MARKS: usize = 50;
 
 pub(super) fn draw(chart: &Chart, out: &mut dyn Write) -> io::Result<()> {
@@ -58,7 +58,7 @@ pub(super) fn draw(chart: &Chart, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "</svg>")
 }
 
-/// What the picture shows, in words.
+/// Describes the picture in words.
 fn about(chart: &Chart) -> String {
     let (x, _) = chart.ends();
     let series = chart.series.iter().map(|series| {
@@ -71,7 +71,7 @@ fn about(chart: &Chart) -> String {
     all.join("; ").trim_end().to_owned()
 }
 
-/// Both axes: lines for the numbers of the one, and each unit once.
+/// Draws both axes with their numbers and units.
 fn axes(chart: &Chart, x: &Axis, y: &Axis, out: &mut dyn Write) -> io::Result<()> {
     for (at, number) in &y.ticks {
         let place = BOTTOM - HEIGHT * at;
@@ -103,7 +103,7 @@ fn axes(chart: &Chart, x: &Axis, y: &Axis, out: &mut dyn Write) -> io::Result<()
     )
 }
 
-/// The line around a quantity, in the units of both axes.
+/// Returns the outline of a quantity in the units of both axes.
 fn path(series: &Series, x: &Axis, y: &Axis) -> String {
     let place = |at: u64| LEFT + WIDTH * (float(at) / x.end).min(1.0);
     let height = |value: u64| BOTTOM - HEIGHT * (float(value) / y.end).min(1.0);

@@ -1,4 +1,5 @@
-//! Flame graphs: a box for each function, as wide as what it has, on those that called it. In the form of Brendan Gregg's.
+//! Flame graphs in the style of Brendan Gregg's: a box for each function, on top of its caller, with a width
+//! proportional to its total.
 
 use std::io::{self, Write};
 
@@ -10,9 +11,9 @@ const WIDTH: f64 = 840.0;
 const MARGIN: f64 = 10.0;
 const TOP: f64 = 40.0;
 const ROW: f64 = 21.0;
-/// Boxes that are narrower are left out.
+/// Boxes narrower than this are omitted.
 const NARROW: f64 = 0.3;
-/// Average width of a letter.
+/// The average width of a letter.
 const LETTER: f64 = 7.6;
 
 pub(super) fn draw(flame: &Flame, out: &mut dyn Write) -> io::Result<()> {
@@ -23,7 +24,7 @@ pub(super) fn draw(flame: &Flame, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "</svg>")
 }
 
-/// Returns how many rows of boxes there are.
+/// Returns the number of rows of boxes.
 fn rows(node: &Node, width: f64, total: u64) -> u64 {
     let of = |child: &Node| width * float(child.total) / float(total.max(1));
     let wide = node.calls.values().filter(|child| of(child) >= NARROW);
@@ -42,7 +43,7 @@ impl Picture<'_> {
         let total = Value::of(node.total, self.flame.unit);
         let exact = total.exact().unwrap_or_else(|| total.to_string());
         let share = Value::Part(node.total, self.flame.root.total);
-        // The same function has the same colour everywhere.
+        // A function has the same color everywhere.
         let hash = name.bytes().fold(0_usize, |hash, byte| hash.wrapping_mul(31).wrapping_add(byte.into()));
         writeln!(
             self.out,
@@ -69,7 +70,7 @@ impl Picture<'_> {
     }
 }
 
-/// Returns how many letters fit into a box.
+/// Returns the number of letters that fit in a box.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a box is at most 840 wide")]
 fn letters(width: f64) -> usize {
     (width / LETTER - 1.0).max(0.0) as usize

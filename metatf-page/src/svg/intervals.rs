@@ -1,4 +1,4 @@
-//! Intervals beside each other.
+//! Intervals next to each other.
 
 use std::io::{self, Write};
 
@@ -11,13 +11,13 @@ use crate::intervals::Panel;
 const LEFT: f64 = 80.0;
 const WIDTH: f64 = 750.0;
 const RIGHT: f64 = LEFT + WIDTH;
-/// The top of the first panel, and units from the bottom of one to the top of the next.
+/// The top of the first panel, and the distance from the bottom of a panel to the top of the next.
 const TOP: f64 = 66.0;
 const GAP: f64 = 56.0;
-/// The height of a panel that is alone, and of one of several.
+/// The height of a single panel, and of one of several.
 const ALONE: f64 = 300.0;
 const PANEL: f64 = 150.0;
-/// Units from one line of the legend to the next.
+/// The distance between two lines of the legend.
 const LINE: f64 = 20.0;
 
 pub(super) fn draw(picture: &Intervals, out: &mut dyn Write) -> io::Result<()> {
@@ -51,7 +51,7 @@ pub(super) fn draw(picture: &Intervals, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "</svg>")
 }
 
-/// What the picture shows, in words.
+/// Describes the picture in words.
 fn about(picture: &Intervals) -> String {
     let panels = picture.panels.iter().map(|panel| panel.name.as_str()).filter(|name| !name.is_empty());
     let all =
@@ -61,7 +61,7 @@ fn about(picture: &Intervals) -> String {
     [panels, series, of].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("; ")
 }
 
-/// The lines of a panel's scale with their numbers, and its name with the unit.
+/// Draws the lines and numbers of a panel's scale, and its name with the unit.
 fn scale(picture: &Intervals, panel: &Panel, top: f64, height: f64, out: &mut dyn Write) -> io::Result<()> {
     let most = picture.top();
     let step = step(most);

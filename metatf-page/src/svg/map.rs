@@ -1,11 +1,11 @@
-//! The address space: a cell for each few pages, the darker the more of it is live.
+//! A map of the address space, with a cell for every few pages: the more of it is live, the darker the cell.
 
 use std::io::{self, Write};
 
 use super::{begin, float};
 use crate::{AddressMap, Region, Value};
 
-/// Cells in a row.
+/// The number of cells in a row.
 const ROW: u64 = 128;
 const CELL: f64 = 6.0;
 const LEFT: f64 = 130.0;
@@ -40,7 +40,7 @@ pub(super) fn draw(map: &AddressMap, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "</svg>")
 }
 
-/// From light orange (next to nothing is live) to dark blue (full).
+/// Returns the color of a cell, from light orange (almost nothing is live) to dark blue (full).
 fn shade(live: f32) -> &'static str {
     match live {
         ..0.0625 => "#fdae61",

@@ -1,4 +1,4 @@
-//! Pictures as SVG. Each has a title and a description, which a screen reader reads.
+//! Pictures in SVG, each with a title and a description for screen readers.
 
 mod chart;
 mod flame;
@@ -11,9 +11,9 @@ pub(super) use crate::axis::float;
 use crate::escape::markup;
 use crate::{Block, Page};
 
-/// Colours that people who see few of them tell from each other (Okabe and Ito).
+/// Colors that are distinguishable with color blindness (Okabe and Ito).
 const COLOURS: [&str; 6] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"];
-/// Letters of a title; more are cut off.
+/// Maximum number of letters in a title; longer titles are truncated.
 const TITLE: usize = 200;
 
 /// Draws the first picture of a page.
@@ -27,7 +27,7 @@ pub(crate) fn page(page: &Page, out: &mut dyn Write) -> io::Result<()> {
     }
 }
 
-/// Draws a block that is a picture; others are none.
+/// Draws a block if it is a picture.
 pub(crate) fn picture(block: &Block, out: &mut dyn Write) -> io::Result<()> {
     match block {
         Block::Chart(chart) => chart::draw(chart, out),
@@ -38,7 +38,8 @@ pub(crate) fn picture(block: &Block, out: &mut dyn Write) -> io::Result<()> {
     }
 }
 
-/// Begins a picture. It can be read when it is 600 pixels wide, and on paper: letters are 14 of 860 units high, and black on white.
+/// Begins a picture. It is readable at a width of 600 pixels and on paper: letters are 14 of 860 units high, and black
+/// on white.
 fn begin(title: &str, about: &str, size: (f64, f64), out: &mut dyn Write) -> io::Result<()> {
     let title = cut(title, TITLE);
     let (title, about) = (markup(&title), markup(about));
@@ -51,7 +52,7 @@ fn begin(title: &str, about: &str, size: (f64, f64), out: &mut dyn Write) -> io:
     )
 }
 
-/// Cuts a text that has more letters.
+/// Truncates longer text.
 fn cut(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();
@@ -63,7 +64,8 @@ fn colour(number: usize) -> &'static str {
     COLOURS.get(number % COLOURS.len()).copied().unwrap_or_default()
 }
 
-/// Tells a line from one of the same colour, by its attribute: those of the first round of colours are solid.
+/// Returns the attribute that distinguishes a line from others of the same color. Lines in the first round of colors
+/// are solid.
 fn dash(number: usize) -> &'static str {
     match number / COLOURS.len() {
         0 => "",
@@ -72,7 +74,7 @@ fn dash(number: usize) -> &'static str {
     }
 }
 
-/// The attributes of a dot: it is hollow where its line is dashed.
+/// Returns the attributes of a dot, which is hollow if its line is dashed.
 fn dot(number: usize) -> String {
     let colour = colour(number);
     match dash(number) {

@@ -1,10 +1,10 @@
-//! A change from one DTD to another: its kind, its level, and where it is.
+//! A change from one DTD to another: its kind, level and location.
 
 use super::version::Level;
 use metatf_parser::schema::{Record, Section};
 use serde::Serialize;
 
-/// What changed. `docs/compat.md` has the reason for the level of each.
+/// The kind of a change. `docs/compat.md` explains the level of each kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Kind {
@@ -37,7 +37,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// Returns its level, if the level is that of the kind.
+    /// Returns the level of a kind whose level is fixed.
     fn level(self) -> Level {
         match self {
             Kind::TagWidth | Kind::PredefinedTag => Level::Major,
@@ -47,7 +47,7 @@ impl Kind {
     }
 }
 
-/// Where a change is: nothing for the whole file.
+/// The location of a change; all fields are `None` for the entire file.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct Place {
     pub(super) section: Option<String>,
@@ -68,7 +68,7 @@ impl Place {
         Self { field: Some(path), ..self.clone() }
     }
 
-    /// `section.record.field`; `the file` for the whole.
+    /// Formats the location as `section.record.field`, or `the file` if no section, record or field is set.
     pub(super) fn text(&self) -> String {
         let parts: Vec<&str> =
             [&self.section, &self.record, &self.field].into_iter().flatten().map(String::as_str).collect();
@@ -76,19 +76,19 @@ impl Place {
     }
 }
 
-/// One change.
+/// A change.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Change {
     pub(super) level: Level,
     pub(super) kind: Kind,
-    /// In the new DTD; of what was removed, in the old one.
+    /// The location in the new DTD, or in the old DTD if the element was removed.
     #[serde(flatten)]
     pub(super) place: Place,
-    /// In words, without the place.
+    /// A description, without the location.
     pub(super) text: String,
     pub(super) old: Option<String>,
     pub(super) new: Option<String>,
-    /// A reader by the other DTD takes the values for something else, and cannot know.
+    /// Whether a reader built from the other DTD silently misinterprets the values.
     #[serde(skip)]
     pub(super) misread: bool,
 }
@@ -98,9 +98,9 @@ impl Change {
         Self { kind, level: kind.level(), place, text: text.into(), old: None, new: None, misread: false }
     }
 
-    /// Makes the change of a property from one value to another: `width: 1, now 2`.
+    /// Creates a change of a property from one value to another: `width: 1, now 2`.
     pub(super) fn of(kind: Kind, place: Place, what: &str, old: Option<String>, new: Option<String>) -> Self {
-        // A unit and a name may hold any character.
+        // A unit or a name may contain any character.
         let shown = |value: &Option<String>| metatf_cli::shown(value.as_deref().unwrap_or("none")).into_owned();
         let text = format!("{what}: {}, now {}", shown(&old), shown(&new));
         Self { old, new, ..Self::new(kind, place, text) }

@@ -1,11 +1,11 @@
-//! What changed from one DTD to another: the file, its sections, their records.
+//! Compares two DTDs: the file, its sections, and their records.
 
 use super::change::{Change, Kind, Place};
 use super::fields::{self, LeafPair, Of};
 use metatf_parser::schema::{COMMENT, Dtd, METADATA, Record, RecordId, SECTION, Section};
 use std::collections::{HashMap, HashSet};
 
-/// Returns all changes of form and of what the DTDs say of meaning, in the order of the new DTD.
+/// Returns all changes of the format and of its documented meaning, in the order of the new DTD.
 pub(super) fn compare(old: &Dtd, new: &Dtd) -> Vec<Change> {
     let mut comparison = Comparison { old, new, changes: Vec::new(), pairs: Vec::new() };
     comparison.file();
@@ -13,7 +13,7 @@ pub(super) fn compare(old: &Dtd, new: &Dtd) -> Vec<Change> {
     comparison.changes
 }
 
-/// A record in both DTDs.
+/// A record that both DTDs contain.
 struct Pair {
     old: RecordId,
     new: RecordId,
@@ -24,7 +24,7 @@ struct Comparison<'d> {
     old: &'d Dtd,
     new: &'d Dtd,
     changes: Vec<Change>,
-    /// The records found so far, global ones first.
+    /// The record pairs found so far, global ones first.
     pairs: Vec<Pair>,
 }
 
@@ -54,13 +54,14 @@ impl<'d> Comparison<'d> {
                 None => self.changes.push(Change::new(Kind::SectionAdded, Place::section(section), "section added")),
             }
         }
-        // What was global may be in sections now, and the other way round: known once all sections are compared.
+        // Global records may have moved into sections, and vice versa, so this is known only after all sections are
+        // compared.
         let (before, after): (HashSet<_>, HashSet<_>) = self.pairs.iter().map(|pair| (pair.old, pair.new)).unzip();
         self.unpaired(old, new, &before, Kind::RecordRemoved, "record removed");
         self.unpaired(new, old, &after, Kind::RecordAdded, "record added");
     }
 
-    /// Lists records of sections that both DTDs have, but that only `dtd` has.
+    /// Lists the unpaired records of `dtd` in sections that both DTDs contain.
     fn unpaired(&mut self, dtd: &Dtd, other: &Dtd, paired: &HashSet<RecordId>, kind: Kind, text: &str) {
         for section in &dtd.sections {
             if twin(other, section).is_none_or(|twin| twin.stream.is_some() != section.stream.is_some()) {
@@ -111,11 +112,11 @@ impl<'d> Comparison<'d> {
         self.pairs.push(Pair { old: before, new: after, leaves });
     }
 
-    /// Compares which fields of a section share their previous value (spec 4): those of the pairs from `first` on, with those
-    /// and the global ones.
+    /// Compares which fields of a section share their previous value (spec 4): the fields of the pairs from `first` on,
+    /// with each other and with the global ones.
     fn previous(&mut self, old: &Section, new: &Section, first: usize) {
         let (before, after) = (Cells::new(old), Cells::new(new));
-        // The first field of each cell stands for it.
+        // The first field of each cell represents it.
         let (mut old_first, mut new_first) = (HashMap::new(), HashMap::new());
         for (index, pair) in self.pairs.iter().enumerate() {
             for &(i, j) in &pair.leaves {
@@ -126,10 +127,10 @@ impl<'d> Comparison<'d> {
                 let records = self.old.record(pair.old).zip(self.new.record(pair.new));
                 let leaves = records.and_then(|(old, new)| Some((old.leaves.get(i)?, new, new.leaves.get(j)?)));
                 let Some((one, record, other)) = leaves.filter(|_| !same && index >= first) else { continue };
-                // Another interpretation brings another sharing with it.
+                // A different interpretation implies different sharing.
                 if one.interpretation.parts().word == other.interpretation.parts().word {
                     let place = Place::record(new, record).field(other.path.join("."));
-                    let text = "shares its previous value with other fields than before";
+                    let text = "shares its previous value with different fields";
                     self.changes.push(Change::new(Kind::FieldPrevious, place, text));
                 }
             }
@@ -137,7 +138,7 @@ impl<'d> Comparison<'d> {
     }
 }
 
-/// The cells of a section's fields.
+/// The cells of the fields in a section.
 struct Cells<'d> {
     section: &'d Section,
     positions: HashMap<RecordId, usize>,
@@ -154,20 +155,21 @@ impl<'d> Cells<'d> {
     }
 }
 
-/// Returns the section that a reader takes for this one: that of the same name (spec 5.3).
+/// Returns the section that a reader matches with this one: the one with the same name (spec 5.3).
 fn twin<'d>(dtd: &'d Dtd, section: &Section) -> Option<&'d Section> {
     dtd.sections.iter().find(|other| other.name == section.name)
 }
 
-/// Returns the records that a section declares; of the global section the global ones.
+/// Returns the records that a section declares; for the global section, the global records.
 fn own<'d>(dtd: &'d Dtd, section: &'d Section) -> impl Iterator<Item = (RecordId, &'d Record)> {
     let records = section.records.iter().filter(|id| **id > METADATA);
     let records = records.filter_map(|id| Some((*id, dtd.record(*id)?)));
     records.filter(|(_, record)| record.section.is_some() == (section.number != 0))
 }
 
-/// Pairs the records of a section as a new reader of an old trace does: by name, else by earlier names that are free. A
-/// stream's elements are a pair whatever their names. Of global records only those that one of the DTDs has in this section.
+/// Pairs the records of a section as a new reader of an old trace does: by name, or else by an unused earlier name. Two
+/// stream elements are always a pair, whatever their names. Global records are paired only if one of the DTDs declares
+/// the record in this section.
 fn pair(old_dtd: &Dtd, old: &Section, new_dtd: &Dtd, new: &Section) -> Vec<(RecordId, RecordId)> {
     if let (Some(before), Some(after)) = (old.stream, new.stream) {
         return vec![(before, after)];
@@ -185,7 +187,7 @@ fn pair(old_dtd: &Dtd, old: &Section, new_dtd: &Dtd, new: &Section) -> Vec<(Reco
     let mut pairs = Vec::new();
     for id in new.records.iter().filter(|id| **id > METADATA) {
         let Some(twin) = new_dtd.record(*id).and_then(in_old) else { continue };
-        // A pair of global records is one of the global section.
+        // A pair of global records belongs to the global section.
         if new.number == 0 || !(is_global(old_dtd, twin) && is_global(new_dtd, *id)) {
             pairs.push((twin, *id));
         }

@@ -1,20 +1,20 @@
-//! What changed in the fields of a record.
+//! Compares the fields of a record.
 
 use super::change::{Change, Kind, Place};
 use metatf_parser::schema::{Bits, Dtd, Format, Interpretation, Item, Leaf, LeafId, Names, Record, Repeated};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// A record, and the DTD that has it.
+/// A record and the DTD that defines it.
 #[derive(Clone, Copy)]
 pub(super) struct Of<'d> {
     pub(super) dtd: &'d Dtd,
     pub(super) record: &'d Record,
 }
 
-/// Indices of one field in the old record and in the new.
+/// The indices of a field in the old and the new record.
 pub(super) type LeafPair = (usize, usize);
 
-/// Compares the fields of a record, and returns which of them are the same field.
+/// Compares the fields of a record and returns the pairs that are the same field.
 pub(super) fn compare(old: Of<'_>, new: Of<'_>, place: &Place, changes: &mut Vec<Change>) -> Vec<LeafPair> {
     let pairs = pair(old.record, new.record);
     let known: HashSet<usize> = pairs.iter().map(|pair| pair.0).collect();
@@ -26,7 +26,7 @@ pub(super) fn compare(old: Of<'_>, new: Of<'_>, place: &Place, changes: &mut Vec
         changes.push(Change::new(Kind::FieldAdded, place.field(path(leaf)), "field added"));
     }
     if pairs.iter().zip(pairs.iter().skip(1)).any(|(one, next)| one.0 > next.0) {
-        changes.push(Change::new(Kind::FieldOrder, place.clone(), "its fields stand in another order"));
+        changes.push(Change::new(Kind::FieldOrder, place.clone(), "the order of its fields changed"));
     }
     let both = Both { old, new, twins: pairs.iter().copied().collect() };
     let counts = (counts(old.record), counts(new.record));
@@ -44,7 +44,7 @@ fn path(leaf: &Leaf) -> String {
     leaf.path.join(".")
 }
 
-/// Pairs fields as a new reader of an old trace does (spec 5.3): by path, or else by the first earlier path that is free.
+/// Pairs fields as a new reader of an old trace does (spec 5.3): by path, or else by the first unused earlier path.
 fn pair(old: &Record, new: &Record) -> Vec<LeafPair> {
     let places: HashMap<String, usize> = old.leaves.iter().enumerate().map(|(i, leaf)| (path(leaf), i)).collect();
     let taken: HashSet<String> = new.leaves.iter().map(path).collect();
@@ -63,7 +63,7 @@ fn pair(old: &Record, new: &Record) -> Vec<LeafPair> {
 struct Both<'d> {
     old: Of<'d>,
     new: Of<'d>,
-    /// The new index of each old field that has one.
+    /// The new index of each old field, if it still exists.
     twins: HashMap<usize, usize>,
 }
 
@@ -75,14 +75,14 @@ impl Both<'_> {
             }
         };
         let (types, units) = ((type_name(old), type_name(new)), (unit(old), unit(new)));
-        // A reader refuses a number in place of bytes; bytes are the same whether they are text or not.
+        // A reader refuses a number in place of bytes; bytes are the same whether or not they are text.
         let numbers = old.is_numeric() && new.is_numeric();
         changed(Kind::FieldType, "type", Some(types.0.to_owned()), Some(types.1.to_owned()), numbers);
         if old.is_numeric() == new.is_numeric() {
             let widths = (self.old.record.width_text(&old.width), self.new.record.width_text(&new.width));
             changed(Kind::FieldWidth, "width", Some(widths.0), Some(widths.1), false);
             let text = |of: Of<'_>, leaf: &Leaf| Some(of.dtd.interpretation_text(of.record, leaf));
-            // A place in a table and a number mean different things.
+            // A table offset and a number mean different things.
             let is_offset = |leaf: &Leaf| matches!(leaf.interpretation, Interpretation::SectionOffset(_));
             let misread = is_offset(old) != is_offset(new);
             changed(Kind::FieldInterpretation, "interpretation", text(self.old, old), text(self.new, new), misread);
@@ -91,7 +91,7 @@ impl Both<'_> {
         changed(Kind::FieldType, "section of its records", records(old), records(new), true);
         let constants = (old.constant.map(|n| n.to_string()), new.constant.map(|n| n.to_string()));
         changed(Kind::FieldConstant, "constant", constants.0, constants.1, false);
-        // To say the unit of a field that had none says what is known, and changes nothing.
+        // Adding a unit to a field only documents it, and changes nothing.
         if let (Some(before), Some(after)) = units {
             changed(Kind::FieldUnit, "unit", Some(before.to_owned()), Some(after.to_owned()), true);
         }
@@ -103,7 +103,7 @@ impl Both<'_> {
 
     fn repetition(&self, pair: LeafPair, counts: &(Counts, Counts), place: &Place, changes: &mut Vec<Change>) {
         let (Some(old), Some(new)) = (counts.0.get(pair.0), counts.1.get(pair.1)) else { return };
-        // A count may have another name now.
+        // A count may have been renamed.
         let twins: Option<Vec<usize>> = old.iter().map(|count| self.twins.get(count).copied()).collect();
         if twins.as_ref() != Some(new) {
             let shown = |record: &Record, counts: &[usize]| {
@@ -136,7 +136,7 @@ fn unit(leaf: &Leaf) -> Option<&str> {
     }
 }
 
-/// Compares the names of values, or those of bits.
+/// Compares the value names or bit names of a field.
 fn names(old: &Names, new: &Names, place: &Place, changes: &mut Vec<Change>) {
     let of = |names: &Names| match names {
         Names::Flags(_) => "bit",
@@ -165,7 +165,7 @@ fn names(old: &Names, new: &Names, place: &Place, changes: &mut Vec<Change>) {
     }
 }
 
-/// For each field the indices of those that count it, from outside in.
+/// The indices of the counts that repeat each field, outermost first.
 type Counts = Vec<Vec<usize>>;
 
 fn counts(record: &Record) -> Counts {

@@ -1,4 +1,4 @@
-//! `compat`: what changed between two versions of a DTD, and whether the version says so.
+//! `compat`: what changed between two versions of a DTD, and whether the version number reflects it.
 
 mod change;
 mod compare;
@@ -20,24 +20,25 @@ use std::sync::Arc;
 use version::Level;
 
 const MORE: &str = "\
-A version has three parts, major.median.minor. A DTD has it as an annotation at
+A version has three parts: major.median.minor. In a DTD, it is an annotation at
 the top level: tag.version = \"1.2.0\"; a trace has the version of its DTD.
 
-The output has a line for each change, and its level:
+Each change is printed on a line, with its level:
   major   the file as a whole changes
-  median  an existing record changes its form or its meaning
-  minor   something is new: a section, a record, a name of a value
-Records and fields are compared by name; `was` gives earlier names. Then come
-the least version after these changes, and what readers read by name:
-  old readers, new traces    programs made from OLD, traces written by NEW
-  new readers, old traces    programs made from NEW, traces written by OLD
-It is a break if a reader refuses the trace, reads 0 or nothing for a field
-that the trace lacks, or takes values for something else. A record that never
-appears is no break. If the version takes a larger step than all changes of
-form, the meaning of an existing record has changed, and that is a break, too.
+  median  an existing record changes its format or its meaning
+  minor   something is added: a section, a record, a named value
+Records and fields are compared by name; `was` gives earlier names. The changes
+are followed by the lowest version they allow, and by what readers can read by
+name:
+  old readers, new traces    programs built from OLD, traces written by NEW
+  new readers, old traces    programs built from NEW, traces written by OLD
+It is a break if a reader rejects the trace, reads 0 or nothing for a field
+missing from the trace, or misinterprets values. A record that never appears is
+not a break. If the version number increases by more than the changes require,
+the meaning of an existing record has changed, which is a break, too.
 
-Exit status: 0 no break, and the version is enough, 1 a break, or the version
-is not enough, or a file is wrong, 2 the command line is wrong.
+Exit status: 0 no break and the version is high enough, 1 a break, a version
+that is too low, or an invalid file, 2 usage error.
 
 Examples:
   metatfc compat v1.dtd v2.dtd
@@ -49,19 +50,19 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// The older DTD, or a trace; `-` is standard input (a DTD)
+    /// The older DTD or trace; `-` reads a DTD from standard input
     old: PathBuf,
-    /// The newer DTD, or a trace; `-` is standard input (a DTD)
+    /// The newer DTD or trace; `-` reads a DTD from standard input
     new: PathBuf,
     #[command(flatten)]
     output: OutputArgs,
-    /// The version of OLD, in place of the one it has
+    /// Version to assume for OLD, overriding its own
     #[arg(long, value_name = "VERSION", value_parser = Version::parse)]
     old_version: Option<Version>,
-    /// The version of NEW, in place of the one it has
+    /// Version to assume for NEW, overriding its own
     #[arg(long, value_name = "VERSION", value_parser = Version::parse)]
     new_version: Option<Version>,
-    /// Exit with status 0 for a break if the version is enough
+    /// Exit with status 0 for a break if the version is high enough
     #[arg(long)]
     allow_breaks: bool,
 }
@@ -88,14 +89,14 @@ impl Side {
     }
 }
 
-/// What the comparison found.
+/// The result of a comparison.
 #[derive(Serialize)]
 struct Report {
     old: Side,
     new: Side,
     changes: Vec<Change>,
     level: Option<Level>,
-    /// The least version that the new DTD must have; `None` where the old one has none.
+    /// The lowest version that the new DTD may have, or `None` if the old DTD has no version.
     #[serde(rename = "least_version", serialize_with = "as_text")]
     least: Option<Version>,
     #[serde(rename = "version_is_enough")]
@@ -119,7 +120,7 @@ impl Report {
     }
 }
 
-/// Serializes a version as the text that it is in a DTD.
+/// Serializes a version as the string that a DTD contains.
 #[expect(clippy::ref_option, reason = "serde gives a member by reference")]
 fn as_text<S: Serializer>(version: &Option<Version>, to: S) -> std::result::Result<S::Ok, S::Error> {
     version.map(|version| version.to_string()).serialize(to)
@@ -129,16 +130,16 @@ fn level(changes: &[Change]) -> Option<Level> {
     changes.iter().map(|change| change.level).max()
 }
 
-/// A change that only the number tells: it takes a larger step than the changes of form ask for.
+/// Returns the change of meaning implied by a version number that increases by more than the other changes require.
 fn meaning(changes: &[Change], old: &Side, new: &Side) -> Option<Change> {
     let (before, after) = (old.version?, new.version?);
     let step = version::step(before, after).filter(|step| *step >= Level::Median && Some(*step) > level(changes))?;
-    let text = format!("the meaning of existing records, as version {after} after {before} says");
+    let text = format!("the meaning of existing records, implied by the step from version {before} to {after}");
     let change = Change::new(Kind::Meaning, Place::default(), text).misread_if(true);
     Some(Change { level: step, old: Some(before.to_string()), new: Some(after.to_string()), ..change })
 }
 
-/// Returns why records of a trace mean something else, or nothing, by another DTD: by name, as a reader takes them.
+/// Returns the reasons why records of a trace have a different meaning, or no values, if read by name with another DTD.
 pub(crate) fn problems(reader: &Arc<Dtd>, trace: &Arc<Dtd>) -> Vec<String> {
     let side = |dtd: &Arc<Dtd>| {
         let version = dtd.version().ok().flatten();
@@ -153,7 +154,7 @@ pub(crate) fn problems(reader: &Arc<Dtd>, trace: &Arc<Dtd>) -> Vec<String> {
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     if input::is_standard(&args.old) && input::is_standard(&args.new) {
-        return usage("only one of the DTDs can come from standard input");
+        return usage("only one of the DTDs can be read from standard input");
     }
     let report = Report::new(Side::new(&args.old, args.old_version)?, Side::new(&args.new, args.new_version)?);
     output::report(&report, &args.output)?;

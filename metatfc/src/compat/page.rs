@@ -1,4 +1,4 @@
-//! What changed, for people.
+//! The comparison of two DTDs, as a report page.
 
 use super::reads::Reads;
 use super::{Report, Side};

@@ -1,4 +1,4 @@
-//! What a reader made from one DTD makes of the traces of another (spec 5.3).
+//! Finds out how a reader built from one DTD reads traces of another (spec 5.3).
 
 use super::change::{Change, Place};
 use metatf::format::Format;
@@ -7,17 +7,17 @@ use metatf_parser::schema::{Dtd, METADATA};
 use serde::Serialize;
 use std::collections::HashSet;
 
-/// What goes wrong when a reader reads traces of another version.
+/// Problems of a reader with traces of another version.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Reads {
-    /// Whether it reads no values, or wrong ones.
+    /// Whether the reader gets no values, or wrong ones.
     #[serde(rename = "break")]
     pub(super) is_break: bool,
-    /// Why it reads none at all.
+    /// The reason why the reader rejects the trace.
     pub(super) refused: Option<String>,
-    /// Fields that the traces lack, so that it reads 0 or nothing; not those with a default.
+    /// Fields without a default that the traces lack, so the reader gets 0 or nothing.
     pub(super) lacking: Vec<String>,
-    /// Fields whose values it takes for something else.
+    /// Fields whose values the reader misinterprets.
     pub(super) misread: Vec<String>,
 }
 
@@ -37,19 +37,19 @@ impl Reads {
         }
     }
 
-    /// Returns what is wrong, a sentence each.
+    /// Returns the problems, one sentence each.
     pub(super) fn problems(self) -> Vec<String> {
         let list =
             |what: &str, fields: &[String]| (!fields.is_empty()).then(|| format!("{what} {}", fields.join(", ")));
-        let lacking = list("it has no value for", &self.lacking);
-        // What only the version says is said of no place.
+        let lacking = list("no value for", &self.lacking);
+        // A change implied by the version alone has no location.
         let named = |place: &String| if place.is_empty() { "its records".to_owned() } else { place.clone() };
-        let misread = list("something else is meant by", &self.misread.iter().map(named).collect::<Vec<_>>());
+        let misread = list("different meaning of", &self.misread.iter().map(named).collect::<Vec<_>>());
         self.refused.into_iter().chain(lacking).chain(misread).collect()
     }
 }
 
-/// Returns the places of all records, and those of their fields.
+/// Returns the locations of all records, and those of their fields.
 fn places(dtd: &Dtd) -> (HashSet<String>, HashSet<String>) {
     let (mut records, mut fields) = (HashSet::new(), HashSet::new());
     for record in dtd.records.iter().skip(METADATA.0 as usize + 1) {

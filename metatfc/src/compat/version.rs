@@ -1,22 +1,22 @@
-//! How far one version of a DTD must be from another.
+//! The step between two versions of a DTD that a change requires.
 
 use metatf_parser::schema::Version;
 use serde::Serialize;
 
-/// How much a change asks of a version, the least first.
+/// The level of a change, lowest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Level {
-    /// Something is new; what was there is as it was.
+    /// Something was added; everything else is unchanged.
     Minor,
-    /// An existing record changes its form or its meaning.
+    /// An existing record changes its format or its meaning.
     Median,
     /// The file as a whole changes.
     Major,
 }
 
 impl Level {
-    /// Returns the word that people read.
+    /// Returns the name of the level, as shown in reports.
     pub(super) fn name(self) -> &'static str {
         match self {
             Level::Minor => "minor",
@@ -26,7 +26,7 @@ impl Level {
     }
 }
 
-/// Returns the least version after a change of this level.
+/// Returns the lowest version after a change of this level.
 pub(super) fn after(version: Version, level: Option<Level>) -> Version {
     let Version([major, median, minor]) = version;
     match level {
@@ -37,7 +37,7 @@ pub(super) fn after(version: Version, level: Option<Level>) -> Version {
     }
 }
 
-/// Returns the level of the step to a later version; `None` for the same, and for an earlier one.
+/// Returns the level of the step to a later version, or `None` if the version is equal or earlier.
 pub(super) fn step(from: Version, to: Version) -> Option<Level> {
     let levels = [Level::Major, Level::Median, Level::Minor];
     let parts = from.0.iter().zip(&to.0).zip(levels);

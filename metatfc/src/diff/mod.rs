@@ -1,4 +1,4 @@
-//! `diff`: compares the values of two traces, however they are encoded.
+//! `diff`: compares the values of two traces, regardless of their encoding.
 
 mod report;
 
@@ -13,34 +13,33 @@ use report::Report;
 use std::path::{Path, PathBuf};
 
 const MORE: &str = "\
-The output counts, for each type of record, how many records each trace has,
-how many differ, and in which fields. --details lists single differences. A
-record is named by the number of data records before it, so that
-`metatfc dump --skip NUMBER --head 1` shows it.
+The output counts the records of each type in both traces, and shows how many
+differ and in which fields. --details lists individual differences. A record is
+identified by the number of data records before it, so that
+`metatfc dump --skip NUMBER --head 1` prints it.
 
-Values of records, comments and stream elements are compared. How they are
-encoded makes no difference: metadata, widths, interpretations, chunks, groups,
-codecs, class, byte order, version of the file. For an offset into a table, the
-element there is compared.
+Values of records, comments and stream elements are compared. Their encoding is
+ignored: metadata, widths, interpretations, chunks, groups, codecs, class, byte
+order and file version. For an offset into a table, the elements it refers to
+are compared.
 
 The first record of a section is compared with the first of that section in the
-other trace, the second with the second, and so on. Where two records of
-different types meet, the section is out of step: from there on, records are
-only counted. Order between sections counts only with --order. A stream section
-that records stride through or point into is compared through them; --section
-compares it element by element. If the DTDs differ, sections, records and
-fields of the same name are compared. What only one trace has is listed, and is
-not a difference.
+other trace, the second with the second, and so on. If two records of different
+types meet, the section is out of step: from there on, records are only counted.
+The order of records in different sections is compared only with --order. A
+stream section that records stride through or point into is compared through
+those records; --section compares it element by element. If the DTDs differ,
+sections, records and fields of the same name are compared. Those that only one
+trace has are listed, but do not count as a difference.
 
-Two recordings of one program:
-  --ignore time          leaves out fields of the name `time`, and fields whose
-                         `format` is a time or a date (time_ns, date_s)
-  --ignore address-base  two addresses are the same if each always stands for
-                         the other. Addresses are numbers whose `format` is hex
-                         or whose name is `address`. Takes memory for each.
+To compare two recordings of one program:
+  --ignore time          ignores fields named `time`, and fields whose `format`
+                         is a time or a date (time_ns, date_s)
+  --ignore address-base  treats two addresses as equal if each always corresponds
+                         to the other. Addresses are numbers whose `format` is
+                         hex or whose name is `address`. Each needs memory.
 
-Exit status: 0 the same, 1 different (or a trace cannot be read), 2 the
-command line is wrong.
+Exit status: 0 equal, 1 different (or a trace cannot be read), 2 usage error.
 
 Examples:
   metatfc diff a.mtf b.mtf && echo the same
@@ -48,15 +47,15 @@ Examples:
   metatfc diff --ignore free.heap --details a.mtf b.mtf
   metatfc dump --format jsonl --all a.mtf | metatfc encode --dtd a.dtd - - | metatfc diff a.mtf -";
 
-/// Compare the values of two traces: what differs, by type of record
+/// Compare the values of two traces and summarize the differences by record type
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// The first trace; `-` is standard input
+    /// The first trace; `-` reads standard input
     left: PathBuf,
-    /// The second trace; `-` is standard input
+    /// The second trace; `-` reads standard input
     right: PathBuf,
-    /// List single differences, too
+    /// List individual differences, too
     #[arg(long)]
     details: bool,
     /// List at most this many differences; 0 lists all. Implies --details [default: 10]
@@ -64,26 +63,26 @@ pub(crate) struct Args {
     max: Option<usize>,
     #[command(flatten)]
     output: OutputArgs,
-    /// Leave out fields (`size`, `alloc.size`) and records (`free`, `comment`), or times and where addresses begin: see below
+    /// Ignore fields (`size`, `alloc.size`), records (`free`, `comment`), `time` or `address-base` (see below)
     #[arg(long, value_name = "FIELD,..", value_delimiter = ',')]
     ignore: Vec<String>,
-    /// Only these sections (0: the global one)
+    /// Compare only these sections (0: the global one)
     #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
     section: Vec<String>,
-    /// Compare the order of records of different sections, too
+    /// Compare the order of records in different sections, too
     #[arg(long)]
     order: bool,
-    /// Compare user metadata and the DTDs' texts, too
+    /// Compare user metadata and the text of the DTDs, too
     #[arg(long)]
     metadata: bool,
-    /// Print nothing, and stop at the first difference: the exit status is the result
+    /// Print nothing and stop at the first difference; the exit status is the result
     #[arg(long, short)]
     quiet: bool,
     #[command(flatten)]
     dtd: DtdArgs,
 }
 
-/// Differences that --details lists.
+/// The default maximum of differences that --details lists.
 const MOST: usize = 10;
 
 /// One of the traces.
@@ -104,12 +103,12 @@ impl Side {
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     if input::is_standard(&args.left) && input::is_standard(&args.right) {
-        return usage("only one of the traces can come from standard input");
+        return usage("only one of the traces can be read from standard input");
     }
     let sides = [Side::new(&args.left, &args.dtd)?, Side::new(&args.right, &args.dtd)?];
     let details = args.details || args.max.is_some() || args.output.format == Format::Json;
     let options = CompareOptions {
-        // The first is shown in any case.
+        // The first difference is always shown.
         max: if details { args.max.unwrap_or(MOST) } else { 1 },
         stop: args.quiet,
         order: args.order,

@@ -1,4 +1,4 @@
-//! What a comparison found, for people and for programs.
+//! The result of a comparison, as a report page and as JSON.
 
 use super::Side;
 use crate::output::count;
@@ -7,16 +7,16 @@ use metatf_tools::compare::{Comparison, Difference, Named, RecordSummary, Shown,
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
-/// Longer values are cut.
+/// The maximum number of characters shown of a value.
 const LONGEST: usize = 120;
 
 /// A comparison of two traces.
 pub(super) struct Report<'r> {
     pub(super) sides: &'r [Side; 2],
     pub(super) result: &'r Comparison,
-    /// Whether single differences were asked for, not only the first.
+    /// Whether to list individual differences, not only the first.
     pub(super) details: bool,
-    /// Whether a page says that nothing differs: text is empty then, so that scripts need not look at it.
+    /// Whether a page states that nothing differs. Text output is empty in that case, which is simpler for scripts.
     pub(super) says_same: bool,
 }
 
@@ -42,7 +42,7 @@ impl Report<'_> {
             page.note(format!("only in {}: {}", self.name(only.which as usize), only.what));
         }
         if result.nothing_in_common {
-            page.note("the traces have no record in common: nothing was compared");
+            page.note("nothing was compared: the traces have no record in common");
         }
         if result.is_same() {
             if self.says_same {
@@ -62,11 +62,11 @@ impl Report<'_> {
             let [Some(left), Some(right)] = records else { continue };
             let section = section.as_deref().unwrap_or("(global)");
             page.note(format!(
-                "{section} is out of step from {} {} on, which meets {} {}: from there on records are only counted",
+                "{section} is out of step from {} {} (left) and {} {} (right) on: later records are only counted",
                 left.record, left.number, right.record, right.number
             ));
         }
-        // Differences of metadata are in no count.
+        // Metadata differences are not counted.
         let is_metadata = |difference: &&Difference| matches!(difference.what, What::User(..) | What::Dtd);
         let (metadata, listed): (Vec<_>, Vec<_>) = result.differences.iter().partition(is_metadata);
         let heading = if self.details { "DIFFERENCES" } else { "FIRST DIFFERENCE" };
@@ -78,7 +78,7 @@ impl Report<'_> {
         }
         if result.stopped {
             let option = if self.details { "--max" } else { "--details" };
-            page.note(format!("there are more differences: {option} lists them"));
+            page.note(format!("there are more differences; to list them, use {option}"));
         }
     }
 
@@ -100,14 +100,14 @@ impl Report<'_> {
                     let which = *which as usize;
                     let first = records.get(which).and_then(Option::as_ref).map(named).unwrap_or_default();
                     let (one, other) = (self.name(which), self.name(1 - which));
-                    let more = format!("{one} has {more} more from here, {other} has no more");
+                    let more = format!("{one} has {more} more; {other} ends here");
                     (format!("{section} {first}"), String::new(), more)
                 }
                 (What::User(key, values), _) => {
                     let [a, b] = values.each_ref().map(|v| v.as_deref().unwrap_or("(none)"));
                     ("user metadata".to_owned(), key.clone(), format!("{a} != {b}"))
                 }
-                (What::Dtd, _) => ("DTDs".to_owned(), String::new(), "their texts differ".to_owned()),
+                (What::Dtd, _) => ("DTDs".to_owned(), String::new(), "their text differs".to_owned()),
                 (What::Field(..) | What::Record, _) => continue,
             };
             table.row([place, field, values].map(metatf_page::Value::text));
@@ -116,7 +116,8 @@ impl Report<'_> {
     }
 }
 
-/// How many records of each type there are, and how many of those that were compared differ, in which fields.
+/// Builds a table of the record types: how many records each trace has, how many of the compared ones differ, and in
+/// which fields.
 fn summaries(summaries: &[&RecordSummary]) -> Table {
     let names = ["left", "right", "compared", "differ", "fields"].map(Column::new);
     let mut table = Table::new([Column::key("record")].into_iter().chain(names));

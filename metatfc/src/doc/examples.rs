@@ -1,4 +1,4 @@
-//! Records of a trace, as examples.
+//! Example records taken from a trace.
 
 use crate::dtd::{self, DtdArgs};
 use crate::failure::{Failure, Result, failed};
@@ -9,33 +9,33 @@ use metatf_parser::Dtd;
 use std::collections::HashMap;
 use std::path::Path;
 
-/// Examples of each record.
+/// Maximum number of examples per record type.
 const MOST_EXAMPLES: usize = 2;
-/// Records that are read in search of them.
+/// Maximum number of records read to find examples.
 const MOST_RECORDS: u64 = 1_000_000;
-/// Bytes of a field that are kept.
+/// Maximum number of bytes kept of a field.
 const MOST_BYTES: usize = 64;
-/// Fields of a record that are kept: those of repeated items may be very many.
+/// Maximum number of fields kept of a record, which may repeat items many times.
 const MOST_FIELDS: usize = 300;
 
 /// A field of an example.
 pub(super) struct Field {
     pub(super) leaf: u8,
-    /// Its first bytes, as they are stored; those of a byte array without the byte that ends it.
+    /// The first stored bytes; those of a byte array exclude its terminator.
     pub(super) bytes: Vec<u8>,
-    /// How many bytes it has.
+    /// The length of the field in bytes.
     pub(super) length: usize,
-    /// Its value if it is a number.
+    /// The value, if it is a number.
     pub(super) number: Option<u64>,
 }
 
-/// Which record of the trace it is, from 1, and its fields.
+/// A record of the trace: its number, counted from 1, and its fields.
 pub(super) struct Example {
     pub(super) number: u64,
     pub(super) fields: Vec<Field>,
 }
 
-/// The first examples of each record.
+/// The first examples of each record type.
 #[derive(Default)]
 pub(super) struct Examples(HashMap<u16, Vec<Example>>);
 
@@ -44,14 +44,15 @@ impl Examples {
         u16::try_from(record).ok().and_then(|record| self.0.get(&record)).map_or(&[], Vec::as_slice)
     }
 
-    /// Reads a trace, until all records have examples or very many are read. Fails for the trace of another format.
+    /// Reads a trace until every record type has examples, or `MOST_RECORDS` have been read. Fails if the trace has a
+    /// different DTD.
     pub(super) fn of(path: &Path, dtd: &Dtd) -> Result<Self> {
         let reader = input::trace(path, false)?;
         let schema = dtd::find(&reader, &input::name(path), &DtdArgs::default(), false)?;
         let name = input::name(path);
         if schema.dtd.fingerprint() != dtd.fingerprint() {
             return failed(format!(
-                "{name}: its DTD is another one: `metatfc compat` tells what differs, `metatfc doc {name}` documents it"
+                "{name}: the trace has a different DTD: `metatfc compat` shows the differences, `metatfc doc {name}` documents it"
             ));
         }
         let problem = |error: metatf::Error| Failure::Failed(format!("{name}: {error}"));

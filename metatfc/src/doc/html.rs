@@ -1,4 +1,4 @@
-//! What all pages share: their head and style, prose of comments, addresses.
+//! Parts shared by all pages: head, style, prose from DTD comments, and link targets.
 
 use crate::failure::{Failure, Result};
 use metatf::container::Sink;
@@ -6,10 +6,10 @@ pub(super) use metatf_page::markup;
 use std::fmt;
 use std::fmt::Write as _;
 
-/// The first bytes of every page, by which a later run knows it.
+/// The first bytes of every page, by which a later run recognizes it.
 pub(super) const HEAD: &str = "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<meta name=\"generator\" content=\"metatfc doc\">\n";
 
-/// Light or dark as the reader's system, narrow or wide as the window.
+/// The style sheet: light or dark like the reader's system, and adapted to the window's width.
 const STYLE: &str = "\
 :root{color-scheme:light dark;--line:#8888;--fill:#0072b222;--mark:#e69f0044}
 body{font:15px/1.45 system-ui,sans-serif;max-width:76rem;margin:2rem auto;padding:0 1rem}
@@ -27,14 +27,14 @@ pre{overflow-x:auto}pre i{display:inline-block;min-width:3.5em;opacity:.6;font-s
 @media print{body{max-width:none}}
 ";
 
-/// Text of a page that goes out when there is enough of it.
+/// The text of a page, written out in blocks.
 pub(super) struct Doc {
     pub(super) text: String,
     sink: Box<dyn Sink + Send>,
     name: String,
 }
 
-/// Bytes after which text goes out.
+/// Number of bytes after which text is written out.
 const FULL: usize = 1 << 16;
 
 impl Doc {
@@ -42,7 +42,7 @@ impl Doc {
         Self { text: String::new(), sink, name: name.to_owned() }
     }
 
-    /// Writes the text out if there is much of it.
+    /// Writes out the text if there is enough of it.
     pub(super) fn spill(&mut self) -> Result<()> {
         if self.text.len() >= FULL { self.flush() } else { Ok(()) }
     }
@@ -71,10 +71,10 @@ pub(super) fn end(out: &mut String) {
     out.push_str("</html>\n");
 }
 
-/// Writes a comment of a DTD: paragraphs, with code between backquotes.
+/// Writes a DTD comment as paragraphs, with code between backticks.
 pub(super) fn prose(out: &mut String, doc: Option<&str>) {
     let mut paragraph = String::new();
-    // The empty line behind the last ends its paragraph.
+    // The empty line after the last one ends its paragraph.
     for text in doc.unwrap_or_default().lines().chain([""]) {
         if !text.trim().is_empty() {
             paragraph.extend([text.trim(), " "]);
@@ -85,7 +85,7 @@ pub(super) fn prose(out: &mut String, doc: Option<&str>) {
     }
 }
 
-/// Returns a line of prose, with code between backquotes. A backquote without another stands for itself.
+/// Returns a line of prose, with code between backticks. An unpaired backtick is kept.
 pub(super) fn line(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -97,11 +97,11 @@ pub(super) fn line(text: &str) -> String {
     out
 }
 
-/// A name in an address: letters, digits, `_` and `.` as they are.
+/// A name as part of a link target: letters, digits, `_` and `.` are kept.
 pub(super) struct Link<'n>(pub(super) &'n str);
 
 impl Link<'_> {
-    /// Returns the page of a section.
+    /// Returns the page name of a section.
     pub(super) fn section(number: u8) -> String {
         format!("section-{number}.html")
     }

@@ -1,34 +1,35 @@
-//! The bytes of a record as a picture: a box for each field that stores some, in their order, over as many lines as they need.
+//! Draws the bytes of a record: a box for each stored field, in order, on as many lines as needed.
 
 use super::html::markup;
 use metatf_parser::schema::{Leaf, Width};
 use std::fmt::Write as _;
 
-/// Pixels of a line, of a byte, of a box at least, of a letter, and the height of a box and of a line.
+/// Pixels: the width of a line, a byte, the smallest box, and a letter; the height of a box and of a line.
 const LINE: usize = 900;
 const BYTE: usize = 26;
 const LEAST: usize = 44;
 const LETTER: usize = 8;
 const BOX: usize = 30;
 const STEP: usize = 72;
-/// Bytes that are drawn to scale; a longer field has a box as wide as these.
+/// Maximum number of bytes drawn to scale; a longer field gets a box of this width.
 const MOST_BYTES: usize = 8;
-/// Letters of a name that are drawn.
+/// Maximum number of letters drawn of a name.
 const MOST_LETTERS: usize = 40;
-/// Boxes that are drawn: a record has 255 fields at most.
+/// Maximum number of boxes; a record has at most 255 fields.
 const MOST_BOXES: usize = 256;
 
-/// Something that is drawn.
+/// A field to draw.
 pub(super) struct Part<'d> {
     pub(super) name: &'d str,
     pub(super) leaf: &'d Leaf,
     pub(super) offset: Option<u64>,
-    /// Bytes of the field if it is the tag, whose width stands elsewhere.
+    /// The width in bytes if the field is the tag, whose own width is not set.
     pub(super) tag_width: u8,
 }
 
 impl Part<'_> {
-    /// Returns bytes and how they are called; `None` if no bytes are stored.
+    /// Returns the number of bytes, their label, and whether the box is open-ended; `None` if the field stores no
+    /// bytes.
     fn size(&self) -> Option<(usize, String, bool)> {
         let bytes = |n: u64| (usize::try_from(n).unwrap_or(MOST_BYTES), n.to_string(), self.leaf.repeated);
         if self.leaf.is_tag() {
@@ -46,7 +47,7 @@ impl Part<'_> {
     }
 }
 
-/// Draws the fields that store bytes; nothing if none does.
+/// Draws the fields that store bytes, or nothing if there are none.
 pub(super) fn draw(out: &mut String, record: &str, parts: &[Part<'_>]) {
     let mut boxes = String::new();
     let (mut x, mut y, mut widest) = (0, 0, 0);

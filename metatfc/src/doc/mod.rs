@@ -1,7 +1,7 @@
-//! `doc`: the pages of a format, as HTML: its sections, records and fields, with their bytes.
+//! `doc`: documents a format as HTML pages: its sections, records and fields, with their bytes.
 //!
-//! `html` has what all pages share, `record` the part of a record, `layout` its picture, `examples` what a trace has of it, `source`
-//! the text that all of it comes from.
+//! `html` contains the parts shared by all pages, `record` documents a record, `layout` draws its bytes, `examples`
+//! finds it in a trace, and `source` shows the text of the DTD.
 
 mod examples;
 mod html;
@@ -25,31 +25,33 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 const MORE: &str = "\
-The folder gets index.html, a page for each section, and the text of the DTD.
-A section's page has its records: what the comments say, the bytes as a picture,
-and each field with its width, its interpretation, and the lines of the DTD that
-set its properties. With --trace, each record has examples, byte by byte.
+The directory gets index.html, a page for each section, and the text of the DTD.
+A section's page describes its records: the DTD's comments, a drawing of the
+bytes, and each field with its width, its interpretation, and the lines of the
+DTD that set its properties. With --trace, each record has examples, byte by
+byte.
 
-Every record and field has an address: section-1.html#malloc.size. The pages need
-no script and no network; they are light or dark as the reader's system.
+Every record and field has an anchor: section-1.html#malloc.size. The pages need
+no scripts and no network, and follow the system's light or dark mode.
 
-Files of an earlier run are replaced; a file that is none of these is an error.
+Files of an earlier run are replaced; any other file of the same name is an
+error.
 
 Examples:
   metatfc doc spans.dtd -o spans-doc
-  metatfc doc spans.dtd -o spans-doc --trace T.mtf    with records of a trace
+  metatfc doc spans.dtd -o spans-doc --trace T.mtf    with examples from a trace
   metatfc doc T.mtf -o T-doc --trace T.mtf            the DTD of the trace";
 
-/// Write the pages of a format: records, fields and bytes, as HTML
+/// Document a format as HTML pages: records, fields and bytes
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// A DTD, or a trace; `-` is standard input (a DTD)
+    /// A DTD or a trace; `-` reads a DTD from standard input
     file: PathBuf,
-    /// The folder for the pages; it is made if it is not there
+    /// Directory for the pages; created if it does not exist
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
-    /// A trace whose records are examples
+    /// A trace to take example records from
     #[arg(long, value_name = "TRACE")]
     trace: Option<PathBuf>,
 }
@@ -61,11 +63,11 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         None => Examples::default(),
     };
     let folder = OutputFolder::create(&args.output).map_err(|e| Failure::io(&args.output.display().to_string(), &e))?;
-    // Before anything is written.
+    // Check this before writing anything.
     check_ours(&folder, "index.html")?;
     let index = metatf_parser::index(dtd.text.as_bytes());
     let name = input::name(&args.file).into_owned();
-    // Where the file lies is nobody's matter who reads the pages.
+    // Readers of the pages need not know in which directory the file is.
     let name = Path::new(&name).file_name().and_then(|name| name.to_str()).unwrap_or(&name);
     let places = Places::new(&index, &dtd.text);
     let pages = Pages { name, folder: &folder, dtd: &dtd, places: &places };
@@ -80,7 +82,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     output::print(&format!("{}: {count}\n", args.output.join("index.html").display()))
 }
 
-/// What the pages are made of, and where they go.
+/// The inputs of the pages and their destination.
 struct Pages<'d> {
     name: &'d str,
     folder: &'d OutputFolder,
@@ -89,14 +91,14 @@ struct Pages<'d> {
 }
 
 impl<'d> Pages<'d> {
-    /// Returns the sections that have a page: the global one if it has records of its own.
+    /// Returns the sections that get a page. The global section gets one only if it has its own records.
     fn sections(&self) -> Vec<(usize, &'d Section)> {
         let sections = self.dtd.sections.iter().enumerate();
         sections.filter(|(i, s)| s.number != 0 || !show::listed(self.dtd, *i, s).is_empty()).collect()
     }
 
-    /// Writes a page. A file that `doc` has not made is not replaced. The parts go out one by one, so that a page of very many
-    /// records is not held.
+    /// Writes a page, but does not replace a file that `doc` has not written. The parts are written one by one, so that
+    /// a page of very many records is never in memory as a whole.
     fn write(&self, file: &str, parts: &mut dyn FnMut(&mut Doc) -> Result<()>, title: &str) -> Result<()> {
         check_ours(self.folder, file)?;
         let (target, sink) = Target::create_in(self.folder, file)?;
@@ -163,7 +165,7 @@ impl<'d> Pages<'d> {
     }
 }
 
-/// Where the records of a text are laid out, by the name of their section and their own; and where its lines begin.
+/// Record layouts of a DTD source, keyed by section name and record name, and the offsets of its line starts.
 struct Places<'i> {
     index: &'i Index,
     records: HashMap<(Option<&'i str>, &'i str), &'i LaidOut>,
@@ -189,7 +191,7 @@ impl<'i> Places<'i> {
         Self { index, records, lines }
     }
 
-    /// Returns the number of the line that a byte of the text is on, from 1.
+    /// Returns the line number of a byte of the text, starting at 1.
     fn line(&self, byte: usize) -> usize {
         self.lines.partition_point(|start| *start <= byte) + 1
     }
@@ -203,7 +205,7 @@ fn heading(section: &Section) -> String {
     }
 }
 
-/// Fails for a file that is there and is not of an earlier run.
+/// Fails if the file exists and was not written by an earlier run.
 fn check_ours(folder: &OutputFolder, file: &str) -> Result<()> {
     let name = folder.path().join(file).display().to_string();
     let mut head = Vec::new();
@@ -211,6 +213,6 @@ fn check_ours(folder: &OutputFolder, file: &str) -> Result<()> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(Failure::io(&name, &error)),
         Ok(_) if head == html::HEAD.as_bytes() => Ok(()),
-        Ok(_) => failed(format!("{name}: it is there, and `metatfc doc` has not made it; name another folder")),
+        Ok(_) => failed(format!("{name} exists and was not written by `metatfc doc`: choose another directory")),
     }
 }

@@ -1,4 +1,4 @@
-//! The part of a record: comment, picture, fields, examples.
+//! Documents a record: comment, drawing, fields, examples.
 
 use super::Places;
 use super::examples::{Example, Field};
@@ -10,18 +10,18 @@ use metatf_parser::index::{LaidOut, ResolvedField};
 use metatf_parser::schema::{Dtd, Format, Leaf, Record};
 use std::fmt::Write as _;
 
-/// A record, and what is known about it.
+/// A record, and all that is known about it.
 pub(super) struct Part<'d> {
     pub(super) dtd: &'d Dtd,
     pub(super) record: &'d Record,
     pub(super) places: &'d Places<'d>,
-    /// Where its properties are set, and at which bytes its fields begin.
+    /// The origins of its properties, and the offsets of its fields.
     pub(super) laid_out: Option<&'d LaidOut>,
     pub(super) examples: &'d [Example],
     pub(super) trace: Option<&'d str>,
 }
 
-/// Returns the tag of a record, in words.
+/// Returns the tag of a record as text.
 pub(super) fn tag(record: &Record) -> String {
     match record.tag {
         _ if record.catch_all => "all others".to_owned(),
@@ -67,7 +67,7 @@ impl Part<'_> {
         }
     }
 
-    /// Returns the names of the leaves, in their order.
+    /// Returns the names of the leaves, in order.
     fn names(&self) -> Vec<String> {
         let mut names: Vec<String> = self.record.leaves.iter().map(|leaf| leaf.path.join(".")).collect();
         for (id, name) in fields::names(self.record) {
@@ -110,7 +110,7 @@ impl Part<'_> {
         );
     }
 
-    /// Returns which scope sets each property, and the line of the text.
+    /// Returns the scope that sets each property, and its line in the DTD.
     fn origins(&self, index: usize) -> String {
         let Some(field) = self.field(index) else { return String::new() };
         let origins = field.settings.iter().filter(|set| set.property != Property::Doc).filter_map(|set| {
@@ -143,7 +143,7 @@ impl Part<'_> {
     }
 }
 
-/// Returns format, unit, names and annotations.
+/// Returns the format, unit, earlier names, named values and annotations of a leaf.
 fn form(leaf: &Leaf) -> String {
     let mut parts = Vec::new();
     parts.extend(Some(leaf.format.name()).filter(|name| !name.is_empty()).map(str::to_owned));

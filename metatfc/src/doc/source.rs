@@ -1,4 +1,4 @@
-//! The text of the DTD, each line with an address.
+//! The text of the DTD, with an anchor for each line.
 
 use super::html::{Doc, markup};
 use crate::failure::Result;
@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 pub(super) fn lines(doc: &mut Doc, text: &str) -> Result<()> {
     doc.text.push_str("<p><a href=\"index.html\">All sections</a></p>\n<pre>\n");
     for (number, line) in (1_u64..).zip(text.lines()) {
-        // Tabs are escaped elsewhere, where a text has to stay within its column.
+        // Elsewhere, tabs are escaped to keep text within its column.
         let line = line.replace('\t', "    ");
         let _ = writeln!(doc.text, "<span id=\"L{number}\"><i>{number}</i>{}</span>", markup(&line));
         doc.spill()?;

@@ -1,5 +1,5 @@
-//! Tables of typed columns, and what they are written to: an output format that is a table takes rows of typed values, and knows
-//! nothing of records.
+//! Tables of typed columns and the trait of their output formats. A tabular format receives rows of typed values and
+//! knows nothing about records.
 
 use super::Args;
 use super::select::Select;
@@ -10,58 +10,59 @@ use metatf_tools::roles::{self, Role};
 use serde_json::Value;
 use std::borrow::Cow;
 
-/// An output format of tables. Each method appends to what is printed.
+/// A tabular output format. Each method appends to the output.
 pub(super) trait ColumnSink {
-    /// Takes the tables, in the order of the DTD: their columns are those of all rows.
+    /// Creates the format for the given tables, in the order of the DTD. Their columns are the columns of all rows.
     fn new(tables: &[Table], args: &Args) -> Self;
 
-    /// Begins the output. Groups that other threads print have one beginning and one end.
+    /// Writes the beginning of the output. If several threads print groups, it is written only once, and so is the end.
     fn head(&self, out: &mut Vec<u8>);
 
     /// Appends a row.
     fn row(&mut self, row: Row<'_>, out: &mut Vec<u8>);
 
-    /// Ends the output.
+    /// Writes the end of the output.
     fn foot(&mut self, out: &mut Vec<u8>) {
         let _ = out;
     }
 }
 
-/// The records of one type in one section, as a table.
+/// The table of one record type in one section.
 pub(super) struct Table {
-    /// The section's name; the global one has none.
+    /// The name of the section; `None` for the global one.
     pub(super) section: Option<String>,
     pub(super) record: String,
     pub(super) columns: Vec<Column>,
-    /// The column of the record's time.
+    /// The column that contains the time of the record.
     pub(super) time: Option<usize>,
 }
 
-/// A field. Its name is that in JSON, with dots before the names of nested fields.
+/// A field. Its name is the same as in JSON, with the names of enclosing fields before it, separated by dots.
 pub(super) struct Column {
     pub(super) name: String,
     pub(super) kind: Kind,
     pub(super) unit: Option<String>,
-    /// It may be missing: a repetition whose count has the format `bool`. A count that is more than 1 all the same makes it JSON.
+    /// Whether the value may be missing: it is repeated by a count of format `bool`. If such a count is above 1 after
+    /// all, the cell is JSON.
     pub(super) is_optional: bool,
 }
 
-/// What the cells of a column are.
+/// The type of the cells in a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Unsigned,
     Signed,
     Real,
-    /// Text; bytes where they are not UTF-8.
+    /// Text, or bytes if they are not UTF-8.
     Text,
     Bytes,
-    /// Repetitions.
+    /// Repeated values.
     Json,
-    /// Numbers, or what stands in place of some: names, labels, strings, elements.
+    /// Numbers, some of which may be replaced by names, labels, strings or elements.
     Any,
 }
 
-/// A value of a row.
+/// A value in a row.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Cell<'t> {
     Null,
@@ -70,33 +71,33 @@ pub(super) enum Cell<'t> {
     Real(f64),
     Text(Cow<'t, str>),
     Bytes(&'t [u8]),
-    /// A repetition, an element, or the number that is an element's only value.
+    /// A repetition, an element, or the number that is the only value of an element.
     Json(Value),
 }
 
-/// A record, as a row of its table.
+/// A record as a row of its table.
 pub(super) struct Row<'r> {
-    /// Which of the tables.
+    /// The index of the table.
     pub(super) table: usize,
-    /// The record's offset, as `--all` shows it.
+    /// The offset of the record, as `--all` prints it.
     pub(super) offset: u64,
-    /// The thread it belongs to, with `--thread-column`.
+    /// The thread that the record belongs to, with `--thread-column`.
     pub(super) thread: Option<u64>,
-    /// In the order of the table's columns.
+    /// The cells, in the order of the table's columns.
     pub(super) cells: Vec<Cell<'r>>,
 }
 
-/// What is shown of values.
+/// Options for printing values.
 #[derive(Clone, Copy)]
 pub(super) struct Show {
-    /// Tags and constants, too.
+    /// Whether to print tags and constants, too.
     pub(super) all: bool,
-    /// Names in place of numbers.
+    /// Whether to print names instead of numbers.
     pub(super) named: bool,
 }
 
 impl Table {
-    /// Returns whether these are cells of its columns.
+    /// Returns whether the cells match the columns of the table.
     pub(super) fn takes(&self, cells: &[Cell<'_>]) -> bool {
         self.columns.len() == cells.len() && self.columns.iter().zip(cells).all(|(column, cell)| column.takes(cell))
     }
@@ -118,8 +119,8 @@ impl Column {
     }
 }
 
-/// Defines the tables of the records that can appear, each with its section and record. Names and elements stand in place of
-/// numbers if that is asked for (`resolves`).
+/// Defines the tables of all records that may be printed, each with its section and record. With `resolves`, names and
+/// elements replace numbers.
 pub(super) fn tables(schema: &Schema, select: &Select, show: Show, resolves: bool) -> Vec<((usize, u16), Table)> {
     let table = |kind: (usize, u16)| {
         let record = schema.record(kind.1)?;
@@ -132,11 +133,11 @@ pub(super) fn tables(schema: &Schema, select: &Select, show: Show, resolves: boo
     select.kinds(schema).into_iter().filter_map(table).collect()
 }
 
-/// The columns of a record so far.
+/// The columns of a record defined so far.
 struct Definition<'r> {
     record: &'r Record,
     show: Show,
-    /// What is found stands in place of numbers.
+    /// Whether resolved values replace numbers.
     resolves: bool,
     columns: Vec<Column>,
     time: Option<usize>,
@@ -204,7 +205,7 @@ fn kind(leaf: &Leaf, show: Show) -> Kind {
     }
 }
 
-/// Returns the leaf of an optional field: one value, and a count that is at most 1 or has the format `bool`.
+/// Returns the leaf of an optional field: a single value whose count is at most 1 or has the format `bool`.
 pub(super) fn optional_leaf<'r>(record: &'r Record, count: LeafId, body: &Repeated) -> Option<&'r Leaf> {
     let id = match body {
         Repeated::Leaf(id) => *id,

@@ -1,4 +1,4 @@
-//! `--format csv`: one table (RFC 4180, lines end in a line feed).
+//! `--format csv`: one table (RFC 4180, but with line feeds as line ends).
 
 use super::columns::{Cell, Column, ColumnSink, Row, Table};
 use super::{Args, thread_column};
@@ -6,25 +6,25 @@ use crate::fields;
 use serde_json::Number;
 use std::fmt::Write as _;
 
-/// All tables as one: columns of the same name are one column.
+/// All tables merged into one; columns of the same name become one column.
 pub(super) struct Csv {
     columns: Vec<String>,
     tables: Vec<Merged>,
-    /// The record's section and name come first.
+    /// Whether each line starts with the record's section and name.
     several: bool,
-    /// Then its offset.
+    /// Whether the record's offset follows.
     offsets: bool,
-    /// Texts that a spreadsheet would take for formulas are marked as texts.
+    /// Whether text that a spreadsheet would evaluate as a formula is marked as text.
     no_formulas: bool,
-    /// The cells of a line, used again.
+    /// The cells of a line, reused.
     line: Vec<String>,
 }
 
-/// A table within the one.
+/// A table merged into the common one.
 struct Merged {
     section: String,
     record: String,
-    /// For each of its columns the place in the line.
+    /// The position in the line of each of its columns.
     places: Vec<usize>,
 }
 
@@ -97,7 +97,7 @@ impl ColumnSink for Csv {
     }
 }
 
-/// Appends a value: strings without quotes, and nothing for null.
+/// Appends a value; strings are not quoted, and null is empty.
 fn text(out: &mut String, value: &Cell<'_>) {
     let _ = match value {
         Cell::Null => Ok(()),
@@ -116,7 +116,8 @@ fn text(out: &mut String, value: &Cell<'_>) {
     };
 }
 
-/// Whether a spreadsheet would compute a cell: by its first character, as all of them do, unless the whole is a number.
+/// Returns whether a spreadsheet would evaluate a cell, which depends on its first character, unless the entire cell is
+/// a number.
 fn is_formula(cell: &str) -> bool {
     cell.starts_with(['=', '+', '-', '@', '\t', '\r']) && cell.parse::<f64>().is_err()
 }

@@ -1,4 +1,4 @@
-//! Printing by several threads: each prints groups, and what they print goes out in the order of the groups.
+//! Prints groups in several threads, and writes the results in the order of the groups.
 
 use super::text::{Gap, Widths};
 use super::{Args, Printer, Select, printer};
@@ -9,13 +9,13 @@ use metatf::parallel::Out;
 use metatf::reader::Event;
 use metatf_cli::Progress;
 
-/// Bytes of a block of lines.
+/// The size of a block of lines in bytes.
 const BLOCK: usize = 1 << 18;
 
-/// Bytes of text that may wait for that of the groups before: as CSV, a million records of `heap.dtd` are 42 MB.
+/// Maximum number of bytes that may wait for earlier groups; a million records of `heap.dtd` as CSV are 42 MB.
 const WAITING: usize = 64 << 20;
 
-/// Lines, how many events they come from, and how many data records those are.
+/// Lines, the number of events they were printed from, and the number of data records among these.
 #[derive(Default)]
 struct Block {
     text: Vec<u8>,
@@ -24,7 +24,7 @@ struct Block {
     records: u64,
 }
 
-/// Why printing ends early.
+/// The reason why printing ends early.
 enum Stop {
     Trace(metatf::Error),
     Output(Failure),
@@ -36,16 +36,16 @@ impl From<metatf::Error> for Stop {
     }
 }
 
-/// Returns whether groups are to be printed apart: what is printed does not depend on how many records came before, and groups
-/// are large enough for it to be faster.
+/// Returns whether to print groups in parallel. The output must not depend on the number of earlier records, and groups
+/// must be large enough for this to be faster.
 pub(super) fn can(args: &Args, trace: &Trace<'_>) -> bool {
     let counts = args.head.is_some() || args.tail.is_some() || args.skip > 0 || args.thread_column.is_some();
     let several = args.threads.number() > 1 && !counts && !args.salvage;
     several && trace.reader().container().split().is_some_and(|split| !split.has_small_groups())
 }
 
-/// Prints what is selected. An error of the trace is given back: what came before it was printed. Returns also how many data records were
-/// read.
+/// Prints the selected records. Returns an error of the trace, if any, after printing what precedes it, and the number
+/// of data records read.
 pub(super) fn run(
     args: &Args,
     select: &Select,
@@ -56,7 +56,7 @@ pub(super) fn run(
     let mut widths = Widths::new(trace.schema());
     let mut progress = Progress::new("records").printing();
     let threads = args.threads.number();
-    // All groups that are being printed but the first wait.
+    // All groups being printed wait, except for the first.
     let groups = trace.par_groups().threads(threads).ahead(WAITING / BLOCK / threads.saturating_sub(1).max(1));
     let printed = groups.streamed(
         |group, out| print(args, select, group, out),
@@ -78,7 +78,7 @@ pub(super) fn run(
 /// Prints a group.
 fn print(args: &Args, select: &Select, group: &mut Trace<'_>, out: &mut Out<'_, Block>) -> Result<(), Stop> {
     let mut select = select.clone();
-    // What is wrong with the arguments was found before.
+    // Invalid arguments have been reported before.
     let Ok(mut printer) = printer(args, group.schema(), &select) else { return Ok(()) };
     printer.leave_gaps();
     let mut block = Block::default();
@@ -96,7 +96,7 @@ fn print(args: &Args, select: &Select, group: &mut Trace<'_>, out: &mut Out<'_, 
     }
 }
 
-/// Prints an event, if it is selected; `None` at the end.
+/// Prints an event if it is selected. Returns `None` at the end.
 fn event(
     select: &mut Select,
     printer: &mut dyn Printer,

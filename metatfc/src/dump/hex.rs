@@ -11,19 +11,19 @@ use std::collections::HashMap;
 use std::io::Write as _;
 use std::ops::Range;
 
-/// Bytes on a line.
+/// Number of bytes per line.
 const BYTES: usize = 8;
-/// Columns for the name of a field.
+/// Number of columns for the name of a field.
 const NAME: usize = 16;
 
 /// Prints annotated bytes.
 pub(crate) struct Hex {
     schema: Schema,
-    /// The name of each leaf of each record.
+    /// The names of all leaves, by record.
     names: Vec<Vec<String>>,
-    /// Where the encoding of a leaf was set last: section, record, leaf.
+    /// The position at which the encoding of a leaf was last set, by section, record and leaf.
     set_at: HashMap<(usize, u16, u8), String>,
-    /// The fields of the record that was decoded: leaf, its range in `bytes`, value of a number.
+    /// The fields of the decoded record: leaf, range in `bytes`, and value if it is a number.
     fields: Vec<(u8, Range<usize>, Option<u64>)>,
     bytes: Vec<u8>,
     owned: OwnedRecord,
@@ -50,7 +50,7 @@ impl Hex {
         }
     }
 
-    /// Notes the leaves that a metadata record changes, and its place. The reader has checked it.
+    /// Notes which leaves a metadata record changes, and its position. The reader has validated the record.
     fn note_metadata(&mut self, at: At, metadata: &Metadata, place: &str) {
         let Some(section) = self.schema.format.sections.get(at.section) else { return };
         let record = |&index: &u16| Some((index, self.schema.record(index)?));
@@ -107,7 +107,7 @@ impl Hex {
             }
             let names = self.names.get(usize::from(at.record));
             let name = names.and_then(|n| n.get(usize::from(*index))).map_or("?", String::as_str);
-            // What ends a byte array stands behind it.
+            // The terminator of a byte array follows it.
             let end = leaf.and_then(|leaf| match leaf.width {
                 Width::Until(end) => Some(end),
                 _ => None,
@@ -118,7 +118,7 @@ impl Hex {
         }
     }
 
-    /// Prints the line above a record's fields. Returns the offset of its first byte.
+    /// Prints the line above the fields of a record. Returns the offset of its first byte.
     fn title(&self, trace: &Trace<'_>, at: At, out: &mut Vec<u8>) -> u64 {
         let section = self.schema.section(at.section).and_then(|s| s.name.as_deref());
         let record = self.schema.record(at.record).map_or("?", |r| &r.name);
@@ -223,11 +223,11 @@ impl Printer for Hex {
 }
 
 fn put(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
-    // Writing to a vector does not fail.
+    // Writing to a vector cannot fail.
     let _ = out.write_fmt(text);
 }
 
-/// Fields one behind the other: name, bytes, value.
+/// Prints consecutive fields, each given by name, width and value.
 fn parts<'p>(out: &mut Vec<u8>, start: u64, bytes: &[u8], fields: impl Iterator<Item = &'p (&'p str, usize, u64)>) {
     let mut at = 0;
     for (name, width, value) in fields {
@@ -237,7 +237,7 @@ fn parts<'p>(out: &mut Vec<u8>, start: u64, bytes: &[u8], fields: impl Iterator<
     }
 }
 
-/// `offset  bytes  name  value`, the bytes over several lines where they are many.
+/// Prints `offset  bytes  name  value`; if there are many bytes, they continue on further lines.
 fn row(out: &mut Vec<u8>, offset: u64, bytes: &[u8], name: &str, value: &str) {
     let mut lines = bytes.chunks(BYTES);
     put(out, format_args!("  {offset:>10}  "));

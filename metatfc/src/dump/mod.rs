@@ -39,33 +39,32 @@ const MORE: &str = "\
 Conditions (--where):
   A condition compares fields with values, or with each other:
     ==  !=  <  <=  >  >=  &  in (1, 2)  not in (1, 2)
-  and combines comparisons: && or `and`, || or `or`, ! or `not`, and ( ).
-  Fields are named as in JSON: size, box.point.x, address_2. The end of a name
-  is enough: x. A `vfield` is its bytes. A field alone means: not zero, not
-  empty. @section, @record and @offset are fields, too.
-  Values may be named: state == zombie, state != \"not found\". `&` is true if
-  any of the bits is set: mode & write, mode & \"read|write\", mode & 0x6.
-  Numbers: 4096, 4_096, 0x1000, -1, 1.5. Strings: \"text\", 'text'; bytes:
+  and combines comparisons: && (or `and`), || (or `or`), ! (or `not`), ( )
+  Fields are named as in JSON: size, box.point.x, address_2. The last part of a
+  name is enough: x. A `vfield` stands for its bytes. A field alone is true if it
+  is not zero or empty. @section, @record and @offset are fields, too.
+  Values may be given by name: state == zombie, state != \"not found\". `&` is true
+  if any of the bits is set: mode & write, mode & \"read|write\", mode & 0x6.
+  Numbers: 4096, 4_096, 0x1000, -1, 1.5. Strings: \"text\", 'text'. Bytes:
   x\"00ff\".
-  A comparison of a repeated field holds if it holds for one of the values. It
-  does not hold for a record without the field. A condition leaves out
-  comments, metadata and group marks.
+  For a repeated field, it is enough if one of the values matches. A comparison
+  is false for a record that lacks the field. With a condition, comments,
+  metadata and group marks are not printed.
 
 Formats (--format):
-  text   a line for each record, values by the DTD's `format` and `unit`
-  jsonl  a JSON object for each record; `metatfc encode` reads it back
-  csv    one table. With one --record, its fields are the columns; else the
-         columns are @section, @record and one for each name of a field, and
-         cells of fields that a record lacks are empty. Repetitions are cells
-         of JSON. A repetition whose count has the format `bool` is an optional
-         field: a value, or empty. Comments, metadata and group marks have no
-         line
-  sql    statements for SQLite: a table for each type of record, the field of
-         role `time` first, and a column @offset. Integers have 64 bits with
-         a sign; repetitions are JSON, an optional field is NULL or a value
-  hex    each field with its offset, bytes and value, and the offset of the
-         metadata record that set its encoding, if one did. Offsets are in the
-         file, or, for compressed chunks, in the chunk's content
+  text   one line per record; values follow the DTD's `format` and `unit`
+  jsonl  one JSON object per record; `metatfc encode` reads it back
+  csv    one table. With a single --record, its fields are the columns; otherwise
+         the columns are @section, @record and one for each field name, and
+         cells of missing fields are empty. Repeated values are JSON. If the
+         count of a repetition has the format `bool`, the field is optional: one
+         value, or empty. Comments, metadata and group marks are omitted
+  sql    statements for SQLite: one table per record type, with the field of
+         role `time` first, and a column @offset. Integers are signed 64-bit
+         numbers, repeated values are JSON, and missing optional fields are NULL
+  hex    each field with its offset, bytes and value, and with the offset of the
+         metadata record that set its encoding, if any. Offsets refer to the
+         file or, for compressed chunks, to the content of the chunk
 
 Examples:
   metatfc dump T.mtf | head
@@ -84,30 +83,30 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// The trace; `-` is standard input
+    /// The trace; `-` reads standard input
     trace: PathBuf,
-    /// How to print
+    /// Output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     format: Format,
-    /// Also print comments, metadata, tags, constants, offsets and stream elements
+    /// Print comments, metadata, tags, constants, offsets and stream elements, too
     #[arg(long)]
     all: bool,
-    /// With --all and jsonl: print {"@reset":NAME} where the state of a section is reset inside a group
+    /// With --all and jsonl: print {"@reset":NAME} when the state of a section is reset within a group
     #[arg(long, requires = "all")]
     resets: bool,
-    /// With jsonl and csv: print names of values and flags instead of numbers, and words of formats such as `bool` and
-    /// `uuid`. Text always has them
+    /// With jsonl and csv: print the names of values and flags instead of numbers, and formats such as `bool` and
+    /// `uuid` as words. Text always does this
     #[arg(long)]
     names: bool,
-    /// With csv: units in the names of columns: `took (us)`
+    /// With csv: add units to column names, such as `took (us)`
     #[arg(long)]
     units: bool,
-    /// With csv: put ' before texts that begin as formulas of spreadsheets do, with one of = + - @, a tab or a return: for
-    /// traces whose texts others have written
+    /// With csv: put ' before text that a spreadsheet would evaluate as a formula because it starts with = + - @, a tab
+    /// or a carriage return. Use this for traces from untrusted sources
     #[arg(long)]
     no_formulas: bool,
-    /// With csv: a column `thread`, for formats such as heap.dtd in which a record says to which thread the records after
-    /// it belong. RECORD.FIELD is that record and its field
+    /// With csv: add a column `thread`, for formats such as heap.dtd in which a record names the thread of the records
+    /// after it. RECORD.FIELD is the field that names the thread
     #[arg(
         long,
         value_name = "RECORD.FIELD",
@@ -116,42 +115,42 @@ pub(crate) struct Args {
         default_missing_value = "thread.id"
     )]
     thread_column: Option<String>,
-    /// Only this section: its name, or its number (0: the global one); may be repeated. With --raw and --order, the
-    /// section that the file is the content of
+    /// Print only this section, given by name or number (0: the global one); may be repeated. With --raw and --order:
+    /// the section that the file contains
     #[arg(long, value_name = "NAME")]
     section: Vec<String>,
-    /// Only records of this name; may be repeated
+    /// Print only records of this name; may be repeated
     #[arg(long, value_name = "NAME")]
     record: Vec<String>,
-    /// Only records for which this holds, such as 'size > 4096' (see below)
+    /// Print only records that match, such as 'size > 4096' (see below)
     #[arg(long = "where", value_name = "CONDITION")]
     condition: Option<String>,
-    /// Skip the first N data records that would be printed
+    /// Skip the first N matching data records
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true, value_parser = number(0..=u64::MAX))]
     skip: u64,
-    /// Only the first N data records
+    /// Print only the first N data records
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number(0..=u64::MAX))]
     head: Option<u64>,
-    /// Only the last N data records
+    /// Print only the last N data records
     #[arg(long, value_name = "N", conflicts_with = "head", allow_negative_numbers = true, value_parser = number(0..=usize::MAX))]
     tail: Option<usize>,
     #[command(flatten)]
     dtd: DtdArgs,
-    /// Show a trace of any version as --dtd has it: records and fields are found by their names, earlier ones (`was`)
-    /// too, and those that --dtd lacks are left out
+    /// Convert a trace of any version to the version of --dtd: records and fields are matched by name, including
+    /// earlier names (`was`), and those missing from --dtd are omitted
     #[arg(long, requires = "dtd", conflicts_with_all = ["follow", "salvage", "raw"])]
     by_name: bool,
-    /// Continue after damage: print what is whole, and report what is lost on standard error
+    /// Continue after corruption: print all intact records, and report the losses on standard error
     #[arg(long)]
     salvage: bool,
-    /// Also print the element that a `sectionOffset` field points to, the labels of addresses and the strings of numbers, where the
-    /// DTD gives fields such roles. In csv and sql the text stands in place of the number
+    /// Also print the element that a `sectionOffset` field refers to, and the labels of addresses and the strings of
+    /// numbers if the DTD defines them by roles. In csv and sql, this text replaces the number
     #[arg(long)]
     resolve: bool,
     #[command(flatten)]
     raw: FileArgs,
-    /// At the end of the file wait for more, and print records as they are written, until the trace is finished. A writer's groups
-    /// appear as it flushes them
+    /// Wait for more records at the end of the file and print them as they are written, until the trace is finished.
+    /// Groups appear when the writer flushes them
     #[arg(long, conflicts_with_all = ["raw", "salvage", "tail"])]
     follow: bool,
     #[command(flatten)]
@@ -169,7 +168,7 @@ enum Format {
 }
 
 impl Format {
-    /// How characters that a terminal obeys look in it.
+    /// Returns the style in which the format escapes terminal control characters.
     fn style(self) -> Style {
         match self {
             Self::Text => style_out(),
@@ -180,68 +179,68 @@ impl Format {
     }
 }
 
-/// An output format.
+/// A printer for an output format.
 trait Printer {
-    /// Prints what comes before the first record.
+    /// Prints the output before the first record.
     fn head(&mut self, out: &mut Vec<u8>) {
         let _ = out;
     }
 
-    /// Prints what comes after the last record.
+    /// Prints the output after the last record.
     fn foot(&mut self, out: &mut Vec<u8>) {
         let _ = out;
     }
 
-    /// Gives what finds names in place of numbers, if `--resolve` is given.
+    /// Returns the resolver of names, labels and elements, if `--resolve` is given.
     fn resolver(&mut self) -> Option<&mut Resolver> {
         None
     }
 
-    /// Returns whether what it prints of a record depends on records before.
+    /// Returns whether the output for a record depends on earlier records.
     fn carries(&mut self) -> bool {
         self.resolver().is_some_and(|resolver| resolver.carries())
     }
 
-    /// Takes note of an event, whether it is printed or not.
+    /// Notes an event, whether or not it is printed.
     fn note(&mut self, trace: &Trace<'_>, event: Event) {
         let _ = (trace, event);
     }
 
-    /// Returns whether it takes note of the values of an event, whether that is printed or not.
+    /// Returns whether the printer needs the values of an event even if the event is not printed.
     fn needs(&mut self, event: Event) -> bool {
         self.resolver().is_some_and(|resolver| resolver.needs(event))
     }
 
-    /// Takes note of values that it [`needs`](Self::needs).
+    /// Notes values that it [`needs`](Self::needs).
     fn take(&mut self, trace: &Trace<'_>, event: Event) {
         if let Some(resolver) = self.resolver() {
             resolver.take(trace, event);
         }
     }
 
-    /// Decodes the event that was announced last.
+    /// Decodes the event returned last.
     fn decode(&mut self, trace: &mut Trace<'_>, event: Event) -> metatf::Result<()> {
         trace.decode(event)
     }
 
-    /// Returns the values that were decoded.
+    /// Returns the decoded values.
     fn owned<'t>(&'t self, trace: &'t Trace<'_>) -> &'t OwnedRecord {
         trace.record()
     }
 
-    /// Has the spaces that make columns left out: their width depends on what was printed before.
+    /// Omits the padding between columns, whose width depends on earlier output.
     fn leave_gaps(&mut self) {}
 
-    /// Returns the gaps left since the last call.
+    /// Returns the gaps omitted since the last call.
     fn gaps(&mut self) -> Vec<text::Gap> {
         Vec::new()
     }
 
-    /// Prints the event that was decoded.
+    /// Prints the decoded event.
     fn print(&mut self, trace: &mut Trace<'_>, event: Event, out: &mut Vec<u8>) -> metatf::Result<()>;
 }
 
-/// Prints JSON lines (spec 8), as the runtime does; with labels where there are such.
+/// A printer of JSON lines (spec 8) in the runtime's format, with labels if the DTD defines any.
 struct Json(JsonOptions, Option<Labels>);
 
 impl Printer for Json {
@@ -281,11 +280,11 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         (args.raw.open(&args.trace, raw_section(args)?, &dtd, args.salvage)?, None)
     };
     let records = reader.raw_section().and_then(|number| schema.dtd.section(number));
-    // Of a raw stream section there are only elements.
+    // A raw stream section contains only elements.
     let elements = records.is_some_and(|section| section.stream.is_some());
     let all = args.all || elements;
     let mut sections = if args.raw.is_read_as_said() { Vec::new() } else { args.section.clone() };
-    // What stands around them is for --all.
+    // The sections around the records are printed only with --all.
     let is_around = |section: &metatf_parser::schema::Section| schema.format.is_around_records(section.number);
     if elements && !args.all && sections.is_empty() && schema.dtd.sections.iter().any(is_around) {
         sections.extend(records.and_then(|section| section.name.clone()));
@@ -307,7 +306,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
     let mut work = Work::new(args, select, printer, output, at_end, elements);
     let error = work.run(&mut trace)?;
-    // What came before an error is delivered first.
+    // Output before an error is printed first.
     let delivered = work.finish()?;
     work.foot()?;
     let records = trace.reader().records_read();
@@ -328,7 +327,7 @@ fn printer(args: &Args, schema: &Schema, select: &Select) -> Result<Box<dyn Prin
     })
 }
 
-/// Prints warnings, the error and the loss at the end, behind this many records.
+/// Prints warnings, the error and the losses after all records; `records` is their number.
 fn report(
     args: &Args,
     name: &str,
@@ -343,7 +342,10 @@ fn report(
         return match error {
             Some(error) if records > 0 => {
                 let whole = if records == 1 { "record before it is" } else { "records before it are" };
-                failed(format!("{error}; {} {whole} whole, and --salvage prints those behind it, too", count(records)))
+                failed(format!(
+                    "{error}; {} {whole} intact; to print the records after it, too, use --salvage",
+                    count(records)
+                ))
             }
             Some(error) => failed(error),
             None => Ok(()),
@@ -351,7 +353,7 @@ fn report(
     }
     let loss = container.loss_report();
     match loss {
-        // Nothing was lost, except for what an error ended.
+        // Nothing was lost, except for what follows an error.
         Some(loss) if error.is_none() || !loss.is_empty() => {
             for line in loss.to_string().lines() {
                 print_message(&format!("{name}: salvage: {line}"));
@@ -367,19 +369,19 @@ fn report(
     if delivered || whole { Ok(()) } else { Err(Failure::Printed) }
 }
 
-/// Returns the section that a file without a header is said to be the content of.
+/// Returns the section given for a file without a header.
 fn raw_section(args: &Args) -> Result<Option<&str>> {
     let mut named = args.section.iter().filter(|name| !name.is_empty());
     let section = named.next();
     if args.raw.is_read_as_said() && named.next().is_some() {
-        return usage("with --raw and --order, --section is given once");
+        return usage("with --raw and --order, --section can be given only once");
     }
     Ok(section.map(String::as_str))
 }
 
 fn open_to_follow(args: &Args, name: &str) -> Result<((Schema, Reader<'static>), Arc<AtomicBool>)> {
     if input::is_standard(&args.trace) {
-        return usage("standard input is followed as it is; --follow is for files");
+        return usage("--follow needs a file; standard input is always read until it ends");
     }
     let (reader, at_end) = input::follow(&args.trace)?;
     let schema = dtd::find(&reader, name, &args.dtd, false)?;

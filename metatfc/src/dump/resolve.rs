@@ -1,4 +1,4 @@
-//! What stands in place of a value: the item that an offset is of, a label, a string.
+//! Finds replacements for values: the element at an offset, a label, or a string.
 
 use crate::fields::{self, Cursor};
 use crate::labels::Labels;
@@ -8,45 +8,45 @@ use metatf::reader::{At, Event};
 use metatf_parser::schema::Record;
 use serde_json::Value as JsonValue;
 
-/// Finds what stands in place of values.
+/// A resolver of offsets, addresses and string numbers.
 pub(super) struct Resolver {
-    /// Labels and strings that records so far have given, if the DTD has such roles.
+    /// The labels and strings found in earlier records, if the DTD defines such roles.
     labels: Option<Labels>,
 }
 
-/// What stands in place of a number.
+/// The replacement of a number.
 pub(super) enum Resolved {
-    /// The label or the string of this number, which is printed before it.
+    /// The label or string of a number, printed after the number.
     Label { number: String, text: String },
-    /// Where the item is and what it is, as JSON lines have both.
+    /// The element and its offset, in the format of JSON lines.
     Element(String),
 }
 
 impl Resolver {
-    /// Makes one, if `--resolve` is given.
+    /// Creates a resolver if `--resolve` is given.
     pub(super) fn new(schema: &Schema, resolve: bool) -> Option<Self> {
         resolve.then(|| Self { labels: Labels::new(schema) })
     }
 
-    /// Returns whether what it finds depends on records before.
+    /// Returns whether its results depend on earlier records.
     pub(super) fn carries(&self) -> bool {
         self.labels.is_some()
     }
 
-    /// Returns whether an event's values say what others are called.
+    /// Returns whether the values of an event define labels or strings.
     pub(super) fn needs(&self, event: Event) -> bool {
         matches!(event, Event::Record(at) if self.labels.as_ref().is_some_and(|labels| labels.needs(at.record)))
     }
 
-    /// Takes note of values that it [`needs`](Self::needs).
+    /// Notes values that it [`needs`](Self::needs).
     pub(super) fn take(&mut self, trace: &Trace<'_>, event: Event) {
         if let (Some(labels), Event::Record(at)) = (&mut self.labels, event) {
             labels.learn(trace.schema(), at.record, trace.record());
         }
     }
 
-    /// Resolves the `sectionOffset` leaves of a record, addresses that have labels, and numbers of strings, in the order of the
-    /// values; `None` for other leaves.
+    /// Resolves `sectionOffset` leaves, labelled addresses and string numbers of a record, in the order of the values;
+    /// `None` for other leaves.
     pub(super) fn record(
         &self,
         trace: &mut Trace<'_>,
@@ -77,7 +77,7 @@ impl Resolver {
 }
 
 impl Resolved {
-    /// Gives the text of a line for people.
+    /// Returns the text for a line of text output.
     pub(super) fn line(self) -> String {
         match self {
             Self::Label { number, text } => format!("{number}[{text:?}]"),
@@ -85,7 +85,8 @@ impl Resolved {
         }
     }
 
-    /// Gives the value of a cell: the text; the value of an element that has one alone; else the element. Null if there is none.
+    /// Returns the value of a table cell: the text; the only value of an element; or else the element. Null if there is
+    /// none.
     pub(super) fn cell(self) -> JsonValue {
         let json = match self {
             Self::Label { text, .. } => return text.into(),

@@ -1,4 +1,4 @@
-//! Makes rows of records, for the formats that are tables.
+//! Converts records to rows for tabular formats.
 
 use super::columns::{Cell, ColumnSink, Row, Show, Table, optional_leaf, tables};
 use super::resolve::{Resolved, Resolver};
@@ -14,22 +14,22 @@ use serde_json::{Map, Number, Value};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// Prints rows to a sink.
+/// A printer that writes rows to a sink.
 pub(super) struct Rows<S> {
-    /// Of this printer alone, as in `Text`.
+    /// Not shared with other printers, see `Text`.
     schema: Rc<Schema>,
     show: Show,
     resolver: Option<Resolver>,
     thread: Option<ThreadColumn>,
     tables: Vec<Table>,
-    /// The table of each section and record.
+    /// The index of the table for each section and record.
     places: HashMap<(usize, u16), usize>,
     sink: S,
 }
 
 impl<S: ColumnSink> Rows<S> {
     pub(super) fn new(schema: &Schema, select: &Select, args: &Args, resolver: Option<Resolver>) -> Result<Self> {
-        // Statements have numbers, as SQL compares and adds them.
+        // SQL statements contain numbers, as SQL compares and adds them.
         let show = Show { all: args.all, named: args.names && args.format == Output::Csv };
         let thread = args.thread_column.as_ref().map(|name| ThreadColumn::new(schema, name, select)).transpose()?;
         let (kinds, tables): (Vec<_>, Vec<_>) = tables(schema, select, show, resolver.is_some()).into_iter().unzip();
@@ -85,7 +85,7 @@ impl<S: ColumnSink> Printer for Rows<S> {
     }
 }
 
-/// The values of a record, taken in order.
+/// The values of a record, consumed in order.
 struct Values<'t> {
     cursor: Cursor<'t>,
     resolved: std::vec::IntoIter<Option<Resolved>>,
@@ -93,7 +93,7 @@ struct Values<'t> {
 }
 
 impl<'t> Values<'t> {
-    /// Appends a cell for each column. Items nest at most 32 deep (spec 3.5), so this recursion is bounded.
+    /// Appends a cell for each column. Items nest at most 32 deep (spec 3.5), which bounds the recursion.
     fn cells(&mut self, items: &[Item], cells: &mut Vec<Cell<'t>>) {
         for item in items {
             match item {
@@ -123,7 +123,8 @@ impl<'t> Values<'t> {
         }
     }
 
-    /// Takes an optional field. `None` if it may be repeated, and where it is, although its count should be 0 or 1.
+    /// Consumes an optional field. Returns `None` if the field may be repeated, or is repeated although its count
+    /// should be 0 or 1.
     fn optional(&mut self, count: LeafId, body: &Repeated) -> Option<Cell<'t>> {
         optional_leaf(self.cursor.record, count, body)?;
         match (self.cursor.count(count), body) {
@@ -141,7 +142,7 @@ impl<'t> Values<'t> {
         self.next(data).map_or(Cell::Null, |(_, cell)| cell)
     }
 
-    /// Takes the next value, whether it is to be shown or not: what stands in its place, its name, or as it is.
+    /// Consumes the next value, whether or not it is printed. Returns its replacement, its name, or the value itself.
     fn next(&mut self, id: LeafId) -> Option<(&'t Leaf, Cell<'t>)> {
         let (leaf, stored) = self.cursor.take(id)?;
         let resolved = self.resolved.next().flatten().map(|resolved| match resolved.cell() {
@@ -162,7 +163,7 @@ impl<'t> Values<'t> {
         name.map(Cell::Text)
     }
 
-    /// Takes what is repeated, as it is in JSON lines.
+    /// Consumes repeated values and returns them as in JSON lines.
     fn repeat(&mut self, count: LeafId, body: &Repeated) -> Vec<Value> {
         let mut values = Vec::new();
         for _ in 0..self.cursor.count(count) {
@@ -221,7 +222,7 @@ fn cell<'t>(leaf: &Leaf, stored: Stored<'t>) -> Cell<'t> {
     }
 }
 
-/// Gives a value as JSON lines have it.
+/// Converts a value to its form in JSON lines.
 fn json(cell: Cell<'_>) -> Value {
     match cell {
         Cell::Null => Value::Null,
@@ -260,7 +261,7 @@ mod tests {
 {"@section":"s","@record":"one","took":9,"change":[],"text":"ninebytes","part":-2}
 {"@section":"s","@record":"two","name":0,"took":[1,2],"vfield":"ff00"}"#;
 
-    /// Keeps values column by column, as a format of columns does.
+    /// A sink that keeps values by column, like a columnar format.
     struct Columns {
         tables: Vec<(String, Vec<String>)>,
         cells: Vec<Vec<Vec<Cell<'static>>>>,

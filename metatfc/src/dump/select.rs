@@ -1,4 +1,4 @@
-//! Which records are printed: `--section`, `--record`, `--where`.
+//! Selects the records to print: `--section`, `--record`, `--where`.
 
 use super::condition::Condition;
 use crate::dtd;
@@ -7,12 +7,12 @@ use metatf::dynamic::{OwnedRecord, Schema};
 use metatf::format::{COMMENT, METADATA, SECTION};
 use metatf::reader::{At, Event};
 
-/// The records that were asked for.
+/// The selected records.
 #[derive(Clone)]
 pub(crate) struct Select {
-    /// By index of the section; `None`: all.
+    /// Whether each section is selected, by index; `None` for all.
     sections: Option<Vec<bool>>,
-    /// By index of the record; `None`: all.
+    /// Whether each record is selected, by index; `None` for all.
     records: Option<Vec<bool>>,
     condition: Option<Condition>,
     all: bool,
@@ -30,7 +30,7 @@ impl Select {
         for name in sections {
             let index = dtd::section(schema, name)?;
             if !all && schema.section(index).is_some_and(|s| s.stream.is_some()) {
-                return usage(format!("--section {name}: elements of stream sections are shown only with --all"));
+                return usage(format!("--section {name}: elements of stream sections are printed only with --all"));
             }
             let wanted = select.sections.get_or_insert_with(|| vec![false; schema.dtd.sections.len()]);
             if let Some(wanted) = wanted.get_mut(index) {
@@ -44,7 +44,7 @@ impl Select {
         Ok(select)
     }
 
-    /// Records of one name may stand in several sections.
+    /// Selects all records of a name, which may be in several sections.
     fn add_record(&mut self, schema: &Schema, name: &str) -> Result<()> {
         let wanted = self.records.get_or_insert_with(|| vec![false; schema.dtd.records.len()]);
         let mut found = None;
@@ -57,19 +57,19 @@ impl Select {
         match found {
             None => {
                 let names: Vec<&str> = schema.dtd.records.iter().map(|r| r.name.as_str()).collect();
-                usage(format!("--record {name}: the DTD has no such record; it has: {}", names.join(", ")))
+                usage(format!("--record {name}: no such record in the DTD; available records: {}", names.join(", ")))
             }
-            Some(false) if !self.all => usage(format!("--record {name}: such records are shown only with --all")),
+            Some(false) if !self.all => usage(format!("--record {name}: these records are printed only with --all")),
             _ => Ok(()),
         }
     }
 
-    /// Nothing is left out.
+    /// Returns whether nothing is excluded.
     pub(crate) fn is_everything(&self) -> bool {
         self.sections.is_none() && self.records.is_none() && self.condition.is_none()
     }
 
-    /// Returns whether the event is to be printed, as far as that is known before it is decoded.
+    /// Returns whether the event may have to be printed, as far as this is known before decoding.
     pub(crate) fn wants(&self, event: Event) -> bool {
         if !self.all && !matches!(event, Event::Record(_)) {
             return false;
@@ -84,7 +84,7 @@ impl Select {
         }
     }
 
-    /// Returns whether the condition holds for a record.
+    /// Returns whether the condition is true for a record.
     pub(crate) fn holds(&mut self, event: Event, owned: &OwnedRecord) -> bool {
         match (&mut self.condition, event) {
             (Some(condition), Event::Record(at) | Event::Element(at, _)) => condition.holds(at, owned),
@@ -101,7 +101,7 @@ impl Select {
         self.sections.as_ref().is_none_or(|s| s.get(section).copied().unwrap_or(false))
     }
 
-    /// Returns the data records and elements that can be printed: section and record, in the order of the DTD.
+    /// Returns the section and record of all data records and elements that may be printed, in the order of the DTD.
     pub(crate) fn kinds(&self, schema: &Schema) -> Vec<(usize, u16)> {
         let mut kinds = Vec::new();
         for (index, section) in schema.format.sections.iter().enumerate().filter(|(_, s)| self.all || !s.stream) {

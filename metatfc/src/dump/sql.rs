@@ -1,4 +1,4 @@
-//! `--format sql`: statements that make a table for each type of record, for SQLite.
+//! `--format sql`: SQLite statements that create a table for each record type.
 
 use super::Args;
 use super::columns::{Cell, ColumnSink, Kind, Row, Table};
@@ -7,20 +7,20 @@ use serde_json::Value;
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
-/// The column that each table has: in the order of this the records are those of their section.
+/// The column that every table has. It sorts the records of a section in their original order.
 const OFFSET: &str = "@offset";
 
-/// Prints statements.
+/// A printer of SQL statements.
 pub(super) struct Sql {
     tables: Vec<Statements>,
 }
 
-/// A table, as its statements have it.
+/// The statements of a table.
 struct Statements {
     create: String,
-    /// The beginning of a row's statement.
+    /// The beginning of each INSERT statement.
     insert: String,
-    /// Which column stands first: that of the time.
+    /// The column to put first, which contains the time.
     first: Option<usize>,
 }
 
@@ -54,10 +54,10 @@ impl ColumnSink for Sql {
 }
 
 impl Statements {
-    /// Makes those of a table. The names of tables so far are `names`.
+    /// Creates the statements of a table. `names` contains the names of earlier tables.
     fn new(table: &Table, names: &mut HashSet<String>) -> Self {
         let record = &table.record;
-        // SQLite keeps names that begin so to itself.
+        // SQLite reserves names with this prefix.
         let reserved = if record.to_ascii_lowercase().starts_with("sqlite_") { "t_" } else { "" };
         let taken = names.contains(&record.to_ascii_lowercase());
         let name = match table.section.as_ref().filter(|_| taken) {
@@ -81,7 +81,7 @@ impl Statements {
     }
 }
 
-/// Returns the type of a column. SQLite keeps numbers in a column of none, too.
+/// Returns the type of a column. Columns without a type can store numbers, too.
 fn word(kind: Kind) -> &'static str {
     match kind {
         Kind::Unsigned | Kind::Signed => "INTEGER",
@@ -92,7 +92,7 @@ fn word(kind: Kind) -> &'static str {
     }
 }
 
-/// Returns a name that is like none before, also if capital letters do not count, as in SQLite.
+/// Returns a name that differs from all earlier ones, ignoring case like SQLite.
 fn unlike(name: &str, known: &mut HashSet<String>) -> String {
     let mut unlike = name.to_owned();
     let mut number = 2;
@@ -103,7 +103,7 @@ fn unlike(name: &str, known: &mut HashSet<String>) -> String {
     unlike
 }
 
-/// Gives what belongs to columns in the order of the table: that of the time first.
+/// Returns column items in the order of the table, with the time first.
 fn time_first<T>(all: &[T], first: Option<usize>) -> impl Iterator<Item = &T> {
     let others = all.iter().enumerate().filter(move |(place, _)| Some(*place) != first).map(|(_, other)| other);
     first.and_then(|first| all.get(first)).into_iter().chain(others)
@@ -113,7 +113,7 @@ fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// Appends a value as SQL has it. Integers are SQLite's, of 64 bits with a sign.
+/// Appends a value in SQL syntax. SQLite integers are signed 64-bit numbers.
 fn literal(out: &mut String, cell: &Cell<'_>) {
     let _ = match cell {
         Cell::Null => out.write_str("NULL"),
@@ -130,7 +130,7 @@ fn literal(out: &mut String, cell: &Cell<'_>) {
 }
 
 fn text_literal(out: &mut String, text: &str) {
-    // A statement ends at a zero.
+    // A NUL character would end the statement.
     if text.contains('\0') {
         out.push_str("CAST(");
         blob(out, text.as_bytes());

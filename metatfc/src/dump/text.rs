@@ -1,4 +1,4 @@
-//! `--format text`: a line a record, for people.
+//! `--format text`: one line per record.
 
 use super::Printer;
 use super::resolve::{Resolved, Resolver};
@@ -12,26 +12,26 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::rc::Rc;
 
-/// A column does not get wider than this for one long value.
+/// Maximum width of a column; longer values do not widen it.
 const WIDEST: usize = 28;
 
-/// Other labels are not filled up to one that is longer.
+/// Maximum width to which labels are padded.
 const MOST_LABEL: usize = 64;
 
-/// A place in a line where a column ends, which is to be filled up to the column's width.
+/// The end of a column in a line, where padding is inserted.
 #[derive(Clone, Copy)]
 pub(crate) struct Gap {
-    /// Offset in the text.
+    /// The offset in the text.
     at: usize,
     record: u16,
     column: usize,
-    /// Characters of the value there.
+    /// The number of characters in the value.
     width: usize,
-    /// Nothing is filled up behind the last column.
+    /// Whether this is the last column, which is not padded.
     last: bool,
 }
 
-/// Widths of the columns of each record: that of the widest value so far.
+/// The column widths of each record type: the width of the widest value so far.
 pub(crate) struct Widths(Vec<Vec<usize>>);
 
 impl Widths {
@@ -39,7 +39,7 @@ impl Widths {
         Self(vec![Vec::new(); schema.dtd.records.len()])
     }
 
-    /// Takes note of a value; how many spaces go behind it.
+    /// Notes a value and returns the number of spaces after it.
     fn fill(&mut self, gap: &Gap) -> usize {
         let Some(widths) = self.0.get_mut(usize::from(gap.record)) else { return 0 };
         if widths.len() <= gap.column {
@@ -50,7 +50,7 @@ impl Widths {
         if gap.last { 0 } else { widest.saturating_sub(gap.width) }
     }
 
-    /// Appends a text whose gaps were left.
+    /// Appends text and inserts the padding that it omits.
     pub(crate) fn put(&mut self, text: &[u8], gaps: &[Gap], out: &mut Vec<u8>) {
         let mut from = 0;
         for gap in gaps {
@@ -65,24 +65,24 @@ impl Widths {
     }
 }
 
-/// Prints `section record  field=value ..`. Columns get as wide as the values that were seen.
+/// A printer of lines `section record  field=value ..`. Columns are as wide as the widest value so far.
 pub(crate) struct Text {
-    /// Of this printer alone: threads that count references to the same for every record wait for each other.
+    /// Not shared with other printers: threads that count references to it for every record would wait for each other.
     schema: Rc<Schema>,
     all: bool,
     resolver: Option<Resolver>,
-    /// Reads byte arrays that are records, from the first record on.
+    /// A reader for byte arrays that contain records, created at the first record.
     nested: Option<Nested>,
     colours: bool,
-    /// Width of the label.
+    /// The width of the label.
     label: usize,
     widths: Widths,
-    /// Gaps that are left, where that is asked for.
+    /// The omitted gaps, if padding is to be omitted.
     left: Option<Vec<Gap>>,
-    /// The line that is printed, and where its columns end.
+    /// The line being printed, and the ends of its columns.
     line: String,
     gaps: Vec<Gap>,
-    /// How lines of a record in a section begin.
+    /// The beginning of lines, by section and record.
     starts: HashMap<(usize, u16), String>,
 }
 
@@ -118,7 +118,7 @@ impl Text {
         }
     }
 
-    /// Starts a line: the offset with `--all`, and the label.
+    /// Starts a line with the label and, with `--all`, the offset.
     fn start(&mut self, at: At) {
         self.line.clear();
         if self.all {
@@ -133,7 +133,7 @@ impl Text {
         self.line.extend(self.starts.get(&(at.section, at.record)).map(String::as_str));
     }
 
-    /// Prints a metadata record as a DTD writes it.
+    /// Prints a metadata record in DTD syntax.
     fn metadata(&mut self, at: At, metadata: &Metadata) {
         let section = self.schema.section(at.section);
         let record = section.and_then(|s| self.schema.dtd.tagged(s, metadata.record)).map(|(_, record)| record);
@@ -159,7 +159,7 @@ impl Text {
         }
     }
 
-    /// Prints a record, and notes where its columns end.
+    /// Prints a record and notes the ends of its columns.
     fn record(&mut self, trace: &mut Trace<'_>, at: At) -> metatf::Result<()> {
         let schema = Rc::clone(&self.schema);
         let Some(record) = schema.record(at.record) else { return Ok(()) };
@@ -241,19 +241,19 @@ impl Printer for Text {
     }
 }
 
-/// Turns a record's values to text.
+/// Formats the values of a record.
 struct Values<'t> {
-    /// What byte arrays that are records are read by.
+    /// The schema and the reader for byte arrays that contain records.
     arrays: (&'t Schema, &'t mut Nested),
     cursor: Cursor<'t>,
     resolved: std::vec::IntoIter<Option<Resolved>>,
     all: bool,
-    /// What stands around a key.
+    /// The escape sequences before and after a key.
     colours: (&'static str, &'static str),
     record: u16,
-    /// The keys around this one, each with a dot.
+    /// The enclosing keys, each followed by a dot.
     prefix: String,
-    /// In an object of a repetition: whether it has no value yet.
+    /// Within a repeated object, whether no value has been printed yet.
     object: Option<bool>,
     out: &'t mut String,
     gaps: &'t mut Vec<Gap>,
@@ -302,7 +302,7 @@ impl<'t> Values<'t> {
         }
     }
 
-    /// Prints a key; returns where its value begins.
+    /// Prints a key and returns the offset of its value.
     fn key(&mut self, key: &str) -> usize {
         let ((on, off), before) = match &mut self.object {
             None => (self.colours, "  "),
@@ -332,7 +332,7 @@ impl<'t> Values<'t> {
         self.out.push(']');
     }
 
-    /// Prints an item of a repetition, or what is there or not.
+    /// Prints a repeated item or the value of an optional field.
     fn repeated(&mut self, body: &Repeated) {
         match body {
             Repeated::Leaf(id) => {
@@ -363,7 +363,7 @@ impl<'t> Values<'t> {
         }
     }
 
-    /// Takes the next value, if it is to be shown.
+    /// Consumes the next value; returns it if it is to be printed.
     fn take(&mut self, id: LeafId) -> Option<(&'t Leaf, Value<'t>, Option<Resolved>)> {
         let (leaf, value) = self.cursor.take(id)?;
         let resolved = self.resolved.next().flatten();
@@ -378,8 +378,8 @@ impl<'t> Values<'t> {
         }
     }
 
-    /// Prints the records of a byte array (spec 3.7), each as its name and an object; false, and nothing is printed, where the bytes
-    /// are not whole records. Sections nest at most 8 deep.
+    /// Prints the records in a byte array (spec 3.7), each as its name and an object. Returns false and prints nothing
+    /// if the bytes are not complete records. Sections nest at most 8 deep.
     fn records(&mut self, leaf: &Leaf, value: Value<'_>) -> bool {
         let (Some(number), Value::Bytes(bytes)) = (leaf.section, value) else { return false };
         let start = self.out.len();

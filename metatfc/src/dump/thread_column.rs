@@ -1,4 +1,4 @@
-//! `--thread-column`: the thread that a record belongs to.
+//! `--thread-column`: the thread of each record.
 
 use super::select::Select;
 use crate::failure::{Result, usage};
@@ -9,20 +9,21 @@ use metatf_parser::schema::Item;
 /// The name of the column.
 pub(super) const NAME: &str = "thread";
 
-/// The thread that a record belongs to: what the last record that names one says.
+/// The current thread, which is the one named by the latest record that names a thread.
 pub(super) struct ThreadColumn {
-    /// Index of the record that names a thread, and where among its values the number stands.
+    /// The index of the record that names a thread, and the position of the number among its values.
     record: u16,
     place: usize,
     pub(super) number: u64,
 }
 
 impl ThreadColumn {
-    /// Finds the field by its name, `thread.id`. Before the first such record the thread is 1, as in `heap.dtd`.
+    /// Finds the field by its name, such as `thread.id`. Before the first such record, the thread is 1, as in
+    /// `heap.dtd`.
     pub(super) fn new(schema: &Schema, name: &str, select: &Select) -> Result<Self> {
         let (record_name, field) = name.split_once('.').unwrap_or((name, ""));
         let records = (0_u16..).zip(&schema.dtd.records);
-        // The tag is not among the values.
+        // The tag is not part of the values.
         let found = records.filter(|(_, record)| record.name == record_name).find_map(|(index, record)| {
             let plain = |item: &Item| matches!(item, Item::Leaf(_));
             let leaves = record.leaves.iter().filter(|leaf| !leaf.is_tag());
@@ -31,14 +32,14 @@ impl ThreadColumn {
         });
         let Some((record, place)) = found else {
             return usage(format!(
-                "--thread-column: the DTD has no record `{record_name}` with a number `{field}`; name the field that tells the \
-                 thread: --thread-column=RECORD.FIELD"
+                "--thread-column: the DTD has no record `{record_name}` with a number `{field}`; name the field that identifies \
+                 the thread: --thread-column=RECORD.FIELD"
             ));
         };
         let kinds = select.kinds(schema);
         let clash = kinds.iter().filter_map(|&(_, index)| schema.record(index));
         if clash.flat_map(|record| &record.leaves).any(|leaf| leaf.key == NAME) {
-            return usage(format!("--thread-column: records have a field `{NAME}` already"));
+            return usage(format!("--thread-column: the records already have a field `{NAME}`"));
         }
         Ok(Self { record, place, number: 1 })
     }
@@ -47,7 +48,7 @@ impl ThreadColumn {
         matches!(event, Event::Record(at) if at.record == self.record)
     }
 
-    /// Takes note of an event that was decoded.
+    /// Notes a decoded event.
     pub(super) fn take(&mut self, trace: &Trace<'_>, event: Event) {
         if self.is_named_by(event)
             && let Some(Value::Number(number)) = trace.record().get(self.place)

@@ -1,4 +1,4 @@
-//! One record after the other, from the first that is wanted to the last.
+//! Prints records one by one, from the first to the last selected one.
 
 use super::select::Select;
 use super::{Args, Format, Printer};
@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The loop over the trace, and what it carries along.
+/// The state of the loop over the trace.
 pub(super) struct Work<'a> {
     args: &'a Args,
     select: Select,
@@ -19,17 +19,17 @@ pub(super) struct Work<'a> {
     output: Output,
     /// With `--follow`, whether the reader is at the end of the file.
     at_end: Option<Arc<AtomicBool>>,
-    /// Elements count as data records, as there are no others.
+    /// Elements count as data records if there are no data records.
     elements: bool,
-    /// Data records that were selected, those that were skipped counted.
+    /// The number of selected data records, including skipped ones.
     seen: u64,
-    /// Something was printed.
+    /// Whether anything was printed.
     printed: bool,
-    /// With `--tail`, what may be printed in the end: whether it is a data record, and the line.
+    /// With `--tail`, the lines that may be printed at the end, and whether each is a data record.
     tail: VecDeque<(bool, Vec<u8>)>,
-    /// Data records in `tail`.
+    /// The number of data records in `tail`.
     kept: usize,
-    /// A line that is used again.
+    /// A line buffer, reused.
     line: Vec<u8>,
 }
 
@@ -57,7 +57,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Prints what is selected. An error of the trace is given back, so that what came before it goes out first.
+    /// Prints the selected records. Returns an error of the trace, if any, so that earlier output is printed first.
     pub(super) fn run(&mut self, trace: &mut Trace<'static>) -> Result<Option<metatf::Error>> {
         let head = self.args.head.unwrap_or(u64::MAX).saturating_add(self.args.skip);
         let mut progress = Progress::new("records").printing();
@@ -78,10 +78,10 @@ impl<'a> Work<'a> {
         Ok(None)
     }
 
-    /// Where every data record counts, those to be skipped need not be read.
+    /// Skips records without reading them, if every data record counts.
     fn seek(&mut self, trace: &mut Trace<'static>) -> metatf::Result<()> {
         let Args { skip, tail, all, salvage, .. } = *self.args;
-        // Annotations need the metadata records before; the column of threads needs the records that name them.
+        // Annotations need earlier metadata records, and the thread column needs the records that name threads.
         let past = all || self.elements || self.args.thread_column.is_some() || self.printer.carries();
         if past || salvage || !self.select.is_everything() || self.args.format == Format::Hex {
             return Ok(());
@@ -95,7 +95,7 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// Handles one event of the trace; false at its end.
+    /// Handles one event of the trace. Returns false at the end.
     fn next(&mut self, trace: &mut Trace<'static>) -> metatf::Result<bool> {
         let Some(event) = trace.reader_mut().next_event()? else { return Ok(false) };
         self.printer.note(trace, event);
@@ -125,7 +125,7 @@ impl<'a> Work<'a> {
         Ok(true)
     }
 
-    /// Keeps the line for the end: at most `most` data records, and what stands between them.
+    /// Keeps the line for the end: at most `most` data records, and the lines between them.
     fn keep(&mut self, most: usize, data: bool) {
         self.tail.push_back((data, std::mem::take(&mut self.line)));
         self.kept += usize::from(data);
@@ -136,7 +136,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Prints what waits; whether anything was printed at all.
+    /// Prints the kept lines. Returns whether anything was printed at all.
     pub(super) fn finish(&mut self) -> Result<bool> {
         for (_, line) in std::mem::take(&mut self.tail) {
             self.output.buffer().extend_from_slice(&line);
@@ -145,7 +145,7 @@ impl<'a> Work<'a> {
         self.output.flush()?;
         Ok(self.printed)
     }
-    /// Prints what stands behind the last record.
+    /// Prints the output after the last record.
     pub(super) fn foot(&mut self) -> Result<()> {
         self.printer.foot(self.output.buffer());
         self.output.flush()

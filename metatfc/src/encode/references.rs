@@ -1,6 +1,6 @@
-//! Checks that an element is written at each offset that the lines refer to.
+//! Checks that there is an element at each offset that the lines refer to.
 //!
-//! A reference may come before the line of its element, so it is decided at the end of its group.
+//! A reference may precede the line of its element, so it is checked at the end of its group.
 
 use crate::references::{Referring, Starts, Target, leaf_name};
 use metatf::container::Sink;
@@ -8,14 +8,14 @@ use metatf::dynamic::{Line, OwnedRecord, Schema, Writer};
 use metatf_parser::schema::LeafId;
 use std::collections::{BTreeMap, HashMap};
 
-/// The references of the group that is being written.
+/// The references of the current group.
 pub(super) struct References {
     referring: Referring,
-    /// Those that lead to no element yet.
+    /// References without an element so far.
     open: HashMap<Target, Reference>,
-    /// Elements of shared tables, by section.
+    /// The elements of shared tables, by section.
     tables: BTreeMap<usize, Starts>,
-    /// Elements of the group, by section.
+    /// The elements of the group, by section.
     of_group: BTreeMap<usize, Starts>,
     group: u32,
 }
@@ -28,15 +28,15 @@ struct Reference {
     leaf: LeafId,
 }
 
-/// A reference that leads to no element.
+/// A reference to a missing element.
 pub(super) struct Dangling {
-    /// The line of the input that has it.
+    /// The input line that contains it.
     pub(super) line: u64,
     message: String,
 }
 
 impl References {
-    /// `None` if records cannot refer to anything.
+    /// Returns `None` if records cannot refer to anything.
     pub(super) fn new<S: Sink>(schema: &Schema, writer: &mut Writer<S>) -> Option<Self> {
         if schema.dtd.sections.iter().all(|section| section.stream.is_none()) {
             return None;
@@ -51,7 +51,7 @@ impl References {
         })
     }
 
-    /// Takes what the writer has written of a line.
+    /// Notes the references and elements of a line that was written.
     pub(super) fn take<S: Sink>(
         &mut self,
         number: u64,
@@ -83,7 +83,7 @@ impl References {
         Ok(())
     }
 
-    /// Takes the elements that were written, and decides on a group that has ended.
+    /// Notes the elements written, and checks the references of the previous group if it has ended.
     fn settle<S: Sink>(&mut self, schema: &Schema, writer: &mut Writer<S>) -> Result<(), Dangling> {
         let mut of_group = Vec::new();
         for element in writer.take_elements() {
@@ -103,7 +103,7 @@ impl References {
         Ok(())
     }
 
-    /// Decides on the references of the last group.
+    /// Checks the references of the last group.
     pub(super) fn finish<S: Sink>(&mut self, schema: &Schema, writer: &mut Writer<S>) -> Result<(), Dangling> {
         self.settle(schema, writer)?;
         self.end_group(schema)
@@ -131,8 +131,8 @@ impl Dangling {
         let section = schema.section(target).and_then(|section| section.name.as_deref()).unwrap_or_default();
         let element = schema.section(target).and_then(|s| schema.dtd.record(s.stream?)).map_or("", |r| &r.name);
         let message = format!(
-            "record `{record}`: `{field}` is {offset}, but no element of section `{section}` begins at that offset; \
-             elements are lines with `\"@section\":\"{section}\",\"@record\":\"{element}\"`, and count from 0 in bytes"
+            "record `{record}`: `{field}` is {offset}, but no element of section `{section}` starts at that offset; \
+             elements are lines with `\"@section\":\"{section}\",\"@record\":\"{element}\"`; offsets are bytes, starting at 0"
         );
         Self { line, message }
     }
@@ -144,7 +144,7 @@ impl std::fmt::Display for Dangling {
     }
 }
 
-/// Returns the index of the record that a stream section consists of.
+/// Returns the index of the record type of a stream section.
 fn element_record(schema: &Schema, section: usize) -> Option<u16> {
     schema.format.sections.get(section)?.records.first().copied()
 }

@@ -18,29 +18,29 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The tables of a trace that are written.
+/// The tables of a trace.
 struct Tables {
     all: metatf_arrow::Tables,
-    /// Those that are wanted, with their places among all.
+    /// The tables to write, with their index among all tables.
     wanted: Vec<(usize, Arc<dyn Table>)>,
 }
 
-/// A table that is written.
+/// A table to write.
 struct Part<'t> {
     name: &'t str,
     selection: Selection,
 }
 
-/// A form that is one file for all tables.
+/// The name of a format that stores all tables in one file.
 const SQLITE: &str = "sqlite";
 
-/// A file that is being written.
+/// A file being written.
 struct OpenFile {
     target: Target,
     writer: TableWriter<Box<dyn Sink + Send>>,
 }
 
-/// Parses the name of a form that this build writes.
+/// Returns a parser for the names of the formats that this build can write.
 pub(super) fn forms() -> PossibleValuesParser {
     PossibleValuesParser::new(Form::ALL.iter().map(|form| form.name()).chain([SQLITE]))
 }
@@ -59,13 +59,13 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     output::print(&said)
 }
 
-/// Returns what tables are written as.
+/// Returns the format of the tables.
 fn form(args: &Args) -> Result<Form> {
     let named = args.to.as_deref().map_or_else(|| Form::named(&extension(&args.output)), Form::named);
     let Some(form) = named else {
         let forms: Vec<_> = Form::ALL.iter().map(|form| form.name()).collect();
         return usage(format!(
-            "the extension of the output file names no form that this build writes: give one with --to ({}, {SQLITE})",
+            "the file extension of the output is not a format that this build can write: choose one with --to ({}, {SQLITE})",
             forms.join(", ")
         ));
     };
@@ -76,10 +76,10 @@ fn extension(path: &Path) -> String {
     path.extension().map(|extension| extension.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-/// Returns the tables of a trace that were asked for.
+/// Returns the selected tables of a trace.
 fn tables(path: &Path, args: &Args) -> Result<Tables> {
     if input::is_standard(path) {
-        return usage("tables are made of files, which may be read twice: standard input cannot be");
+        return usage("traces may be read twice, so they cannot be read from standard input");
     }
     let named = args.dtd.force_dtd.as_ref().or(args.dtd.dtd.as_ref());
     let mapped = metatf_cli::is_mapped(path);
@@ -92,7 +92,7 @@ fn tables(path: &Path, args: &Args) -> Result<Tables> {
         options.dtd = Some(metatf::dynamic::Schema::new(dtd::load(named)?));
     }
     let all = open_tables(path, &options).map_err(|error| Failure::Failed(error.to_string()))?;
-    // Spans and events are made of the records: those who want them say so.
+    // Spans and events repeat the content of the records, so they must be requested.
     let is_wanted = |place: usize, name: &str| match args.record.as_slice() {
         [] => place < all.of_records(),
         names => names.iter().any(|wanted| wanted == name),
@@ -101,13 +101,13 @@ fn tables(path: &Path, args: &Args) -> Result<Tables> {
     Ok(Tables { all, wanted })
 }
 
-/// Fails for a table or a column that no trace has, and for a condition on a column that a table lacks.
+/// Fails if no trace has a given table or column, or if a table lacks a column of the condition.
 fn check_names(traces: &[(&Path, Tables)], args: &Args) -> Result<()> {
     let tables = || traces.iter().flat_map(|(_, tables)| &tables.wanted).map(|(_, table)| table);
     for name in &args.record {
         if !tables().any(|table| table.name() == name) {
             return usage(format!(
-                "--record {name}: no trace has such a table; `metatfc show` tells the records of one"
+                "--record {name}: no trace has this table; `metatfc show` lists the records of a trace"
             ));
         }
     }
@@ -118,20 +118,20 @@ fn check_names(traces: &[(&Path, Tables)], args: &Args) -> Result<()> {
     }
     for name in &args.columns {
         if !tables().any(|table| table.schema().index_of(name).is_ok()) {
-            return usage(format!("--columns {name}: no table that is written has such a column"));
+            return usage(format!("--columns {name}: no selected table has this column"));
         }
     }
     Ok(())
 }
 
-/// Returns which columns of a table are read; `None`: all.
+/// Returns the columns to read from a table, or `None` for all.
 fn columns(table: &dyn Table, args: &Args) -> Option<Vec<usize>> {
     let schema = table.schema();
     let columns = || args.columns.iter().filter_map(|name| schema.index_of(name).ok()).collect();
     (!args.columns.is_empty()).then(columns)
 }
 
-/// Returns which columns and rows of a table are written; `None`: it has none of the columns.
+/// Returns the columns and rows to write from a table, or `None` if it has none of the columns.
 fn selection(path: &Path, table: &dyn Table, args: &Args) -> Result<Option<Selection>> {
     let columns = columns(table, args);
     if columns.as_ref().is_some_and(Vec::is_empty) {
@@ -142,18 +142,18 @@ fn selection(path: &Path, table: &dyn Table, args: &Args) -> Result<Option<Selec
         && let Err(error) = conditions.add(table, text)
     {
         let (name, path) = (table.name(), path.display());
-        return usage(format!("--where: {error}\nin the table {name} of {path}; --record selects tables"));
+        return usage(format!("--where: {error}\nin the table {name} of {path}; use --record to select tables"));
     }
     Ok(Some(conditions.select(columns.as_deref())))
 }
 
-/// Writes one table, of several traces perhaps.
+/// Writes one table to one file, from one or more traces.
 fn one_file(traces: &[(&Path, Tables)], form: Form, args: &Args, said: &mut String) -> Result<()> {
     let mut file: Option<OpenFile> = None;
     for (path, Tables { wanted, .. }) in traces {
         let [(_, table)] = wanted.as_slice() else {
             return usage(format!(
-                "{}: {} tables do not go into one file: name one (--record), or a folder (-o)",
+                "{}: cannot write {} tables to one file: select one (--record), or name a directory (-o)",
                 path.display(),
                 wanted.len()
             ));
@@ -176,13 +176,13 @@ fn one_file(traces: &[(&Path, Tables)], form: Form, args: &Args, said: &mut Stri
     file.map_or(Ok(()), |file| file.keep(said))
 }
 
-/// Writes all tables to a folder. A table without rows has no file.
+/// Writes all tables to a directory. An empty table has no file.
 fn folder(traces: &[(&Path, Tables)], form: Form, args: &Args, said: &mut String) -> Result<()> {
     let problem = |path: &Path, e: &std::io::Error| Failure::io(&path.display().to_string(), e);
     let root = &args.output;
     if fs::read_dir(root).is_ok_and(|mut entries| entries.next().is_some()) {
         return failed(format!(
-            "{}: there are files in it: name a new folder, so that tables do not mix",
+            "{}: the directory is not empty: choose a new one, so that tables are not mixed",
             root.display()
         ));
     }
@@ -226,7 +226,7 @@ fn folder(traces: &[(&Path, Tables)], form: Form, args: &Args, said: &mut String
 }
 
 impl Tables {
-    /// Reads those that are wanted. Gives what of them is written, in the order that the places of batches go by.
+    /// Reads the selected tables. Returns the parts to write, in the order that the batches refer to.
     fn read(&self, path: &Path, args: &Args) -> Result<(Vec<Part<'_>>, Together)> {
         let (mut parts, mut scans) = (Vec::with_capacity(self.wanted.len()), Vec::with_capacity(self.wanted.len()));
         for (place, table) in &self.wanted {
@@ -240,7 +240,8 @@ impl Tables {
     }
 }
 
-/// Writes all tables to a database, those of several traces with a column for the name of the trace. A table without rows is not there.
+/// Writes all tables to a database; with several traces, a column contains the name of the trace. Empty tables are
+/// omitted.
 fn database(traces: &[(&Path, Tables)], args: &Args, said: &mut String) -> Result<()> {
     let (target, mut sink) = Target::create(&args.output)?;
     let write = |sink: &mut Box<dyn Sink + Send>| {
@@ -273,7 +274,7 @@ fn database(traces: &[(&Path, Tables)], args: &Args, said: &mut String) -> Resul
     Ok(())
 }
 
-/// Returns what stands for a trace among several.
+/// Returns the name of a trace among several.
 fn trace_name(path: &Path) -> String {
     path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
 }
@@ -307,7 +308,7 @@ fn read_failure(error: &ArrowError) -> Failure {
     Failure::Failed(metatf_arrow::message(error))
 }
 
-/// Converts an error of writing a file of this name.
+/// Converts an error that occurred while writing the file of this name.
 fn failure(name: &str, error: &WriteError) -> Failure {
     match error {
         WriteError::Table(message) => Failure::Failed(message.clone()),

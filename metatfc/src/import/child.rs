@@ -1,6 +1,7 @@
-//! Importing in a child process: libraries decode the tables, which may come from anyone.
+//! Imports tables in a child process, because third-party libraries decode them and they may be untrusted.
 //!
-//! The child decodes and makes the trace; it can write to its pipe alone. The parent puts what arrives into the output.
+//! The child decodes the tables and encodes the trace; it can write only to its pipe. The parent writes the received
+//! bytes to the output.
 
 use super::Args;
 use crate::dtd;
@@ -18,18 +19,19 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Bytes of memory that any import may take, and that each byte of the tables adds.
+/// Memory limit: a base in bytes, and the number of bytes added per byte of the tables.
 const MEMORY: u64 = 1 << 30;
 const MEMORY_A_BYTE: u64 = 64;
 
-/// Seconds of processor time for decoding a part of a table, or for a few thousand rows; bytes of the tables that add one.
+/// CPU time limit: seconds for decoding a part of a table or a few thousand rows, and the number of table bytes that
+/// add a second.
 const SECONDS: u64 = 60;
 const BYTES_A_SECOND: u64 = 1 << 20;
 
-/// Most bytes of the trace in a message.
+/// Maximum number of trace bytes in a message.
 const PIECE: usize = 1 << 20;
 
-/// The messages of the child: bytes that follow, bytes that replace earlier ones, a flush, the number of the file that is read from
+/// Messages of the child: bytes to append, bytes that replace earlier ones, a flush, the index of the file read from
 /// here on, the end, and an error.
 const BYTES: u8 = b'b';
 const OVERWRITE: u8 = b'o';
@@ -41,7 +43,7 @@ const ERROR: u8 = b'!';
 /// Import tables in a child process, for `metatfc import`
 #[derive(clap::Args)]
 pub(crate) struct ChildArgs {
-    /// The arguments of the command
+    /// The arguments of the command.
     #[arg(last = true)]
     line: Vec<OsString>,
 }
@@ -53,10 +55,10 @@ impl ChildArgs {
     }
 }
 
-/// The request to the child; other arguments are those of its command line.
+/// The request to the child. Other arguments are passed on its command line.
 #[derive(Serialize, Deserialize)]
 struct Request {
-    /// The name and the text of the DTD, which may have been standard input.
+    /// The name and text of the DTD, which may have been read from standard input.
     dtd: (String, Vec<u8>),
     /// The offset of the trace in the output, if the output can be overwritten.
     mark: Option<u64>,
@@ -66,7 +68,7 @@ struct Request {
     limits: Limits,
 }
 
-/// The child's limits: bytes of memory, and seconds until its next message.
+/// The limits of the child: bytes of memory, and seconds until the next message.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 struct Limits {
     memory: u64,
@@ -74,7 +76,7 @@ struct Limits {
 }
 
 impl Limits {
-    /// Returns the limits of reading files of this many bytes, with this much memory if the user said so.
+    /// Returns the limits for reading this many bytes, with the given amount of memory if the user set it.
     fn of(bytes: u64, memory: Option<u64>) -> Self {
         let by_size = MEMORY.saturating_add(bytes.saturating_mul(MEMORY_A_BYTE));
         let memory = memory.unwrap_or_else(|| by_size.min(memory_limit()));
@@ -82,14 +84,14 @@ impl Limits {
     }
 
     fn apply(self) {
-        // The child waits for who reads the output, so that no clock can bound it.
+        // The child may wait for the reader of the output, so wall-clock time cannot be limited.
         ChildLimits { memory: self.memory, seconds: self.seconds, is_clocked: false }.apply();
     }
 }
 
 pub(crate) fn run(args: &Args, memory: MemoryLimit) -> Result<()> {
     let dtd = dtd::text(&args.dtd)?;
-    // Its mistakes are printed here.
+    // Errors in the DTD are printed here.
     dtd::parse(&dtd.0, &dtd.1)?;
     let (target, mut sink) = Target::create(&args.output)?;
     let limits = Limits::of(file_bytes(&args.files), memory.given());
@@ -113,17 +115,17 @@ pub(crate) fn run(args: &Args, memory: MemoryLimit) -> Result<()> {
             END => break,
             _ => return Err(target.cause(Failure::Failed(String::from_utf8_lossy(&content).into_owned()))),
         };
-        // The trace is given up, and its temporary file removed with `target`.
+        // The trace is abandoned, and dropping `target` removes its temporary file.
         written.map_err(|error| target.cause(Failure::io(target.name(), &error)))?;
     }
     target.keep(sink)
 }
 
-/// An import that a child does.
+/// An import by a child process.
 struct Import<'a> {
     args: &'a Args,
     limits: Limits,
-    /// The file that is read now.
+    /// The file being read.
     file: Option<&'a PathBuf>,
 }
 
@@ -142,27 +144,31 @@ impl Import<'_> {
         self.file = file.or(self.file);
     }
 
-    /// Says that the child died, of which file, and how to go on.
+    /// Reports that the child died, which file it was reading, and what to do.
     fn died(&self, death: &Death) -> Failure {
         let file = self.file.map_or_else(String::new, |file| file.display().to_string());
         let (mebibytes, seconds) = (self.limits.memory >> 20, self.limits.seconds);
         Failure::Failed(if death.is_memory() {
             format!(
-                "{file}: reading it takes more than {mebibytes} MiB; unless it is damaged, --max-memory SIZE allows more"
+                "{file}: reading takes more than {mebibytes} MiB; if the file is not corrupt, allow more with --max-memory SIZE"
             )
         } else if death.is_time() {
-            format!("{file}: it is damaged: decoding a part of it takes more than {seconds} seconds; export it again")
+            format!(
+                "{file}: the file is corrupt: decoding a part of it takes more than {seconds} seconds; export it again"
+            )
         } else if matches!(death, Death::System(_)) {
             format!("{file}: reading it {death}")
         } else {
-            format!("{file}: reading it {death}; the file is probably damaged: export it again, or try DuckDB on it")
+            format!(
+                "{file}: reading it {death}; the file is probably corrupt: export it again, or try to read it with DuckDB"
+            )
         })
     }
 }
 
-/// Imports in this process, and sends the trace to the parent.
+/// Imports tables in this process and sends the trace to the parent.
 pub(crate) fn serve(args: &Args) -> Result<()> {
-    // The system's limit is the one that counts: the parent reports it.
+    // The operating system enforces the limit, and the parent reports it.
     limit_memory(COMMAND, u64::MAX);
     let served = serve_parent(|request, parent| {
         let request: Request = serde_json::from_slice(request)?;
@@ -189,7 +195,7 @@ fn import(args: &Args, request: Request, parent: &mut ToParent<'_>) -> Result<()
     let mut reading = |file: &Path| {
         limits.apply();
         let number = args.files.iter().position(|other| other == file).unwrap_or(0) as u64;
-        // If the parent has ended, the next bytes of the trace tell.
+        // If the parent has ended, sending the next bytes of the trace fails.
         let _ = lock(&parent).send(READING, &number.to_le_bytes());
         let _ = lock(&parent).flush();
     };
@@ -202,7 +208,7 @@ fn import(args: &Args, request: Request, parent: &mut ToParent<'_>) -> Result<()
     Ok(())
 }
 
-/// The output of the parent.
+/// A sink that writes to the parent's output.
 struct ParentSink<'p, 'm, 'o> {
     parent: &'p Mutex<&'m mut ToParent<'o>>,
     /// The offset of the next byte, if bytes can be overwritten.

@@ -1,4 +1,4 @@
-//! The places of a DTD that say how numbers are stored, and what they would say for another encoding.
+//! The parts of a DTD that set how numbers are stored, and edits that change them.
 
 use metatf::format::Interpretation;
 use metatf_parser::index::{LaidOut, ResolvedField};
@@ -6,40 +6,40 @@ use metatf_parser::schema::Width;
 use metatf_parser::{Label, Property, Suggestion};
 use std::ops::Range;
 
-/// How a number is stored.
+/// The encoding of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Encoding {
     pub(super) interpretation: Interpretation,
-    /// `None`: the DTD gives none, as nothing is stored.
+    /// The width; `None` if the DTD sets no width because nothing is stored.
     pub(super) width: Option<u8>,
 }
 
-/// Fields that one place of a DTD is for: all of them change with it.
+/// The fields set by one statement of a DTD, which all change with it.
 #[derive(Clone, Debug)]
 pub(super) struct Declared<'i> {
     record: &'i LaidOut,
     field: &'i ResolvedField,
-    /// `RECORD.FIELD` of each.
+    /// The fields, as `RECORD.FIELD`.
     pub(super) fields: Vec<String>,
 }
 
-/// Where the width and where the interpretation is set.
+/// The offsets at which the width and the interpretation are set.
 type Places = (Option<usize>, Option<usize>);
 
 impl<'i> Declared<'i> {
-    /// Starts without fields.
+    /// Creates the group without fields.
     pub(super) fn new(record: &'i LaidOut, field: &'i ResolvedField) -> Self {
         Self { record, field, fields: Vec::new() }
     }
 
-    /// Returns what tells places apart: those that are set by the language are of one record.
+    /// Returns a key that identifies the statement. Without a statement, the key includes the record and leaf.
     pub(super) fn key(record: &LaidOut, leaf: usize, field: &ResolvedField) -> (Places, Option<(usize, usize)>) {
         let start = |property| field.set(property).and_then(|set| Some(set.span.as_ref()?.start));
         let places = (start(Property::Width), start(Property::Interpretation));
         (places, places.1.is_none().then_some((record.span.start, leaf)))
     }
 
-    /// Returns what the DTD says now.
+    /// Returns the width that the DTD sets.
     pub(super) fn width(&self) -> Option<u8> {
         match self.field.leaf.width {
             Width::Number(width) => Some(width),
@@ -47,13 +47,13 @@ impl<'i> Declared<'i> {
         }
     }
 
-    /// Returns where one of the two is set, or where the field is listed.
+    /// Returns the location that sets the property, or else the one that lists the field.
     pub(super) fn place(&self, property: Property) -> Range<usize> {
         let set = self.field.set(property).and_then(|set| set.span.clone());
         set.unwrap_or_else(|| self.field.site.clone())
     }
 
-    /// Returns the edit that makes it another encoding. `None`: the text has no place for it.
+    /// Returns the edit that changes the encoding, or `None` if the text has no suitable location.
     pub(super) fn edit(&self, text: &str, old: Encoding, new: Encoding) -> Option<Suggestion> {
         let mut edits: Vec<(Range<usize>, String)> = Vec::new();
         let mut missing = String::new();
@@ -75,7 +75,7 @@ impl<'i> Declared<'i> {
         }
         if !missing.is_empty() {
             let (place, added) = match set(Property::Interpretation) {
-                // Behind the statement that sets the interpretation, whatever stands between.
+                // After the statement that sets the interpretation, up to its semicolon.
                 Some(span) => (span.end + text.get(span.end..)?.find(';')? + 1, format!(" {}", missing.trim())),
                 None => (self.record.block?, format!(" {}", missing.trim())),
             };
@@ -84,13 +84,13 @@ impl<'i> Declared<'i> {
         one(text, edits)
     }
 
-    /// Returns the path that the record's block, or the setting there is, names the field by.
+    /// Returns the path that names the field in the record's block or in the existing statement.
     fn path(&self, text: &str) -> Option<String> {
         if let Some(span) = self.field.set(Property::Interpretation).and_then(|set| set.span.clone()) {
             return Some(text.get(span)?.rsplit_once('.')?.0.trim().to_owned());
         }
         let path = &self.field.leaf.path;
-        // A name that stands twice has no path of its own.
+        // A name that occurs twice has no unique path.
         (path.last() == Some(&self.field.leaf.name)).then(|| path.join("."))
     }
 
@@ -103,7 +103,7 @@ impl<'i> Declared<'i> {
     }
 }
 
-/// Makes one edit of several that do not overlap.
+/// Merges edits that do not overlap into one.
 pub(super) fn one(text: &str, mut edits: Vec<(Range<usize>, String)>) -> Option<Suggestion> {
     edits.sort_by_key(|(span, _)| (span.start, span.end));
     let span = edits.first()?.0.start..edits.iter().map(|(span, _)| span.end).max()?;
@@ -113,13 +113,13 @@ pub(super) fn one(text: &str, mut edits: Vec<(Range<usize>, String)>) -> Option<
         out.push_str(&new);
         at = edit.end;
     }
-    // What the traces at hand show may not hold for others.
+    // The result may not be better for other traces than these.
     Some(Suggestion { span, text: out, certain: false })
 }
 
-/// Returns the interpretation as a DTD says it; `None` for those that a finding never has.
+/// Returns the interpretation in DTD syntax, or `None` for those that findings never contain.
 pub(super) fn said(interpretation: Interpretation) -> Option<String> {
-    // Small negative numbers are shorter with their sign, and mean the same 64 bits.
+    // Small negative numbers are shorter with a sign, and mean the same 64 bits.
     let number = |bits: u64| {
         let signed = bits.cast_signed();
         if (i64::from(i32::MIN)..0).contains(&signed) { signed.to_string() } else { bits.to_string() }
@@ -134,7 +134,7 @@ pub(super) fn said(interpretation: Interpretation) -> Option<String> {
     })
 }
 
-/// Returns interpretation and width in words.
+/// Describes the interpretation and width in words.
 pub(super) fn words(encoding: Encoding) -> String {
     let said = said(encoding.interpretation);
     let said = said.unwrap_or_else(|| "a base of another field".to_owned());

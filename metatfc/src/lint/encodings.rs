@@ -1,4 +1,5 @@
-//! Widths and interpretations that traces show to be wasteful: the planner says what else there is, and writing says what that saves.
+//! Finds widths and interpretations that are wasteful for given traces. The planner proposes alternatives, and writing
+//! the traces shows what they save.
 
 use super::Args;
 use super::declared::{Declared, Encoding, one, words};
@@ -15,10 +16,10 @@ use metatf_tools::recode::{self, LeafSurvey, Spent};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// Interpretations of a field that are tried: those that the plan uses most.
+/// Maximum number of interpretations tried per field: those that the plan uses most.
 const MOST_KINDS: usize = 3;
 
-/// What the DTD is: its name on the command line, its name in messages, its text, and the index of that.
+/// A DTD: its name on the command line, its name in messages, its text, and the index of the text.
 type Named<'d> = (&'d Path, &'d str, &'d [u8], &'d Index);
 
 pub(super) fn check(
@@ -59,7 +60,7 @@ fn schema(name: &str, text: &str) -> Result<Schema> {
     parsed.dtd.map(Schema::new).ok_or_else(|| Failure::Failed(format!("{name}: the DTD has errors")))
 }
 
-/// Counts the records of each kind.
+/// Counts the records of each type.
 fn count(written: &Written, schema: &Schema, counts: &mut [u64]) -> Result<()> {
     let mut trace = Trace::new(schema.clone(), written.reader()?).map_err(Failure::temporary_file)?;
     while let Some(event) = trace.reader_mut().next_event().map_err(Failure::temporary_file)? {
@@ -72,14 +73,14 @@ fn count(written: &Written, schema: &Schema, counts: &mut [u64]) -> Result<()> {
     Ok(())
 }
 
-/// Finds the tagged records that no trace has. The index has the records of the format behind the predefined ones.
+/// Finds the tagged records that no trace contains. In the index, the records of the format follow the predefined ones.
 fn unused(linter: &Linter<'_>, schema: &Schema, counts: &[u64]) -> Vec<Found> {
     let first = usize::from(METADATA) + 1;
     let records = schema.dtd.records.iter().zip(counts).skip(first).zip(&linter.index.records);
     let unused = records.filter(|((record, count), _)| record.tag.is_some() && **count == 0);
     let found = unused.map(|((record, _), laid_out)| {
         let message = format!("no trace has a record `{}`", record.name);
-        linter.finding(Rule::UnusedRecord, laid_out.span.clone(), message, "take it out, if nothing writes it")
+        linter.finding(Rule::UnusedRecord, laid_out.span.clone(), message, "remove it if nothing writes it")
     });
     found.filter_map(|finding| linter.allowed(finding)).map(|finding| Found::new(linter.name, finding)).collect()
 }
@@ -91,16 +92,16 @@ struct Linter<'d> {
     sources: Vec<Source>,
     progress: Progress,
     allowed: Allowed,
-    /// What the traces take by the DTD as it is.
+    /// The size of the traces with the current DTD.
     now: Size,
 }
 
-/// Fields of one place of the DTD, and what they take.
+/// The fields set by one statement of the DTD, and the bytes they take.
 struct Group<'d> {
     declared: Declared<'d>,
     old: Encoding,
     values: u64,
-    /// Bytes that the plan saves.
+    /// The bytes that the plan saves.
     most: u64,
     spent: BTreeMap<(u8, u64, u8), Spent>,
 }
@@ -108,11 +109,11 @@ struct Group<'d> {
 impl<'d> Linter<'d> {
     fn write_one(&mut self, at: usize, schema: &Schema) -> Result<(Written, Size)> {
         let Self { sources, progress, name, .. } = self;
-        let source = sources.get(at).ok_or_else(|| Failure::Failed(format!("{name}: there is no such trace")))?;
+        let source = sources.get(at).ok_or_else(|| Failure::Failed(format!("{name}: no such trace")))?;
         source.write(schema, name, &mut || progress.step())
     }
 
-    /// Returns what the traces take by this text.
+    /// Returns the size of the traces with this DTD text.
     fn size(&mut self, text: &str) -> Result<Size> {
         let schema = schema(self.name, text)?;
         let mut size = Size::default();
@@ -131,7 +132,7 @@ impl<'d> Linter<'d> {
         }
     }
 
-    /// Puts the leaves together that change with one place of the DTD.
+    /// Groups the leaves that one statement of the DTD sets.
     fn groups(&self, schema: &Schema, surveys: &[LeafSurvey]) -> Vec<Group<'d>> {
         let mut groups = BTreeMap::new();
         for survey in surveys {
@@ -187,7 +188,7 @@ impl<'d> Linter<'d> {
                 }
                 let Some(edit) = group.declared.edit(self.text, group.old, new) else { continue };
                 let Some(text) = edited(self.text, &edit) else { continue };
-                // An edit that the checks refuse is none: fields that share a previous value, for one.
+                // Skip edits that the checks reject, for example because fields share a previous value.
                 if metatf_parser::parse("", text.as_bytes()).dtd.is_none() {
                     continue;
                 }
@@ -235,7 +236,7 @@ impl<'d> Linter<'d> {
         Some(Found::new(self.name, finding).that(saves))
     }
 
-    /// Measures all edits together; those that overlap another are left out.
+    /// Measures all edits together, omitting those that overlap another.
     fn together(&mut self, found: &[Found]) -> Result<Option<Together>> {
         let mut edits: Vec<(std::ops::Range<usize>, String)> = Vec::new();
         for edit in found.iter().filter_map(|found| found.suggestion()) {
@@ -257,7 +258,7 @@ impl<'d> Linter<'d> {
         Finding { rule, message, primary, secondary: Vec::new(), help: help.to_owned(), suggestion: None }
     }
 
-    /// Returns the finding, unless a comment of its line allows it.
+    /// Returns the finding unless a comment on its line allows it.
     fn allowed(&self, finding: Finding) -> Option<Finding> {
         (!self.allowed.allows(finding.rule, finding.primary.line)).then_some(finding)
     }
@@ -267,7 +268,7 @@ fn edited(text: &str, edit: &Suggestion) -> Option<String> {
     String::from_utf8(edit.apply(text.as_bytes())?).ok()
 }
 
-/// Checks whether a part is at least a number of per cent of a whole.
+/// Returns whether a part is at least `least` percent of the total.
 #[expect(clippy::cast_precision_loss, reason = "a limit of one per cent or so")]
 fn is_enough(part: u64, whole: u64, least: f64) -> bool {
     part as f64 * 100.0 >= least * whole as f64
@@ -279,8 +280,8 @@ impl Group<'_> {
         if same { Rule::WastefulWidth } else { Rule::WastefulInterpretation }
     }
 
-    /// Returns the encodings to try: of each interpretation that the plan uses most the argument that it has most, with the width of most
-    /// values, and with that of all.
+    /// Returns the encodings to try. For each interpretation that the plan uses most, this is its most frequent
+    /// argument, with the most frequent width and with the widest.
     fn candidates(&self) -> Vec<Encoding> {
         let mut kinds: BTreeMap<u8, u64> = BTreeMap::new();
         for ((kind, ..), spent) in &self.spent {
@@ -314,7 +315,7 @@ impl Group<'_> {
         candidates
     }
 
-    /// Returns the interpretation of the DTD if it is of the same kind, with its initial value.
+    /// Returns the DTD's interpretation, with its initial value, if it is of the same kind.
     fn as_declared(&self, interpretation: Interpretation) -> Interpretation {
         let old = self.old.interpretation;
         let same = kind_of(old) == kind_of(interpretation) && argument(old) == argument(interpretation);
@@ -322,7 +323,7 @@ impl Group<'_> {
     }
 }
 
-/// A number for each kind of interpretation that is not kept.
+/// Returns a number that identifies the kind of an interpretation.
 fn kind_of(interpretation: Interpretation) -> u8 {
     match interpretation {
         Interpretation::None => 0,
@@ -334,7 +335,7 @@ fn kind_of(interpretation: Interpretation) -> u8 {
     }
 }
 
-/// What is part of an interpretation besides a previous value.
+/// Returns the argument of an interpretation, excluding the previous value.
 fn argument(interpretation: Interpretation) -> u64 {
     match interpretation {
         Interpretation::Default(value) | Interpretation::BaseOffset(value) | Interpretation::Stride(_, value) => value,

@@ -1,4 +1,4 @@
-//! What traces come to by a DTD: they are written as a program writes them, and as they are compressed by default.
+//! Measures the size of traces with a DTD by writing them as a program would, with default compression.
 
 use crate::dtd::DtdArgs;
 use crate::failure::{Failure, Result, failed};
@@ -12,12 +12,12 @@ use serde::Serialize;
 use std::ops::AddAssign;
 use std::path::Path;
 
-/// What traces take.
+/// The size of traces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Size {
-    /// Bytes of all records, before compression.
+    /// The bytes of all records before compression.
     pub(super) records: u64,
-    /// Bytes of the files.
+    /// The bytes of the files.
     pub(super) files: u64,
 }
 
@@ -28,7 +28,7 @@ impl AddAssign for Size {
     }
 }
 
-/// A trace that is written again and again.
+/// A trace that is written repeatedly.
 pub(super) struct Source {
     file: Reopenable,
     raw: RawArgs,
@@ -37,7 +37,7 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// `dtd` is read by if the trace carries none.
+    /// Opens a trace. `dtd` is used if the trace embeds none.
     pub(super) fn open(path: &Path, dtd: &Path, threads: usize) -> Result<Self> {
         let (raw, named) = (RawArgs::default(), (!input::is_standard(dtd)).then(|| dtd.to_owned()));
         let dtd = DtdArgs { dtd: named, any_version: true, ..DtdArgs::default() };
@@ -45,7 +45,7 @@ impl Source {
         Ok(Self { file, raw, dtd, threads })
     }
 
-    /// Writes it by a DTD. `dtd` is its name in messages; `step` is called for every record.
+    /// Writes the trace with the DTD `target`, whose name in messages is `dtd`. Calls `step` for every record.
     pub(super) fn write(&self, target: &Schema, dtd: &str, step: &mut dyn FnMut()) -> Result<(Written, Size)> {
         let name = self.file.name();
         let (schema, reader) = self.raw.reopen(&self.file, &self.dtd, false)?;
@@ -54,7 +54,9 @@ impl Source {
             Ok(converter) => converter,
             Err(Unconvertible { fields, records, others, .. }) => {
                 let missing = [fields, records, others].concat().join(", ");
-                return failed(format!("{name}: {dtd} lacks {missing}; `metatfc compat {dtd} {name}` tells more"));
+                return failed(format!(
+                    "{name}: {dtd} lacks {missing}; for details, run `metatfc compat {dtd} {name}`"
+                ));
             }
         };
         let header = reader.header();
@@ -64,7 +66,7 @@ impl Source {
             dtd_url: "lint.dtd".to_owned(),
             embed_dtd: false,
             threads: self.threads,
-            // As in a file that appears when it is complete: sizes do not depend on how long writing takes.
+            // Like a file that appears when it is complete, so sizes do not depend on the time that writing takes.
             flush: FlushEvery::NEVER,
             ..WriteOptions::default()
         };
@@ -73,8 +75,8 @@ impl Source {
         let place = tempfile::NamedTempFile::new().map_err(Failure::temporary_file)?;
         let sink = place.reopen().map_err(Failure::temporary_file)?;
         let by_target = |e: &metatf::Error| failed(format!("{name}, by {dtd}: {}", metatf::explain(&target.format, e)));
-        // The writer of `encode`, and of programs: it widens a field when a value needs it, and does not start over at each block, as
-        // `recode` does.
+        // The same writer as for `encode` and for programs. Unlike `recode`, it widens a field when a value requires
+        // it, and does not start over at each block.
         let mut writer = match Writer::new(sink, target, &write) {
             Ok(writer) => writer,
             Err(error) => return by_target(&error),

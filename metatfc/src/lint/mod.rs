@@ -1,7 +1,8 @@
-//! `lint`: what could be better in a DTD, by its text and by traces.
+//! `lint`: reports possible improvements of a DTD, based on its text and on traces.
 //!
-//! The rules of the text are the parser's ([`metatf_parser::lint`]). `encodings` has those that go by traces, `declared` finds the
-//! places of a DTD that say how fields are stored, `measure` writes traces to see what they come to, `report` is what is printed.
+//! The parser implements the rules for the text ([`metatf_parser::lint`]). `encodings` implements those that need
+//! traces, `declared` finds the statements of a DTD that set how fields are stored, `measure` writes traces to measure
+//! their size, and `report` prints the findings.
 
 mod declared;
 mod encodings;
@@ -20,30 +21,28 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 const MORE: &str = "\
-Rules, those that are off in parentheses; `--explain RULE` says more of one:
+Rules (those in parentheses are off by default); --explain RULE describes one:
   (undocumented-field), undocumented-record, undocumented-section
   empty-section, unreferenced-stream, overridden-property, similar-names
 and with --trace:
   (unused-record), wasteful-width, wasteful-interpretation
 
---allow leaves rules out, --deny looks for those that are off. A comment on the
-line of a place leaves them out in the DTD, and one at its head for all of it:
+--allow disables rules, and --deny enables rules that are off. In a DTD, a comment
+disables rules for its line, or for the entire file if it is at the top:
   section Log 1 { // lint: allow similar-names
 
-With --trace, fields are planned as by `metatfc recode`: where the plan has other
-widths or interpretations than the DTD, each of them is tried. The traces are
-written with the DTD as it is and with the edit, as a program writes them; a
-finding says what the edit saves, in bytes of the records and in per cent of
-them, and in bytes of the file as `metatfc recode` compresses it. What saves less
-than --least is no finding, nor what makes the file larger: fewer bytes of records
-may compress worse. --stored judges by the records alone, for traces that are not
-compressed. Fields of models, of offsets and of strides through sections are not
-looked at.
+With --trace, fields are planned as by `metatfc recode`. If the plan uses other
+widths or interpretations than the DTD, each is tried: the traces are written with
+the current DTD and with the edit, as a program would write them. A finding
+reports the savings in bytes and in percent of the records, and in bytes of the
+file as compressed by `metatfc recode`. Edits that save less than --least or make
+the file larger are not reported, as smaller records may compress worse. With
+--stored, only the size of the records counts, which suits uncompressed traces.
+Fields with a model, offsets, and strides through sections are not checked.
 
-Mistakes are the matter of `metatfc check`: a DTD with errors is not looked at.
+A DTD with errors is not checked; `metatfc check` reports the errors.
 
-Exit status: 0 nothing found, 1 something found, or a file is wrong, 2 the
-command line is wrong.
+Exit status: 0 no findings, 1 findings or an invalid file, 2 usage error.
 
 Examples:
   metatfc lint spans.dtd
@@ -51,29 +50,29 @@ Examples:
   metatfc lint --allow undocumented-record,undocumented-section *.dtd
   metatfc lint --format json spans.dtd | jq -r '.findings[].rule'";
 
-/// Look for what could be better in DTDs: documentation, what nothing uses, and what traces show to be wasteful
+/// Report possible improvements of DTDs: documentation, unused parts, and encodings that are wasteful for given traces
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// The DTDs, or built-in ones by name; `-` is standard input
+    /// The DTDs (files or names of built-in DTDs); `-` reads standard input
     #[arg(required_unless_present = "explain", value_name = "DTD")]
     files: Vec<PathBuf>,
-    /// A trace of the DTD, or a log that it describes; may be repeated
+    /// A trace of the DTD, or a log that the DTD describes; may be repeated
     #[arg(long = "trace", value_name = "TRACE")]
     traces: Vec<PathBuf>,
-    /// Leave these rules out
+    /// Disable these rules
     #[arg(long, value_name = "RULE,..", value_delimiter = ',', value_parser = rule)]
     allow: Vec<Rule>,
-    /// Look for these, too: rules that are off
+    /// Enable these rules, which are off by default
     #[arg(long, value_name = "RULE,..", value_delimiter = ',', value_parser = rule)]
     deny: Vec<Rule>,
-    /// What an edit has to save of the bytes of all records, in per cent
+    /// Minimum savings of an edit, in percent of the bytes of all records
     #[arg(long, value_name = "PERCENT", default_value_t = 1.0, value_parser = percent)]
     least: f64,
-    /// Judge by the bytes of records, and not by those of compressed files
+    /// Compare the size of the records instead of the size of compressed files
     #[arg(long, requires = "traces")]
     stored: bool,
-    /// Say what a rule finds, and whether it is on
+    /// Describe a rule and whether it is on
     #[arg(long, value_name = "RULE", conflicts_with_all = ["files", "traces"], value_parser = rule)]
     explain: Option<Rule>,
     #[command(flatten)]
@@ -84,7 +83,7 @@ pub(crate) struct Args {
 
 fn rule(name: &str) -> Result<Rule, String> {
     let names = || Rule::ALL.iter().map(|rule| rule.name()).collect::<Vec<_>>().join(", ");
-    Rule::named(name).ok_or_else(|| format!("the rules are {}", names()))
+    Rule::named(name).ok_or_else(|| format!("expected one of {}", names()))
 }
 
 fn percent(text: &str) -> Result<f64, String> {
@@ -97,21 +96,21 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         return explain(rule);
     }
     if let Some(rule) = args.allow.iter().find(|rule| args.deny.contains(rule)) {
-        return usage(format!("{}: --allow and --deny both name it", rule.name()));
+        return usage(format!("{}: the rule is in both --allow and --deny", rule.name()));
     }
     if args.files.len() > 1 && !args.traces.is_empty() {
-        return usage("--trace: name one DTD, that of the traces");
+        return usage("--trace: name only one DTD, which must be that of the traces");
     }
     let looked_for = |rule: &Rule| (rule.is_on() || args.deny.contains(rule)) && !args.allow.contains(rule);
     let rules: BTreeSet<Rule> = Rule::ALL.iter().copied().filter(looked_for).collect();
     if let Some(rule) = args.deny.iter().find(|rule| rule.needs_traces() && args.traces.is_empty()) {
-        return usage(format!("{} goes by traces: name one with --trace", rule.name()));
+        return usage(format!("the rule {} needs a trace: name one with --trace", rule.name()));
     }
     let (mut report, mut wrong) = (Report::default(), false);
     for file in &args.files {
         match lint(file, args, &rules, &mut report) {
             Ok(()) => {}
-            // The other files are looked at all the same.
+            // Continue with the other files.
             Err(Failure::Failed(message)) => {
                 crate::failure::print_message(&message);
                 wrong = true;
@@ -147,10 +146,10 @@ fn lint(file: &Path, args: &Args, rules: &BTreeSet<Rule>, report: &mut Report) -
 
 fn explain(rule: Rule) -> Result<()> {
     let mut text = String::new();
-    let state = if rule.is_on() { "on" } else { "off: --deny looks for it" };
+    let state = if rule.is_on() { "on" } else { "off: enable it with --deny" };
     let _ = writeln!(text, "{}: {}\n\nIt is {state}.", rule.name(), rule.doc());
     if rule.needs_traces() {
-        text.push_str("It goes by the traces that --trace names.\n");
+        text.push_str("It needs traces: specify them with --trace.\n");
     }
     output::print(&text)
 }

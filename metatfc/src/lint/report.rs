@@ -1,4 +1,4 @@
-//! What was found, for programs and for people.
+//! The findings, as JSON and as a report page.
 
 use super::measure::Size;
 use metatf_page::{Column, Facts, Note, Page, Table, Value};
@@ -6,19 +6,19 @@ use metatf_parser::{Finding, Label, Suggestion};
 use serde::Serialize;
 use serde_json::json;
 
-/// What is printed.
+/// The report.
 #[derive(Default, Serialize)]
 pub(super) struct Report {
     pub(super) files: Vec<String>,
     pub(super) traces: Vec<String>,
-    /// What the traces take by the DTD as it is.
+    /// The size of the traces with the current DTD.
     pub(super) size: Option<Size>,
     pub(super) findings: Vec<Found>,
-    /// With all edits that save something.
+    /// The result of all edits together.
     pub(super) together: Option<Together>,
 }
 
-/// A finding, and where it is.
+/// A finding and its location.
 #[derive(Serialize)]
 pub(super) struct Found {
     file: String,
@@ -27,25 +27,25 @@ pub(super) struct Found {
     pub(super) saves: Option<Saves>,
 }
 
-/// What an edit saves.
+/// The savings of an edit.
 #[derive(Serialize)]
 pub(super) struct Saves {
     /// Bytes of the records, before compression.
     pub(super) records: u64,
-    /// Bytes of the compressed files; below 0 where they are larger with the edit.
+    /// Bytes of the compressed files; negative if the edit makes them larger.
     pub(super) files: i64,
-    /// What both are parts of.
+    /// The totals that the savings refer to.
     #[serde(skip)]
     pub(super) of: Size,
-    /// Values of the fields.
+    /// The number of values in the fields.
     pub(super) values: u64,
-    /// `RECORD.FIELD` of all that it is for.
+    /// All affected fields, as `RECORD.FIELD`.
     pub(super) fields: Vec<String>,
     pub(super) old: String,
     pub(super) better: String,
 }
 
-/// Several edits, and what the traces take with them.
+/// Several edits and the size of the traces with all of them.
 #[derive(Serialize)]
 pub(super) struct Together {
     pub(super) edits: usize,
@@ -57,7 +57,7 @@ impl Found {
         Self { file: file.to_owned(), finding, saves: None }
     }
 
-    /// Says what its edit saves.
+    /// Adds the savings of the edit.
     pub(super) fn that(self, saves: Saves) -> Self {
         Self { saves: Some(saves), ..self }
     }
@@ -72,7 +72,7 @@ impl Found {
     }
 }
 
-/// Serializes a finding by the names that `metatfc check` has.
+/// Serializes a finding with the same names as `metatfc check`.
 fn finding<S: serde::Serializer>(found: &Finding, to: S) -> Result<S::Ok, S::Error> {
     let label = |label: &Label| {
         json!({
@@ -150,7 +150,9 @@ fn savings(found: &[&Found]) -> Table {
             Value::PartChange { before: saves.of.files, after: saves.of.files.saturating_add_signed(-saves.files) },
         ]);
     }
-    table.rest(Note::new("each edit by itself, measured by writing the traces with it; `--format json` has the edits"));
+    table.rest(Note::new(
+        "savings of each edit alone, measured by writing the traces with it; for the edits, use `--format json`",
+    ));
     table
 }
 
@@ -159,7 +161,7 @@ impl Report {
         let note = |size: Size| {
             Note::new("{} of records, {} compressed").with([Value::Bytes(size.records), Value::Bytes(size.files)])
         };
-        let mut facts = Facts::new().and("as the DTD says", Value::text(note(size).to_string()));
+        let mut facts = Facts::new().and("with the current DTD", Value::text(note(size).to_string()));
         if let Some(Together { edits, size }) = &self.together {
             facts = facts.and(format!("with {edits} edits"), Value::text(note(*size).to_string()));
         }

@@ -1,4 +1,4 @@
-//! What a text is: answers that change nothing.
+//! Answers to requests that do not change the text.
 
 use super::document::Document;
 use super::place::{position, range};
@@ -8,11 +8,11 @@ use metatf_parser::{Diagnostic, Finding, Label, Lines, Rule, Severity, TokenKind
 use serde_json::{Value, json};
 use std::ops::Range;
 
-/// The protocol's names for colours, in the order of [`token_type`].
+/// The protocol's names of token types, in the order of [`token_type`].
 pub(super) const TOKEN_TYPES: [&str; 10] =
     ["comment", "string", "number", "keyword", "namespace", "struct", "variable", "property", "decorator", "operator"];
 
-/// Index in [`TOKEN_TYPES`].
+/// Returns an index in [`TOKEN_TYPES`].
 fn token_type(kind: TokenKind) -> u32 {
     match kind {
         TokenKind::Comment => 0,
@@ -28,14 +28,14 @@ fn token_type(kind: TokenKind) -> u32 {
     }
 }
 
-/// Returns mistakes, and what could be better.
+/// Returns errors, warnings and lint findings.
 pub(super) fn diagnostics(document: &Document, uri: &str) -> Vec<Value> {
     let lines = document.lines();
     let mistakes = document.index().diagnostics.iter().map(|found| diagnostic(&lines, uri, found));
     mistakes.chain(document.findings().iter().map(|found| finding(&lines, uri, found))).collect()
 }
 
-/// The help of a diagnostic is the last line of its message: editors have no other place for it.
+/// Converts a diagnostic. Its help becomes the last line of the message, as editors do not show it otherwise.
 pub(super) fn diagnostic(lines: &Lines<'_>, uri: &str, found: &Diagnostic) -> Value {
     let mut message = found.message.clone();
     for more in [&found.primary.text, found.help.as_ref().unwrap_or(&String::new())] {
@@ -54,7 +54,7 @@ pub(super) fn diagnostic(lines: &Lines<'_>, uri: &str, found: &Diagnostic) -> Va
     })
 }
 
-/// A hint, which editors show without disturbing; what has no effect is shown faded.
+/// Converts a finding to a hint, which editors show unobtrusively. Code without effect is faded.
 pub(super) fn finding(lines: &Lines<'_>, uri: &str, found: &Finding) -> Value {
     let unnecessary = matches!(found.rule, Rule::OverriddenProperty | Rule::EmptySection);
     json!({
@@ -107,7 +107,7 @@ pub(super) fn references(document: &Document, uri: &str, offset: usize, with_def
 pub(super) fn highlights(document: &Document, offset: usize) -> Value {
     let (index, lines) = (document.index(), document.lines());
     let Some(found) = index.use_at(offset) else { return json!([]) };
-    // 3: it is given something, 2: it is read.
+    // 3 is a write, 2 a read.
     let kind = |role: Role| if role == Role::Setting { 3 } else { 2 };
     let uses = index.references(found.symbol);
     uses.map(|u| json!({ "range": range(&lines, &u.span), "kind": kind(u.role) })).collect()
@@ -118,7 +118,7 @@ pub(super) fn outline(document: &Document) -> Value {
     document.index().outline.iter().map(|declared| symbol(&lines, declared)).collect()
 }
 
-/// Sections hold records, and these fields: it goes three deep.
+/// Converts a symbol: sections contain records, and records contain fields, so the depth is three.
 fn symbol(lines: &Lines<'_>, declared: &Declared) -> Value {
     let kind = match declared.kind {
         SymbolKind::Section | SymbolKind::SectionNumber => 3, // namespace
@@ -135,8 +135,8 @@ fn symbol(lines: &Lines<'_>, declared: &Declared) -> Value {
     })
 }
 
-/// Five numbers for each token: lines and columns from the one before, length, type, no modifiers. A token has to stand on one line, so a
-/// comment over several is one for each.
+/// Returns five numbers for each token: line and column relative to the previous token, length, type, and no modifiers.
+/// A token must be on one line, so a comment over several lines becomes one token for each.
 pub(super) fn semantic_tokens(document: &Document) -> Value {
     let lines = document.lines();
     let mut data: Vec<u32> = Vec::new();

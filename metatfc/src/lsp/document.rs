@@ -1,4 +1,4 @@
-//! A text that is open in the editor.
+//! A document open in the editor.
 
 use super::place;
 use lsp_server::ErrorCode;
@@ -7,21 +7,21 @@ use metatf_parser::{Columns, Finding, Lines, Rule};
 use serde_json::Value;
 use std::cell::OnceCell;
 
-/// What a request about a text gets in place of a result: code and message.
+/// The error returned for a request: code and message.
 pub(super) type Refusal = (ErrorCode, String);
 
-/// A text, and what is known of it.
+/// A document and what is known about it.
 pub(super) struct Document {
     pub(super) text: String,
-    /// The editor's number of this text.
+    /// The editor's version number of this text.
     pub(super) version: Value,
     columns: Columns,
-    /// Made when it is first asked for, as several changes may come at once.
+    /// The index, computed on first use because several changes may arrive together.
     index: OnceCell<Index>,
     findings: OnceCell<Vec<Finding>>,
-    /// That of an earlier text.
+    /// The index of an earlier text.
     before: Option<Index>,
-    /// Whether the editor has the diagnostics of this text.
+    /// Whether the editor has received the diagnostics of this text.
     pub(super) published: bool,
 }
 
@@ -38,17 +38,18 @@ impl Document {
         }
     }
 
-    /// Returns its index. A text that is too long has an empty one, with a diagnostic that says so.
+    /// Returns the index. If the text is too long, the index is empty except for a diagnostic.
     pub(super) fn index(&self) -> &Index {
         self.index.get_or_init(|| metatf_parser::index(self.text.as_bytes()))
     }
 
-    /// Returns what could be better in it, by the rules that are on and need no trace.
+    /// Returns the findings of the lint rules that are on and need no trace.
     pub(super) fn findings(&self) -> &[Finding] {
         self.findings.get_or_init(|| metatf_parser::lint(self.text.as_bytes(), self.index(), Rule::is_on))
     }
 
-    /// Returns its index, or that of an earlier text: for what has to be there with the next key press, and goes by names.
+    /// Returns the index, or that of an earlier text. This is for answers that are needed at the next key press and
+    /// depend only on names.
     pub(super) fn recent_index(&self) -> &Index {
         self.index.get().or(self.before.as_ref()).unwrap_or_else(|| self.index())
     }
@@ -57,7 +58,7 @@ impl Document {
         Lines::new(&self.text, self.columns)
     }
 
-    /// Applies the changes of a message, one after the other. A change without a range is the whole text.
+    /// Applies the changes of a message in order. A change without a range replaces the entire text.
     pub(super) fn change(&mut self, changes: &[Value], version: Value) {
         for change in changes {
             let Some(new) = change.get("text").and_then(Value::as_str) else { continue };

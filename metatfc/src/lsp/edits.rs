@@ -1,4 +1,4 @@
-//! Answers that are changes of the text, or offer them.
+//! Answers that contain or offer edits of the text.
 
 use super::answers::{diagnostic, finding};
 use super::document::{Document, Refusal};
@@ -8,14 +8,14 @@ use metatf_parser::{CompletionKind, Lines, Suggestion};
 use serde_json::{Map, Value, json};
 use std::ops::Range;
 
-/// Returns the edits of one document.
+/// Returns the edits of a single document.
 fn of_document(lines: &Lines<'_>, uri: &str, edits: &[Suggestion]) -> Value {
     let edits: Vec<Value> = edits.iter().map(|e| edit(lines, &e.span, &e.text)).collect();
     let changes: Map<String, Value> = Map::from_iter([(uri.to_owned(), edits.into())]);
     json!({ "changes": changes })
 }
 
-/// Returns the bytes that would be renamed. `null`: none.
+/// Returns the range that would be renamed, or `null`.
 pub(super) fn prepare_rename(document: &Document, offset: usize) -> Value {
     let (index, lines) = (document.index(), document.lines());
     let found = index.use_at(offset).filter(|u| index.symbol(u.symbol).is_some_and(|symbol| !symbol.predefined));
@@ -34,7 +34,7 @@ pub(super) fn rename(document: &Document, uri: &str, offset: usize, name: &str) 
 pub(super) fn completion(document: &Document, offset: usize) -> Value {
     let lines = document.lines();
     let found = metatf_parser::complete(document.text.as_bytes(), document.recent_index(), offset);
-    // Fields come first, as they stand in the order of what is likely.
+    // Sort by position: fields are listed first, the most likely ones at the top.
     let items = found.into_iter().enumerate().map(|(at, completion)| {
         let kind = match completion.kind {
             CompletionKind::Keyword => 14,
@@ -55,7 +55,8 @@ pub(super) fn completion(document: &Document, offset: usize) -> Value {
     json!({ "isIncomplete": false, "items": items.collect::<Vec<_>>() })
 }
 
-/// Returns the edit that formats the text: from the first line that changes to the last. A text that does not parse stays as it is.
+/// Returns the edit that formats the text, which covers the first to the last changed line. A text with syntax errors
+/// is left unchanged.
 pub(super) fn formatting(document: &Document) -> Value {
     let (old, lines) = (document.text.as_str(), document.lines());
     let Ok(new) = metatf_parser::format("", old.as_bytes()) else { return json!([]) };
@@ -72,7 +73,7 @@ pub(super) fn formatting(document: &Document) -> Value {
     json!([edit(&lines, &(before..old.len() - after), text)])
 }
 
-/// Returns the edits of the diagnostics, and of what could be better, that touch a range.
+/// Returns the edits suggested by diagnostics and lint findings in a range.
 pub(super) fn actions(document: &Document, uri: &str, within: Option<Range<usize>>) -> Value {
     let lines = document.lines();
     let touches = |place: &Range<usize>| {

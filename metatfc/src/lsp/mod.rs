@@ -1,8 +1,8 @@
-//! `lsp`: a language server for DTDs, on standard input and output.
+//! `lsp`: a language server for DTDs on standard input and output.
 //!
-//! What a text means is found out by `metatf_parser` ([`index`](metatf_parser::index())); here are messages. A text is looked at as a
-//! whole after each change: that takes some milliseconds. Messages are JSON by hand, as there are a dozen kinds; the test deserializes
-//! each into the types of the protocol.
+//! `metatf_parser` analyzes the text ([`index`](metatf_parser::index())), and this module exchanges messages. After
+//! each change, the entire text is analyzed again, which takes a few milliseconds. Messages are built as plain JSON
+//! because there are only a dozen kinds; the test deserializes each into the types of the protocol.
 
 mod answers;
 mod document;
@@ -17,21 +17,22 @@ use server::Server;
 use std::time::Duration;
 
 const MORE: &str = "\
-An editor starts it, and speaks the Language Server Protocol with it. It has
-mistakes as you type, hover, definitions, references, rename, completion,
-formatting, corrections, an outline, colours, and the width of each field.
+Editors start this command and communicate with it by the Language Server
+Protocol. It provides diagnostics as you type, hover, definitions, references,
+rename, completion, formatting, quick fixes, an outline, semantic highlighting,
+and the width of each field.
 
-With `trace` in the initialization options, a path, hover also says which widths
-fields have in that trace.
+If the initialization options contain `trace`, the path of a trace, hover also
+shows the field widths in that trace.
 
-docs/editors.md in the repository of this program has the lines for Neovim,
-Helix, Zed and VS Code.";
+docs/editors.md in the repository contains the settings for Neovim, Helix, Zed
+and VS Code.";
 
-/// Serve editors: mistakes as you type, hover, rename, completion (Language Server Protocol)
+/// Run a language server for editors: diagnostics, hover, rename, completion (Language Server Protocol)
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// Ignored: the server has no other channel (editors give it)
+    /// Ignored; editors pass it, but there is no other channel
     #[arg(long, hide = true)]
     stdio: bool,
 }
@@ -39,21 +40,21 @@ pub(crate) struct Args {
 pub(crate) fn run(_: &Args) -> Result<()> {
     let (connection, threads) = Connection::stdio();
     let served = serve(&connection);
-    // The thread that writes ends when nobody can send to it any more.
+    // The writer thread ends when all senders are dropped.
     drop(connection);
     let joined = threads.join();
     served?;
     joined.map_err(|e| Failure::io("standard input and output", &e))
 }
 
-/// How long nothing has to come until mistakes are reported.
+/// The pause without messages after which diagnostics are published.
 const PAUSE: Duration = Duration::from_millis(20);
 
 fn serve(connection: &Connection) -> Result<()> {
-    let protocol = |error: lsp_server::ProtocolError| Failure::Failed(format!("the editor: {error}"));
+    let protocol = |error: lsp_server::ProtocolError| Failure::Failed(format!("editor: {error}"));
     let (id, params) = match connection.initialize_start() {
         Ok(started) => started,
-        // No editor at all.
+        // The input ended before an editor connected.
         Err(error) if error.channel_is_disconnected() => return Ok(()),
         Err(error) => return Err(protocol(error)),
     };
@@ -61,7 +62,7 @@ fn serve(connection: &Connection) -> Result<()> {
     connection.initialize_finish(id, server.capabilities()).map_err(protocol)?;
     let mut send = |answer| connection.sender.send(answer).is_ok();
     loop {
-        // Mistakes are reported in a pause of typing: answers come first.
+        // Answers have priority; diagnostics are published when typing pauses.
         let received = match server.is_published() {
             true => connection.receiver.recv().ok(),
             false => match connection.receiver.recv_timeout(PAUSE) {

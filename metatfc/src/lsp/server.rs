@@ -1,4 +1,4 @@
-//! The messages of an editor: which text each is about, and what answers it.
+//! Dispatches the editor's messages to documents and answers.
 
 use super::document::{Document, Refusal};
 use super::widths::Widths;
@@ -9,16 +9,16 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The texts that are open, and what the editor can do.
+/// The open documents and the capabilities of the editor.
 pub(super) struct Server {
     columns: Columns,
     documents: BTreeMap<String, Document>,
-    /// The widths in the trace that the editor's settings name.
+    /// The field widths of the trace named in the editor's settings.
     widths: Option<Widths>,
 }
 
 impl Server {
-    /// Takes the parameters of `initialize`.
+    /// Creates a server from the parameters of `initialize`.
     pub(super) fn new(params: &Value) -> Self {
         let offered = params.pointer("/capabilities/general/positionEncodings").and_then(Value::as_array);
         let utf8 = offered.is_some_and(|offered| offered.iter().any(|encoding| encoding == "utf-8"));
@@ -54,7 +54,7 @@ impl Server {
         })
     }
 
-    /// Takes a message. A request has an answer, whatever it asks for.
+    /// Handles a message. Every request is answered, even an unknown one.
     pub(super) fn handle(&mut self, message: Message, send: &mut dyn FnMut(Message) -> bool) {
         match message {
             Message::Request(request) => {
@@ -65,17 +65,17 @@ impl Server {
                 send(answer.into());
             }
             Message::Notification(notification) => self.note(&notification, send),
-            // The server asks nothing.
+            // The server sends no requests.
             Message::Response(_) => {}
         }
     }
 
-    /// Checks whether the editor has the diagnostics of all texts.
+    /// Returns whether the editor has the diagnostics of all documents.
     pub(super) fn is_published(&self) -> bool {
         self.documents.values().all(|document| document.published)
     }
 
-    /// Sends the diagnostics of each text that has changed.
+    /// Sends the diagnostics of each document that has changed.
     pub(super) fn publish(&mut self, send: &mut dyn FnMut(Message) -> bool) {
         for (uri, document) in &mut self.documents {
             if !std::mem::replace(&mut document.published, true) {
@@ -103,7 +103,7 @@ impl Server {
             }
             "textDocument/didClose" => {
                 self.documents.remove(uri);
-                // What is not open has no marks.
+                // Remove the diagnostics of a closed document.
                 let params = json!({ "uri": uri, "diagnostics": [] });
                 send(Notification::new("textDocument/publishDiagnostics".to_owned(), params).into());
             }
@@ -116,13 +116,14 @@ impl Server {
         let document = || {
             let uri = params.pointer("/textDocument/uri").and_then(Value::as_str);
             let open = uri.and_then(|uri| self.documents.get_key_value(uri));
-            open.ok_or_else(|| (ErrorCode::InvalidParams, "this document is not open".to_owned()))
+            open.ok_or_else(|| (ErrorCode::InvalidParams, "the document is not open".to_owned()))
         };
-        // A document, and a place in it.
+        // Returns a document and the offset of a position in it.
         let at = || {
             let (uri, document) = document()?;
             let offset = params.get("position").and_then(|position| place::offset(&document.lines(), position));
-            let offset = offset.ok_or_else(|| (ErrorCode::InvalidParams, "there is no position".to_owned()))?;
+            let offset =
+                offset.ok_or_else(|| (ErrorCode::InvalidParams, "the position is missing or invalid".to_owned()))?;
             Ok::<_, Refusal>((uri.as_str(), document, offset))
         };
         Ok(match request.method.as_str() {
@@ -169,7 +170,7 @@ impl Server {
                 let range = params.get("range").and_then(|range| place::bytes(&document.lines(), range));
                 answers::hints(document, range)
             }
-            other => return Err((ErrorCode::MethodNotFound, format!("there is no {other} here"))),
+            other => return Err((ErrorCode::MethodNotFound, format!("unknown method {other}"))),
         })
     }
 }

@@ -1,4 +1,4 @@
-//! The widths that fields have in a trace, for hover.
+//! The field widths in a trace, for hover.
 
 use crate::dtd::{self, DtdArgs};
 use crate::input;
@@ -8,25 +8,25 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-/// Records that are read: some seconds at most. What is shown says so.
+/// Maximum number of records read, which takes a few seconds. The output mentions the limit.
 const MOST_RECORDS: u64 = 5_000_000;
 
-/// Lengths of a field that are counted each by itself.
+/// Maximum number of different lengths counted per field.
 const MOST_LENGTHS: usize = 16;
-/// In place of a length: all others.
+/// The key for all other lengths.
 const OTHER: usize = usize::MAX;
 
-/// Of each field, by the name of its record and its path: how many values take how many bytes.
+/// The number of values of each length, by record name and field path.
 type Counts = BTreeMap<String, BTreeMap<Vec<String>, BTreeMap<usize, u64>>>;
 
-/// What was read.
+/// The counts of a trace.
 struct Read {
     counts: Counts,
-    /// Whether that is all of the trace.
+    /// Whether they cover the entire trace.
     whole: bool,
 }
 
-/// The widths of a trace, which a thread counts while the editor goes on.
+/// The field widths of a trace, counted by a background thread.
 pub(super) struct Widths {
     path: PathBuf,
     read: Arc<OnceLock<Result<Read, String>>>,
@@ -36,17 +36,17 @@ impl Widths {
     pub(super) fn of(path: &Path) -> Self {
         let read = Arc::new(OnceLock::new());
         let (result, place) = (Arc::clone(&read), path.to_owned());
-        // The process does not wait for it.
+        // The process does not wait for this thread.
         std::thread::spawn(move || result.set(count(&place)));
         Self { path: path.to_owned(), read }
     }
 
-    /// Returns a line for each field that the trace has values of; what keeps the trace from being read in place of them.
+    /// Returns a line for each field that has values in the trace, or else the reason why the trace cannot be read.
     pub(super) fn lines(&self, fields: &[(String, Vec<String>)]) -> String {
         let name = self.path.display();
         let read = match self.read.get() {
             _ if fields.is_empty() => return String::new(),
-            None => return format!("`{name}` is being read"),
+            None => return format!("still reading `{name}`"),
             Some(Err(message)) => return message.clone(),
             Some(Ok(read)) => read,
         };
@@ -75,7 +75,7 @@ fn count(path: &Path) -> Result<Read, String> {
     let reader = input::trace(path, false).map_err(problem)?;
     let schema = dtd::find(&reader, &input::name(path), &DtdArgs::default(), false).map_err(problem)?;
     let mut trace = Trace::new(schema.clone(), reader).map_err(|error| format!("{name}: {error}"))?;
-    // By record and leaf.
+    // Indexed by record and leaf.
     let mut widths: BTreeMap<(u16, u8), BTreeMap<usize, u64>> = BTreeMap::new();
     let mut records = 0;
     let whole = loop {
@@ -92,7 +92,7 @@ fn count(path: &Path) -> Result<Read, String> {
         let counted = trace.reader_mut().decode(|row| {
             row.walk_fields(&mut |leaf, bytes, _| {
                 let lengths = widths.entry((at.record, leaf)).or_default();
-                // What follows the first lengths is counted together.
+                // All lengths after the first ones are counted together.
                 let length = Some(bytes.len()).filter(|n| lengths.len() < MOST_LENGTHS || lengths.contains_key(n));
                 *lengths.entry(length.unwrap_or(OTHER)).or_default() += 1;
             })

@@ -1,12 +1,13 @@
-//! The clock of a trace: which real time its times are.
+//! The clock of a trace, which maps its times to real times.
 
 use metatf::dynamic::{OwnedRecord, Schema};
 use metatf_parser::schema::{Format, Record};
 use metatf_tools::roles::{self, Place, Role};
 
-/// Points that are kept; of more every other one goes, again and again.
+/// Maximum number of points kept. If there are more, every other point is dropped, repeatedly.
 const MOST: usize = 1 << 16;
-/// Times and real times of points lie in this range around 0, so that products of two differences fit. It is 146 years of nanoseconds.
+/// Limit for the times and real times of points, so that products of two differences do not overflow. It is 146 years
+/// in nanoseconds.
 const RANGE: i128 = 1 << 62;
 
 /// A time that the emitter filled in.
@@ -32,17 +33,17 @@ impl Time {
     }
 }
 
-/// Where records have times, in nanoseconds since the beginning of their clock.
+/// The times of records, in nanoseconds since the start of their clock.
 #[derive(Clone, Debug)]
 pub(super) struct Times {
-    /// By record: its times, the one that orders it first.
+    /// The times of each record type; the first one determines the order.
     times: Vec<Vec<Time>>,
-    /// By record: where the clock on the wall stands beside its time.
+    /// The position of the wall-clock time in each record type.
     walls: Vec<Option<Place>>,
 }
 
 impl Times {
-    /// Finds the fields that have the role. An error names one that is repeated.
+    /// Finds the fields that have the role. Returns an error if such a field is repeated.
     pub(super) fn new(schema: &Schema) -> Result<Self, String> {
         let records = schema.dtd.records.iter();
         let times = records.clone().map(times).collect::<Result<_, _>>()?;
@@ -58,7 +59,7 @@ impl Times {
         self.of(record).first()?.get(owned)
     }
 
-    /// Returns the point of a record that compares the clock with that on the wall.
+    /// Returns the clock and wall-clock times of a record that relates them.
     pub(super) fn point(&self, record: u16, owned: &OwnedRecord) -> Option<(i128, i128)> {
         let wall = self.walls.get(usize::from(record))?.as_ref()?.number(owned)?;
         Some((self.time(record, owned)?, i128::from(wall)))
@@ -84,7 +85,11 @@ fn times(record: &Record) -> Result<Vec<Time>, String> {
                 let is_signed = leaf.format == Format::Signed;
                 Ok(Time { place, is_signed, nanoseconds: leaf.nanoseconds().unwrap_or(1) })
             }
-            None => Err(format!("{}.{} is a time, but no integer that stands once", record.name, leaf.path.join("."))),
+            None => Err(format!(
+                "{}.{} is a time, but not an integer that occurs exactly once",
+                record.name,
+                leaf.path.join(".")
+            )),
         }
     };
     times.filter(|_| record.tag.is_some()).map(place).collect()
@@ -98,11 +103,11 @@ fn wall(record: &Record) -> Option<Place> {
     Place::of(record, id)
 }
 
-/// Points at which a clock and that on the wall were compared, as they come.
+/// Pairs of clock and wall-clock times, in order of arrival.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Points {
     points: Vec<(i128, i128)>,
-    /// Every n-th point is kept, in powers of two; how many came.
+    /// Every n-th point is kept, where n is 2 to the power of `step`; `count` is the number of all points.
     step: u32,
     count: u64,
 }
@@ -126,17 +131,18 @@ impl Points {
     }
 }
 
-/// From times to real times and back, both in nanoseconds: straight lines between points; before the first and behind the last the
-/// clock has the speed of the wall's. Without points both are the same.
+/// A mapping between times and real times, both in nanoseconds. It interpolates linearly between points; before the
+/// first and after the last point, the clock has the speed of the wall clock. Without points, times and real times are
+/// equal.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Clock {
-    /// Both numbers go up.
+    /// The points, with both numbers increasing.
     points: Vec<(i128, i128)>,
 }
 
 impl Clock {
-    /// Makes the clock that goes through the points, and returns how many of them it leaves out, as they go back; without points one that
-    /// showed 0 at the real time `start`. `None` where neither is known.
+    /// Creates the clock that passes through the points and returns the number of points omitted because they go back.
+    /// Without points, creates a clock that showed 0 at the real time `start`. Returns `None` if neither is known.
     pub(super) fn new(points: Points, start: Option<u64>) -> Option<(Self, usize)> {
         let Points { mut points, .. } = points;
         let all = points.len();
@@ -192,7 +198,7 @@ mod tests {
 
     #[test]
     fn drift_between_points_is_evened_out() {
-        // The clock is slow at first, then fast; before and behind it has the wall's speed.
+        // The clock is slow at first, then fast; before and after, it has the speed of the wall clock.
         let (clock, left_out) = clock(&[(100, 1000), (200, 1200), (400, 1300)]);
         assert_eq!(left_out, 0);
         assert_eq!(

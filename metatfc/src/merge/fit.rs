@@ -1,4 +1,4 @@
-//! The DTD of the new trace: one of the inputs', into which the records of all fit by name.
+//! Chooses the DTD of the new trace: the DTD of an input that fits the records of all inputs by name.
 
 use crate::compat;
 use crate::dtd;
@@ -8,7 +8,7 @@ use metatf_parser::schema::{Model, ModelKind};
 use metatf_tools::convert::{ConvertOptions, Converter};
 use std::collections::HashSet;
 
-/// Returns the first schema that takes the records of all others, without loss and without another meaning, and whose it is.
+/// Returns the first schema that accepts the records of all others, without loss or change of meaning, and its index.
 pub(super) fn target<'s>(inputs: &[(&str, &'s Schema)]) -> Result<(usize, &'s Schema)> {
     let mut tried: HashSet<&str> = HashSet::new();
     let mut first = None;
@@ -27,15 +27,15 @@ pub(super) fn target<'s>(inputs: &[(&str, &'s Schema)]) -> Result<(usize, &'s Sc
         let Some(unfit) = unfit else { return Ok((index, target)) };
         first.get_or_insert(unfit);
     }
-    let Some((name, other, wrong)) = first else { return failed("there is no trace") };
+    let Some((name, other, wrong)) = first else { return failed("no trace was given") };
     failed(format!(
-        "{other}: its records do not fit the DTD of {name}: {}; `metatfc compat {other} {name}` lists what changed, and \
-         `metatfc recode --dtd` moves a trace to another DTD",
+        "{other}: its records do not fit the DTD of {name}: {}; `metatfc compat {other} {name}` lists the changes, and \
+         `metatfc recode --dtd` converts a trace to another DTD",
         wrong.join("; ")
     ))
 }
 
-/// Returns what keeps the records of one schema from being records of another.
+/// Returns the reasons why records of one schema cannot be converted to another.
 fn differences(source: &Schema, target: &Schema) -> Vec<String> {
     let mut wrong = compat::problems(&target.dtd, &source.dtd);
     if let Err(unconvertible) = Converter::new(source, target, &ConvertOptions::default()) {
@@ -44,12 +44,12 @@ fn differences(source: &Schema, target: &Schema) -> Vec<String> {
     wrong
 }
 
-/// Returns whether byte arrays are records of a section, which are in the byte order of their trace (spec 3.7).
+/// Returns whether byte arrays contain records of a section, which have the byte order of their trace (spec 3.7).
 pub(super) fn has_nested(schema: &Schema) -> bool {
     schema.dtd.records.iter().flat_map(|record| &record.leaves).any(|leaf| leaf.section.is_some())
 }
 
-/// Returns whether a DTD is of the heap of one program: addresses of several would be taken for those of one.
+/// Returns whether a DTD describes the heap of one program, in which addresses of several programs would be confused.
 pub(super) fn is_heap(schema: &Schema) -> bool {
     let is_model = |model: &Model| matches!(model.kind, ModelKind::Heap { .. });
     schema.dtd.models.iter().any(is_model) || dtd::is_built_in_heap(&schema.dtd)

@@ -1,4 +1,4 @@
-//! A trace, or a run of several, as a source of records in order.
+//! Traces and sorted runs as sources of ordered records.
 
 use super::clock::{Clock, Times};
 use crate::failure::{Failure, Result, print_message};
@@ -12,19 +12,20 @@ use metatf_tools::merge::{KeyOf, Keyed, Source, TraceSource};
 use metatf_tools::roles::Place;
 use std::sync::Arc;
 
-/// Where the new trace is written.
+/// The writer of the new trace.
 pub(super) type Out = Writer<Box<dyn Sink + Send>>;
 
-/// What orders the records of the new trace.
+/// The order of the records in the new trace.
 pub(super) enum Order {
-    /// A field as it is.
+    /// By the unchanged values of a field.
     Field(Keys),
-    /// Times, which become those of one clock.
+    /// By times, converted to a common clock.
     Times(Times, Arc<Clock>),
 }
 
-/// Makes the keys of a trace's records, by the schema of the new trace. `number`: the place of a field in each record's values that gets
-/// this number; `from`: the clock of its times, if that is not the new trace's.
+/// Returns a function that computes the key of each record, by the schema of the new trace. `number` contains the
+/// position of a field in each record type and the number to store there; `from` is the clock of the times if it is not
+/// the one of the new trace.
 pub(super) fn keys(
     order: Arc<Order>,
     from: Option<Arc<Clock>>,
@@ -48,7 +49,7 @@ pub(super) fn keys(
     })
 }
 
-/// Returns the key of a time, which may be below 0.
+/// Returns the key of a time, which may be negative.
 pub(super) fn key_of(nanoseconds: i128) -> u64 {
     let half = 1_i128 << 63;
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is in the range of 64 bits")]
@@ -57,13 +58,13 @@ pub(super) fn key_of(nanoseconds: i128) -> u64 {
     }
 }
 
-/// A source.
+/// A source of records.
 pub(super) enum Input<'a> {
     Trace(Box<Moving<'a>>),
     Run(Box<Reading>),
 }
 
-/// A trace that is being read, and moved.
+/// A trace being read and converted.
 pub(super) struct Moving<'a> {
     pub(super) index: usize,
     pub(super) source: TraceSource<'static>,
@@ -71,7 +72,7 @@ pub(super) struct Moving<'a> {
     pub(super) schema: &'a Schema,
     pub(super) target: &'a Target,
     pub(super) target_schema: &'a Schema,
-    /// An error is the end of the trace.
+    /// Whether to treat an error as the end of the trace.
     pub(super) salvage: bool,
 }
 

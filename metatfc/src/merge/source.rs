@@ -1,4 +1,4 @@
-//! The field that has the number of the trace which a record comes from.
+//! The field that contains the number of the trace that a record comes from.
 
 use crate::failure::{Result, usage};
 use metatf::dynamic::Schema;
@@ -6,7 +6,8 @@ use metatf_parser::schema::LeafId;
 use metatf_tools::roles::Place;
 use std::sync::Arc;
 
-/// Returns the schema with a field in each record that gets the number of its trace, where none has it.
+/// Returns the schema with a field for the trace number added to each record, unless some record already has that
+/// field.
 pub(super) fn with_field(schema: &Schema, field: &str) -> Result<Schema> {
     if schema.dtd.records.iter().any(|record| record.leaves.iter().any(|leaf| leaf.name == field)) {
         return Ok(schema.clone());
@@ -21,7 +22,7 @@ pub(super) fn with_field(schema: &Schema, field: &str) -> Result<Schema> {
         Some((Some(dtd), _)) => Ok(Schema::new(dtd)),
         Some((None, errors)) => {
             let first = errors.first().map_or("it has errors", |error| error.message.as_str());
-            usage(format!("--source {field}: the DTD with this field is none: {first}"))
+            usage(format!("--source {field}: the DTD is invalid with this field: {first}"))
         }
         None => usage(format!(
             "--source {field}: the field cannot be added to the DTD: put parentheses around the fields of each record"
@@ -29,7 +30,7 @@ pub(super) fn with_field(schema: &Schema, field: &str) -> Result<Schema> {
     }
 }
 
-/// Returns where each record has the field for the number of its trace.
+/// Returns the position of the field for the trace number in each record type.
 pub(super) fn places(schema: &Schema, field: &str) -> Result<Arc<[Option<Place>]>> {
     let mut places = Vec::new();
     for record in &schema.dtd.records {
@@ -39,13 +40,18 @@ pub(super) fn places(schema: &Schema, field: &str) -> Result<Arc<[Option<Place>]
             None => None,
             Some((id, leaf)) => match Place::of(record, id).filter(|_| leaf.is_numeric() && leaf.constant.is_none()) {
                 Some(place) => Some(place),
-                None => return usage(format!("--source: {}.{field} is no number that stands once", record.name)),
+                None => {
+                    return usage(format!(
+                        "--source: {}.{field} is not a number that occurs exactly once",
+                        record.name
+                    ));
+                }
             },
         };
         places.push(place);
     }
     if places.iter().all(Option::is_none) {
-        return usage(format!("--source {field}: no record has a number of this name"));
+        return usage(format!("--source {field}: no record has a numeric field of this name"));
     }
     Ok(places.into())
 }

@@ -1,4 +1,5 @@
-//! What has to be known of a trace before its first record is written: its clock, and whether it is in order.
+//! Collects what is needed before the first record is written: the clock of a trace, and whether its records are
+//! sorted.
 
 use super::clock::{Points, Times};
 use crate::failure::{Failure, Result, failed};
@@ -8,23 +9,23 @@ use metatf::reader::Event;
 use metatf_cli::Progress;
 use serde_json::{Map, Value};
 
-/// What a trace says of itself.
+/// Information collected from a trace.
 #[derive(Debug, Default)]
 pub(super) struct Survey {
     pub(super) points: Points,
-    /// Nanoseconds since 1970 at which the program's clock showed 0.
+    /// The time, in nanoseconds since 1970, at which the program's clock showed 0.
     pub(super) start: Option<u64>,
-    /// The time of the first record that has one: as a key, and in nanoseconds.
+    /// The time of the first record that has a time, as a key and in nanoseconds.
     pub(super) first: u64,
     pub(super) first_time: i128,
     pub(super) is_sorted: bool,
     pub(super) records: u64,
-    /// User metadata, one JSON object each.
+    /// User metadata, as JSON objects.
     pub(super) user: Vec<String>,
 }
 
 impl Survey {
-    /// Reads a whole trace. Salvaging, an error is its end.
+    /// Reads the entire trace. With `salvage`, an error is treated as the end.
     pub(super) fn new(
         (name, salvage): (&str, bool),
         trace: &mut Trace<'_>,
@@ -41,7 +42,7 @@ impl Survey {
                 Err(_) if salvage => break,
                 Err(error) => {
                     let error = metatf::explain(&schema.format, &error);
-                    return failed(format!("{name}: {error}; --salvage merges what is whole"));
+                    return failed(format!("{name}: {error}; to merge the intact records, use --salvage"));
                 }
             };
             let Event::Record(at) = entry.event else { continue };
@@ -64,14 +65,14 @@ impl Survey {
             .iter()
             .map(text)
             .collect::<std::result::Result<_, _>>()
-            .map_err(|_| Failure::Failed(format!("{name}: its user metadata is no text")))?;
+            .map_err(|_| Failure::Failed(format!("{name}: its user metadata is not valid UTF-8")))?;
         let metadata = survey.metadata();
         let start = |object| metadata.get(object)?.get("start_wall_ns")?.as_u64();
         survey.start = start("telemetry").or_else(|| start("telemetry_recovered"));
         Ok(survey)
     }
 
-    /// Returns the user metadata as one object: later ones add to and override earlier ones (spec 5.2).
+    /// Returns the user metadata as one object; later members add to earlier ones and override them (spec 5.2).
     pub(super) fn metadata(&self) -> Map<String, Value> {
         let objects = self.user.iter().filter_map(|json| serde_json::from_str::<Map<String, Value>>(json).ok());
         let mut all = Map::new();

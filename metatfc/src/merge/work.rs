@@ -1,4 +1,4 @@
-//! From all traces to the new one: each opened when it is needed, as many at a time as may be open.
+//! Merges all traces into the new one. Each is opened when it is needed, up to a maximum number of open traces.
 
 use super::clock::Clock;
 use super::input::{self, Input, Moving, Order, Out};
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::sync::Arc;
 
-/// What all have in common.
+/// The state shared by all steps.
 pub(super) struct Work<'a> {
     pub(super) args: &'a Args,
     pub(super) given: &'a [Given],
@@ -24,11 +24,11 @@ pub(super) struct Work<'a> {
     pub(super) write: &'a WriteOptions,
     pub(super) target: &'a Target,
     pub(super) order: Arc<Order>,
-    /// The trace whose clock, and user metadata, the new trace has.
+    /// The index of the trace whose clock and user metadata the new trace uses.
     pub(super) reference: usize,
-    /// By record: the place of the field that has the trace's number.
+    /// The position of the field for the trace number, by record.
     pub(super) numbered: Option<Arc<[Option<Place>]>>,
-    /// Offsets that stay as they are: indices of the trace and of the section, and the least.
+    /// Offsets that could not be adjusted: the index of the trace, that of the section, and the lowest offset.
     pub(super) kept: RefCell<Vec<(usize, usize, u64)>>,
 }
 
@@ -65,7 +65,7 @@ impl Work<'_> {
         self.check_offsets(out)
     }
 
-    /// Merges as many traces at a time as may be open.
+    /// Merges the traces into runs, with as many open at a time as allowed.
     fn first_runs(&self, out: &mut Out) -> Result<Vec<Run>> {
         let indices: Vec<usize> = (0..self.given.len()).collect();
         let run = |indices: &[usize]| {
@@ -89,7 +89,7 @@ impl Work<'_> {
         Ok(joined)
     }
 
-    /// Writes a run; what goes into tables goes to the new trace.
+    /// Writes a run; table elements are written to the new trace.
     fn run_of(&self, mut inputs: Vec<Input<'_>>, out: &mut Out) -> Result<Run> {
         let mut writing = Writing::new(self.schema, self.write)?;
         merge(&mut inputs, out, &mut |_, keyed| writing.put(keyed))?;
@@ -97,7 +97,7 @@ impl Work<'_> {
         writing.finish()
     }
 
-    /// A trace as a source, sorted if it is not in order.
+    /// Returns a trace as a source, sorted if necessary.
     fn input(&self, index: usize, out: &mut Out) -> Result<Input<'_>> {
         let Some(given) = self.given.get(index) else { return failed("a trace is missing") };
         let (name, salvage) = (given.file.name(), self.args.salvage);
@@ -137,7 +137,7 @@ impl Work<'_> {
         run.open(self.schema).map(|reading| Input::Run(Box::new(reading)))
     }
 
-    /// Says what is to be said of a trace that was read, and notes the offsets that could not be moved.
+    /// Prints warnings for a trace and records the offsets that could not be adjusted.
     fn done(&self, input: &Input<'_>) {
         let Input::Trace(moving) = input else { return };
         let (name, container) = (moving.name, moving.source.trace().reader().container());
@@ -150,7 +150,8 @@ impl Work<'_> {
         self.kept.borrow_mut().extend(kept.map(|(section, offset)| (moving.index, section, offset)));
     }
 
-    /// An offset at which a trace has no element stays as it is. Another trace's element must not stand there now.
+    /// Checks the offsets at which a trace has no element. These offsets were kept, so the new trace must not have an
+    /// element of another trace there.
     fn check_offsets(&self, out: &Out) -> Result<()> {
         let kept = self.kept.borrow();
         let wrong = kept
@@ -160,7 +161,7 @@ impl Work<'_> {
         let Some((index, section, offset)) = wrong else { return Ok(()) };
         let section = self.schema.section(*section).and_then(|section| section.name.as_deref()).unwrap_or_default();
         failed(format!(
-            "{}: it has offset {offset} of section {section}, and no element there; the table of all traces has one",
+            "{}: a record refers to offset {offset} of section {section}, where the trace has no element, but the merged table has one",
             self.given.get(*index).map_or("", |given| given.file.name())
         ))
     }

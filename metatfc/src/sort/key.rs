@@ -6,9 +6,10 @@ use metatf::dynamic::{OwnedRecord, Schema};
 use metatf_parser::schema::{Format, LeafId, Record};
 use metatf_tools::roles::{self, Place, Role};
 
-/// Where records have the field.
+/// The positions of the field in records.
 pub(crate) struct Keys {
-    /// By record: the place in its owned records, and what makes a number of it that is compared without a sign.
+    /// By record type: the position among its values, and a mask that makes a signed number comparable as an unsigned
+    /// one.
     places: Vec<Option<(Place, u64)>>,
 }
 
@@ -28,24 +29,27 @@ impl Keys {
             let leaf = record.leaf(id).filter(|leaf| leaf.is_numeric() && leaf.format != Format::F64);
             let Some((leaf, place)) = leaf.zip(Place::of(record, id)) else {
                 let field = by.unwrap_or("the field of role \"time\"");
-                return usage(format!("--by: {field} of record {} is no integer that stands once", record.name));
+                return usage(format!(
+                    "--by: {field} of record {} is not an integer that occurs exactly once",
+                    record.name
+                ));
             };
             let sign = if leaf.format == Format::Signed { 1 << 63 } else { 0 };
             places.push(Some((place, sign)));
         }
         match (by, places.iter().any(Option::is_some)) {
             (_, true) => Ok(Self { places }),
-            (Some(by), false) if schema.dtd.records.iter().any(|record| named(record, by).is_some()) => usage(format!(
-                "--by: {name} has `{by}` in elements of a stream section alone, which have an order of their own"
-            )),
+            (Some(by), false) if schema.dtd.records.iter().any(|record| named(record, by).is_some()) => {
+                usage(format!("--by: {name} has `{by}` only in elements of a stream section, which cannot be sorted"))
+            }
             (Some(by), false) => usage(format!("--by: {name} has no field `{by}`; `metatfc show` lists its fields")),
             (None, false) => {
-                usage(format!("{name}: no field of its DTD has the role \"time\": name one with --by FIELD"))
+                usage(format!("{name}: no field of its DTD has the role \"time\": choose a field with --by FIELD"))
             }
         }
     }
 
-    /// Returns the key of a record; `None` for one without the field.
+    /// Returns the key of a record, or `None` if the record lacks the field.
     pub(crate) fn of(&self, record: u16, owned: &OwnedRecord) -> Option<u64> {
         let (place, sign) = (*self.places.get(usize::from(record))?)?;
         Some(place.number(owned)? ^ sign)

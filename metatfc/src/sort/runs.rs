@@ -1,4 +1,4 @@
-//! Records in the order of their keys: in memory, or in runs that are sorted apart and merged.
+//! Sorts records by their keys, in memory or in sorted runs that are merged.
 
 use crate::failure::{Failure, Result, failed};
 use metatf::container::{FlushEvery, Reader, WriteOptions};
@@ -9,33 +9,33 @@ use metatf_tools::recode::Preset;
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read as _, Seek as _, Write as _};
 
-/// Runs that are merged at a time: each has two files open.
+/// Maximum number of runs merged at a time; each has two open files.
 pub(crate) const MOST: usize = 128;
 
-/// Returns the bytes that a record takes, nearly.
+/// Returns the approximate number of bytes that a record takes.
 fn bytes(keyed: &Keyed) -> usize {
     let arrays: usize = keyed.owned.iter().map(|item| item.bytes().len()).sum();
     size_of::<Keyed>() + 32 + 24 * keyed.owned.len() + arrays
 }
 
-/// All records so far.
+/// All records added so far.
 pub(crate) struct Runs<'a> {
     schema: &'a Schema,
     options: WriteOptions,
     most: usize,
-    /// Those in memory, in the order of the trace, and their bytes.
+    /// The records in memory, in the order of the trace, and their bytes.
     kept: Vec<Keyed>,
     bytes: usize,
     runs: Vec<Run>,
 }
 
 impl<'a> Runs<'a> {
-    /// Begins; about this many bytes of records are held in memory.
+    /// Creates an empty collection that keeps about this many bytes of records in memory.
     pub(crate) fn new(schema: &'a Schema, write: &WriteOptions, most: usize) -> Self {
         Self { schema, options: options(write), most, kept: Vec::new(), bytes: 0, runs: Vec::new() }
     }
 
-    /// Takes a record.
+    /// Adds a record.
     pub(crate) fn add(&mut self, keyed: Keyed) -> Result<()> {
         self.bytes += bytes(&keyed);
         self.kept.push(keyed);
@@ -45,7 +45,7 @@ impl<'a> Runs<'a> {
         self.spill()
     }
 
-    /// Gives all records in order.
+    /// Passes all records to `put` in order.
     pub(crate) fn write<W>(mut self, to: &mut W, put: &mut dyn FnMut(&mut W, &Keyed) -> Result<()>) -> Result<()> {
         if self.runs.is_empty() {
             self.kept.sort_by_key(|keyed| keyed.key);
@@ -57,7 +57,7 @@ impl<'a> Runs<'a> {
         merge(&mut readings(self.schema, self.runs)?, to, put)
     }
 
-    /// Makes one run of all records.
+    /// Combines all records into one run.
     pub(crate) fn into_run(mut self) -> Result<Run> {
         if !self.kept.is_empty() || self.runs.is_empty() {
             self.spill()?;
@@ -68,7 +68,7 @@ impl<'a> Runs<'a> {
         self.runs.pop().map_or_else(|| Writing::new(self.schema, &self.options)?.finish(), Ok)
     }
 
-    /// Makes a run of what is in memory.
+    /// Writes the records in memory to a run.
     fn spill(&mut self) -> Result<()> {
         let mut kept = std::mem::take(&mut self.kept);
         self.bytes = 0;
@@ -80,7 +80,7 @@ impl<'a> Runs<'a> {
         if self.runs.len() < MOST { Ok(()) } else { self.join() }
     }
 
-    /// Makes one run of all runs.
+    /// Merges all runs into one.
     fn join(&mut self) -> Result<()> {
         let mut writing = Writing::new(self.schema, &self.options)?;
         let runs = std::mem::take(&mut self.runs);
@@ -90,7 +90,7 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// How runs are written: fast, and as the trace is.
+/// Returns the options for writing runs: fast, with the class and byte order of the trace.
 fn options(write: &WriteOptions) -> WriteOptions {
     let mut options = WriteOptions { class: write.class, order: write.order, ..WriteOptions::default() };
     Preset::Fast.apply(&mut options);
@@ -102,14 +102,14 @@ fn readings(schema: &Schema, runs: Vec<Run>) -> Result<Vec<Reading>> {
     runs.into_iter().map(|run| run.open(schema)).collect()
 }
 
-/// A sorted part: a trace of its records, and their keys.
+/// A sorted part of the records: a trace and the keys.
 pub(crate) struct Run {
     records: File,
     keys: File,
 }
 
 impl Run {
-    /// Begins to read it.
+    /// Opens the run for reading.
     pub(crate) fn open(self, schema: &Schema) -> Result<Reading> {
         let reader = Reader::from_read(BufReader::new(self.records)).map_err(Failure::temporary_file)?;
         let trace = Trace::new(schema.clone(), reader).map_err(Failure::temporary_file)?;
@@ -117,9 +117,9 @@ impl Run {
     }
 }
 
-/// A run that is being written.
+/// A run being written.
 pub(crate) struct Writing {
-    /// Until it is finished.
+    /// The writer, until the run is finished.
     writer: Option<Writer<File>>,
     keys: BufWriter<File>,
 }
@@ -131,7 +131,7 @@ impl Writing {
         Ok(Self { writer: Some(writer), keys: BufWriter::new(file()?) })
     }
 
-    /// Takes the next record; in the order of their keys.
+    /// Writes the next record. Records must be in the order of their keys.
     pub(crate) fn put(&mut self, keyed: &Keyed) -> Result<()> {
         self.keys.write_all(&keyed.key.to_le_bytes()).map_err(Failure::temporary_file)?;
         let Some(writer) = &mut self.writer else { return Ok(()) };
@@ -151,7 +151,7 @@ impl Writing {
     }
 }
 
-/// A run that could not be finished is not a trace that anybody misses.
+/// Abandons the trace of an unfinished run, which nobody needs.
 impl Drop for Writing {
     fn drop(&mut self) {
         if let Some(writer) = self.writer.take() {
@@ -160,7 +160,7 @@ impl Drop for Writing {
     }
 }
 
-/// A run that is being read.
+/// A run being read.
 pub(crate) struct Reading {
     trace: Trace<'static>,
     keys: BufReader<File>,

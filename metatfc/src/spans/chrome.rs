@@ -1,20 +1,20 @@
-//! The JSON trace format of Chrome, which Perfetto and the Firefox Profiler read, too.
+//! The JSON trace format of Chrome, which Perfetto and the Firefox Profiler also read.
 //!
-//! A thread's spans without a number lie one in another: they are slices (`X`). Those with a number may overlap, so they are asynchronous
-//! ones (`b` and `e`); the time in which a thread is in one is a slice of that thread. A span that follows from another has an arrow
-//! (`s` and `f`) from it.
+//! Spans of a thread without numbers are nested, so they become slices (`X`). Spans with numbers may overlap, so they
+//! become asynchronous events (`b` and `e`); the time that a thread spends in such a span is a slice of that thread. If
+//! a span follows from another, an arrow (`s` and `f`) connects them.
 
 use metatf_tools::spans::{Found, Instant, Origin, Span, Values};
 use serde_json::{Map, Value, json};
 
 pub(super) struct Chrome {
     is_first: bool,
-    /// The process of a DTD that has no field for it.
+    /// The process ID to use if the DTD has no field for it.
     process: u64,
 }
 
 impl Chrome {
-    /// Begins; `process` is that of the trace, with its name.
+    /// Starts the output; `process` is the process of the trace, with its name.
     pub(super) fn begin(process: Option<(u64, String)>, out: &mut Vec<u8>) -> Self {
         out.extend_from_slice(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
         let mut chrome = Self { is_first: true, process: process.as_ref().map_or(1, |(number, _)| *number) };
@@ -35,7 +35,7 @@ impl Chrome {
                 let mut end = self.head("follows from", "follows", phase, *process, *thread, *time);
                 end["id"] = (*number).into();
                 if !is_first {
-                    // It ends at the slice around, not at the next one.
+                    // Bind the arrow to the enclosing slice instead of the next one.
                     end["bp"] = "e".into();
                 }
                 self.put(&end, out);
@@ -56,7 +56,7 @@ impl Chrome {
                 self.head(&span.name, category(span.origin.as_deref(), "span"), phase, span.process, span.thread, time);
             half["id"] = format!("0x{number:x}").into();
             if let Some(kind) = &span.kind {
-                // Kinds count apart: without a scope a viewer takes spans of one number for the same.
+                // Each kind has its own numbers. Without a scope, a viewer would confuse spans with equal numbers.
                 half["scope"] = (**kind).into();
             }
             if phase == "b" {
@@ -77,7 +77,7 @@ impl Chrome {
     fn event(&mut self, event: &Instant, out: &mut Vec<u8>) {
         let origin = event.origin.as_deref();
         let mut values = event.values.clone();
-        // Of an event of a program the name is its place in the source, which stands below.
+        // The name of a program's event is its source location, which is listed below.
         let message = values.take_message().filter(|message| !message.is_empty());
         let target = origin.and_then(|origin| origin.target.clone()).filter(|_| event.is_event);
         let name = message.or(target).unwrap_or_else(|| event.name.to_string());
@@ -106,12 +106,12 @@ impl Chrome {
     }
 }
 
-/// Viewers hide and show events by category: the part of the program that they are of.
+/// Returns the category of an event, by which viewers filter: the part of the program that emitted it.
 fn category<'o>(origin: Option<&'o Origin>, otherwise: &'o str) -> &'o str {
     origin.and_then(|origin| origin.target.as_deref()).unwrap_or(otherwise)
 }
 
-/// Sets what a viewer shows of an event that is selected: its values, and where it is from.
+/// Sets the details that a viewer shows for a selected event: its values and its origin.
 fn set_arguments(event: &mut Value, origin: Option<&Origin>, values: &Values) {
     let mut arguments = Map::new();
     if let Some(origin) = origin {
@@ -123,7 +123,7 @@ fn set_arguments(event: &mut Value, origin: Option<&Origin>, values: &Values) {
         };
         arguments.extend(origin.file.as_ref().map(|file| ("@file".to_owned(), place(file).into())));
     }
-    // Of values of one name the last.
+    // If several values have the same name, the last one is used.
     arguments.extend(values.iter().map(|(name, value)| (name.to_owned(), value.clone())));
     if values.left_out() > 0 {
         arguments.insert("@left_out".to_owned(), values.left_out().into());
@@ -133,7 +133,7 @@ fn set_arguments(event: &mut Value, origin: Option<&Origin>, values: &Values) {
     }
 }
 
-/// Microseconds with what is behind the point.
+/// Converts nanoseconds to microseconds with a fraction.
 #[allow(clippy::cast_precision_loss, reason = "nanoseconds of a hundred days are exact")]
 fn microseconds(nanoseconds: u64) -> Value {
     (nanoseconds as f64 / 1e3).into()

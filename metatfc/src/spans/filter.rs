@@ -1,24 +1,25 @@
-//! Which spans and events are shown: `--level`, `--from`, `--to`, `--field`.
+//! Filters for spans and events: `--level`, `--from`, `--to`, `--field`.
 
 use crate::failure::{Result, usage};
 use metatf::dynamic::Schema;
 use metatf_tools::roles::{self, Role};
 use metatf_tools::spans::{Around, Found, Instant, Origin, Span, Values};
 
-/// What was asked for.
+/// The filter options.
 #[derive(clap::Args)]
 pub(crate) struct FilterArgs {
-    /// Only what is as severe as this or more: a name that the DTD gives to a value of the field of role `level`, or a
+    /// Show only this level and more severe ones: a name that the DTD defines for the field of role `level`, or a
     /// number
     #[arg(long, value_name = "LEVEL")]
     level: Option<String>,
-    /// Only what begins at this time or later: seconds, or a number with ns, us, ms or s
+    /// Show only spans and events that begin at this time or later: seconds, or a number with ns, us, ms or s
     #[arg(long, value_name = "TIME", value_parser = time)]
     from: Option<u64>,
-    /// Only what begins before this time
+    /// Show only spans and events that begin before this time
     #[arg(long, value_name = "TIME", value_parser = time)]
     to: Option<u64>,
-    /// Only what has this field, or is in a span that has it; with `=`, only if it has this value. May be repeated
+    /// Show only spans and events that have this field or are within a span that has it, with this value if `=` is
+    /// used; may be repeated
     #[arg(long, value_name = "NAME[=VALUE]")]
     field: Vec<String>,
 }
@@ -30,7 +31,7 @@ pub(super) struct Filter<'a> {
     fields: Vec<(&'a str, Option<&'a str>)>,
 }
 
-/// Reads a time in nanoseconds.
+/// Parses a time in nanoseconds.
 fn time(text: &str) -> std::result::Result<u64, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match text.get(digits.len()..).unwrap_or_default() {
@@ -38,16 +39,16 @@ fn time(text: &str) -> std::result::Result<u64, String> {
         "us" => 3,
         "ms" => 6,
         "s" | "" => 9,
-        unit => return Err(format!("`{unit}` is no unit of time: ns, us, ms, s")),
+        unit => return Err(format!("unknown unit `{unit}`; expected ns, us, ms or s")),
     };
     let (whole, part) = digits.split_once('.').unwrap_or((digits, ""));
     let all_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     if whole.is_empty() || !all_digits(whole) || !all_digits(part) || part.len() > unit {
-        return Err("a time is a number with ns, us, ms or s behind it, such as 1.5s".to_owned());
+        return Err("expected a number followed by ns, us, ms or s, such as 1.5s".to_owned());
     }
-    // What is behind the point fills up to nanoseconds.
+    // Pad the fraction to nanoseconds.
     let digits = format!("{whole}{part:0<unit$}");
-    digits.parse().map_err(|_| "that is too much".to_owned())
+    digits.parse().map_err(|_| "the time is too large".to_owned())
 }
 
 impl<'a> Filter<'a> {
@@ -60,7 +61,7 @@ impl<'a> Filter<'a> {
         Ok(Self { level, from: args.from.unwrap_or(0), to: args.to.unwrap_or(u64::MAX), fields: fields.collect() })
     }
 
-    /// Values decide.
+    /// Returns whether values are needed to decide.
     pub(super) fn needs_values(&self) -> bool {
         !self.fields.is_empty()
     }
@@ -74,7 +75,7 @@ impl<'a> Filter<'a> {
             Found::Event(Instant { origin, time, values, around, .. }) => {
                 self.holds(origin.as_deref(), *time, values, around)
             }
-            // They are counted.
+            // Open spans are counted elsewhere.
             Found::Open(_) => false,
             Found::Flow { time, .. } => {
                 (self.from..=self.to).contains(time) && self.fields.is_empty() && self.level.is_none()
@@ -107,10 +108,7 @@ fn level(schema: &Schema, text: &str) -> Result<u64> {
         Some(number) => Ok(number),
         None => {
             let names = leaves.iter().flat_map(|leaf| leaf.names.list()).map(|(_, name)| name.as_str());
-            usage(format!(
-                "--level {text}: there is no such level; there are: {}",
-                names.collect::<Vec<_>>().join(", ")
-            ))
+            usage(format!("--level {text}: unknown level; available levels: {}", names.collect::<Vec<_>>().join(", ")))
         }
     }
 }

@@ -1,15 +1,15 @@
-//! Events as lines, as a log has them.
+//! Prints events as log lines.
 
 use crate::fields;
 use metatf_tools::spans::{Found, Instant, Value, Values, plain};
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-/// Prints events: seconds, level, thread, the spans around it with their values, target, message and values.
+/// A printer of events: seconds, level, thread, the enclosing spans with their values, target, message and values.
 pub(super) struct Lines {
-    /// Names of threads, by process and number.
+    /// The names of threads, by process and number.
     threads: HashMap<(u64, u64), String>,
-    /// The DTD says which records are events: others are none, except where something was lost.
+    /// Whether the DTD defines events. Other records are then not events, except for those that report losses.
     have_events: bool,
 }
 
@@ -58,7 +58,7 @@ impl Lines {
             line.push(':');
         }
         line.push(' ');
-        // An event of a program has a target; its name is its place in the source.
+        // An event of a program has a target; its name is its source location.
         let name = origin.and_then(|origin| origin.target.as_deref()).filter(|_| event.is_event).unwrap_or(&event.name);
         line.push_str(&metatf_cli::shown(name));
         line.push(':');
@@ -74,7 +74,7 @@ impl Lines {
     }
 }
 
-/// Appends `name=value`, with spaces between.
+/// Appends `name=value` pairs, separated by spaces.
 fn write_values(out: &mut String, values: &Values) {
     for (i, (name, value)) in values.iter().enumerate() {
         out.push_str(if i > 0 { " " } else { "" });
@@ -88,7 +88,7 @@ fn write_values(out: &mut String, values: &Values) {
         }
     }
     if values.left_out() > 0 {
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = write!(out, " and {} more", values.left_out());
     }
 }

@@ -1,4 +1,4 @@
-//! What `spans` prints of durations.
+//! The report of `spans`.
 
 use super::table::{Kind, Table, saturated};
 use super::tree::{self, Lines};
@@ -6,14 +6,14 @@ use metatf_page::{Column, Note, Page, Value};
 use metatf_tools::spans::Pairs;
 use serde::Serialize;
 
-/// How long spans took.
+/// The durations of spans.
 #[derive(Serialize)]
 pub(super) struct Report<'s> {
     #[serde(skip)]
     trace: &'s str,
     kinds: Vec<KindReport<'s>>,
     tree: Lines<'s>,
-    /// Those that have not ended.
+    /// The number of spans that have not ended.
     open: u64,
     without_end: u64,
     without_begin: u64,
@@ -35,7 +35,7 @@ struct KindReport<'s> {
     histogram: Vec<Power>,
 }
 
-/// Spans that took less than a power of two, and at least the one before.
+/// The spans that took less than a power of two, and at least the previous power.
 #[derive(Serialize)]
 struct Power {
     below_ns: u64,
@@ -70,8 +70,8 @@ impl metatf_page::Report for Report<'_> {
         page.push(table);
         for (count, what) in [
             (self.open, "{} spans have not ended"),
-            (self.without_end, "{} spans have no end: their number came again, or one around them ended"),
-            (self.without_begin, "{} spans ended whose beginnings are not in the trace"),
+            (self.without_end, "{} spans have no end: their number was reused, or an enclosing span ended"),
+            (self.without_begin, "{} spans ended without a beginning in the trace"),
         ] {
             if count > 0 {
                 page.push(Note::new(what).with([Value::Count(count)]));
@@ -89,7 +89,7 @@ impl metatf_page::Report for Report<'_> {
             }
             page.push(table);
         }
-        let title = format!("{}: time of spans without that of spans in them", self.trace);
+        let title = format!("{}: time of spans, excluding nested spans", self.trace);
         page.figure(tree::flame(self.tree.0, title));
         page
     }
@@ -115,7 +115,7 @@ impl<'s> KindReport<'s> {
     }
 }
 
-/// A report of what lies in what.
+/// A report of spans nested in other spans.
 #[derive(Serialize)]
 pub(super) struct TreeReport<'s>(pub(super) Report<'s>);
 

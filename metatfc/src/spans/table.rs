@@ -4,7 +4,7 @@ use hdrhistogram::Histogram;
 use metatf_tools::spans::Span;
 use std::collections::BTreeMap;
 
-/// Decimal digits that durations keep: percentiles are at most 1 % off.
+/// Number of significant decimal digits; percentiles are off by at most 1%.
 const DIGITS: u8 = 2;
 
 #[derive(Default)]
@@ -12,13 +12,13 @@ pub(super) struct Table(BTreeMap<String, Kind>);
 
 #[derive(Default)]
 pub(super) struct Kind {
-    /// `None` only if it could not be made.
+    /// The histogram; `None` only if it could not be created.
     durations: Option<Histogram<u64>>,
     pub(super) total: u128,
     pub(super) least: u64,
     pub(super) most: u64,
     pub(super) count: u64,
-    /// Of the total, in which no span right below one was open.
+    /// The part of the total in which no direct child span was open.
     pub(super) own: u128,
     pub(super) busy: Option<u128>,
 }
@@ -33,7 +33,7 @@ impl Table {
         let Some(kind) = self.0.get_mut(&*span.name) else { return };
         let taken = span.nanoseconds();
         if let Some(durations) = &mut kind.durations {
-            // It grows as far as it has to.
+            // The histogram grows as needed.
             if durations.record(taken).is_err() {
                 durations.saturating_record(taken);
             }
@@ -48,7 +48,7 @@ impl Table {
         }
     }
 
-    /// The kinds that took most first.
+    /// Returns the kinds in descending order of their total.
     pub(super) fn sorted(&self) -> Vec<(&String, &Kind)> {
         let mut kinds: Vec<_> = self.0.iter().collect();
         kinds.sort_by_key(|(_, kind)| std::cmp::Reverse(kind.total));
@@ -61,12 +61,13 @@ impl Kind {
         saturated(self.total / u128::from(self.count.max(1)))
     }
 
-    /// Returns the duration that this share of spans does not exceed; at most 1 % more than that, and no more than any took.
+    /// Returns the duration that this share of the spans does not exceed. The result is at most 1% too large, and never
+    /// larger than the maximum.
     pub(super) fn at(&self, share: f64) -> u64 {
         self.durations.as_ref().map_or(0, |durations| durations.value_at_quantile(share)).clamp(self.least, self.most)
     }
 
-    /// Returns counts by powers of two, from that of the least to that of the most.
+    /// Returns the number of spans by powers of two, from the minimum to the maximum duration.
     pub(super) fn powers(&self) -> Vec<(u64, u64)> {
         let power = |value: u64| value.checked_add(1).and_then(u64::checked_next_power_of_two).unwrap_or(u64::MAX);
         let mut powers: BTreeMap<u64, u64> = BTreeMap::new();

@@ -1,11 +1,11 @@
-//! Durations by what lies in what: a line for each kind of span below each kind that it is in.
+//! Durations of nested spans: a line for each kind of span below each kind that it is nested in.
 
 use metatf_page::{Column, Flame, Table, Unit, Value};
 use metatf_tools::spans::{Node, Tree};
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 
-/// The lines of a tree, each with the path of names that leads to it.
+/// The lines of a tree, each with the names on its path.
 pub(super) struct Lines<'t>(pub(super) &'t Tree);
 
 #[derive(Serialize)]
@@ -29,7 +29,7 @@ impl Serialize for Lines<'_> {
     }
 }
 
-/// Returns a tree as a table; names are set in.
+/// Returns a tree as a table with indented names.
 pub(super) fn table(tree: &Tree) -> Table {
     let names = ["count", "total", "self", "busy", "mean"].map(Column::new);
     let mut table = Table::new(names.into_iter().chain([Column::key("span")]));
@@ -47,14 +47,14 @@ pub(super) fn table(tree: &Tree) -> Table {
     table
 }
 
-/// Returns the times in which no span right below one was open.
+/// Returns a flame graph of the time in which no direct child span was open.
 pub(super) fn flame(tree: &Tree, title: String) -> Flame {
     let mut flame = Flame::new(title, Unit::Time);
     flame.root = calls(tree, tree.root());
     flame
 }
 
-/// A tree is at most 64 deep.
+/// Converts a node and its children; a tree is at most 64 deep.
 fn calls(tree: &Tree, node: Node) -> metatf_page::Node {
     let Some(line) = tree.line(node) else { return metatf_page::Node::default() };
     let calls: BTreeMap<_, _> = tree.below(node).map(|(name, below)| (name.to_owned(), calls(tree, below))).collect();

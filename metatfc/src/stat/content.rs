@@ -1,4 +1,4 @@
-//! What the records of a trace hold, counted group by group.
+//! Counts the records of a trace and their contents, group by group.
 
 use metatf::dynamic::{Schema, Trace};
 use metatf::format::Interpretation;
@@ -8,23 +8,24 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
-/// The predicted leaves of records by section and record, and their models: as long as nothing changes.
+/// The predicted leaves and their models, by section and record. This is valid until metadata changes.
 type Predicted = BTreeMap<(usize, u16), Vec<(u8, u16)>>;
 
-/// Counts of one kind of record in one section.
+/// The counts of one record type in one section.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Kind {
     pub(super) count: u64,
     pub(super) bytes: u64,
-    /// Bytes and values of each leaf.
+    /// The bytes and number of values of each leaf.
     pub(super) leaves: Vec<(u64, u64)>,
-    /// Of each predicted leaf: values that a code alone encodes, and those that take elements.
+    /// For each predicted leaf, the number of values encoded by a code alone, and of those that also use elements.
     pub(super) predicted_counts: BTreeMap<u8, (u64, u64)>,
-    /// Of each leaf whose values have names, and of the tag of a catch-all record: how often each value occurs. Values beyond the first [`MOST_VALUES`] are left out.
+    /// The frequency of each value, for each leaf with named values and for the tag of a catch-all record. At most
+    /// [`MOST_VALUES`] values of a leaf are counted.
     pub(super) value_counts: BTreeMap<u8, BTreeMap<u64, u64>>,
 }
 
-/// Values of a leaf that are counted.
+/// Maximum number of values counted per leaf.
 const MOST_VALUES: usize = 1000;
 
 impl Kind {
@@ -55,23 +56,23 @@ impl Kind {
     }
 }
 
-/// Counts of a kind of record.
+/// The counts of all record types.
 pub(super) struct Content {
     schema: Schema,
-    /// By section and record.
+    /// The counts, by section and record.
     pub(super) kinds: BTreeMap<(usize, u16), Kind>,
     pub(super) groups: u64,
     pub(super) resets: u64,
 }
 
-/// Events after which counting reports progress.
+/// Number of events between progress reports.
 pub(super) const TELL: u64 = 1 << 16;
 
-/// A message of a thread that counts.
+/// A message from a counting thread.
 pub(super) enum Counted {
-    /// This many events more.
+    /// This many more events were counted.
     Events(u64),
-    /// All of a group, or of a trace that is read in one.
+    /// The counts of a group, or of a trace that is read as one.
     Content(Content),
 }
 
@@ -80,7 +81,7 @@ impl Content {
         Self { schema: schema.clone(), kinds: BTreeMap::new(), groups: 0, resets: 0 }
     }
 
-    /// Counts include the trace's first group, whose start is not an event.
+    /// Creates counts that include the first group of the trace, whose start is not an event.
     pub(super) fn first(schema: &Schema) -> Self {
         Self { groups: 1, ..Self::new(schema) }
     }
@@ -97,12 +98,12 @@ impl Content {
         }
     }
 
-    /// Counts all that comes; `report` is called now and then, and returns whether to go on.
+    /// Counts all events. Calls `report` regularly, and stops if it returns false.
     pub(super) fn count(&mut self, trace: &mut Trace<'_>, report: &mut dyn FnMut() -> bool) -> metatf::Result<()> {
         let mut events = 0;
         let tag = u64::from(self.schema.dtd.tag_width);
         let order = trace.reader().container().header().order;
-        // Once: threads that count references to the same for every record wait for each other.
+        // Clone this only once: threads that count references to it for every record would wait for each other.
         let format = Arc::clone(&self.schema.format);
         let mut all_predicted = Predicted::new();
         while let Some(event) = trace.reader_mut().next_event()? {
@@ -171,7 +172,7 @@ impl Content {
         Ok(())
     }
 
-    /// Returns the leaves of a record that models predict now, and the models.
+    /// Returns the leaves of a record that are currently predicted, and their models.
     fn predicted(&self, trace: &Trace<'_>, at: At) -> Vec<(u8, u16)> {
         if self.schema.format.models.is_empty() {
             return Vec::new();

@@ -1,4 +1,4 @@
-//! `stat`: what a trace is made of.
+//! `stat`: prints statistics of a trace.
 
 mod content;
 mod report;
@@ -20,22 +20,22 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 const MORE: &str = "\
-The bytes of a leaf are those that records store before compression: 0 for
+The bytes of a leaf are the bytes stored in records, before compression: 0 for
 default, stride and sectionStride. `metadata` counts the records that change
-widths and interpretations. A leaf whose values have names (`values`, `flags`,
-format `bool`) has the count of each, and so has the tag of a record of all
-other tags (`tag.value = other;`).
+widths and interpretations. For leaves with named values (`values`, `flags`,
+format `bool`), and for the tag of a record that accepts all other tags
+(`tag.value = other;`), the number of each value is shown.
 
 Examples:
   metatfc stat T.mtf
   metatfc stat capture.pcap
   metatfc stat --format json T.mtf | jq '.sections[] | {name, stored_bytes}'";
 
-/// Print what a trace holds: records by type, bytes by leaf, compression by section
+/// Print statistics of a trace: records by type, bytes by leaf, compression by section
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// The trace; `-` is standard input
+    /// The trace; `-` reads standard input
     trace: PathBuf,
     #[command(flatten)]
     output: OutputArgs,
@@ -47,7 +47,7 @@ pub(crate) struct Args {
     threads: ThreadArgs,
 }
 
-/// Chunks of one section.
+/// The chunks of one section.
 #[derive(Clone, Debug, Default, Serialize)]
 struct Chunks {
     #[serde(rename = "chunks")]
@@ -58,18 +58,18 @@ struct Chunks {
     stored: u64,
     codecs: BTreeMap<&'static str, u64>,
     filters: BTreeMap<&'static str, u64>,
-    /// Codec and filter.
+    /// The number of chunks by codec and filter.
     #[serde(skip)]
     ways: BTreeMap<(&'static str, &'static str), u64>,
 }
 
-/// All that is counted.
+/// All statistics.
 struct Stat {
     content: Content,
     schema: Schema,
-    /// Version 1, by section number; `None` for what is not data.
+    /// The chunks of a trace of version 1, by section number; `None` for chunks without data.
     chunks: BTreeMap<Option<u8>, Chunks>,
-    /// Bytes of the whole file, of its header.
+    /// The size of the file and of its header, in bytes.
     file: (u64, u64),
 }
 
@@ -91,13 +91,13 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let mut trace = Trace::new(schema.clone(), reader).map_err(|e| fail(&e))?;
     trace.reader_mut().set_all(true);
     let counted = stat.count(&mut trace, args.threads.number());
-    // Counts before an error are printed.
+    // Print the counts up to an error.
     output::report(&Report::new(name, &stat, &trace), &args.output)?;
     counted.map_err(|e| fail(&e))
 }
 
 impl Stat {
-    /// Lists the chunks by the index, or by their headers. Errors in them are left to the reader of the trace.
+    /// Counts the chunks listed by the index, or else by their headers. Errors are left to the reader of the trace.
     fn count_chunks(&mut self, mut reader: Reader<'_>) {
         let Ok(chunks) = reader.chunks().map(<[_]>::to_vec) else { return };
         for (n, chunk) in chunks.iter().enumerate() {
@@ -113,7 +113,7 @@ impl Stat {
         }
     }
 
-    /// Counts records; those before an error count, too.
+    /// Counts records, including those before an error.
     fn count(&mut self, trace: &mut Trace<'_>, threads: usize) -> metatf::Result<()> {
         let mut progress = Progress::new("records");
         let schema = self.schema.clone();

@@ -1,4 +1,4 @@
-//! What `stat` prints.
+//! The report of `stat`.
 
 use super::content::Kind;
 use super::{Chunks, Stat};
@@ -12,14 +12,14 @@ use serde::{Serialize, Serializer};
 use serde_json::Map;
 use std::collections::BTreeMap;
 
-/// Names of values that a page has.
+/// Maximum number of named values in a report.
 const MOST_NAMES: usize = 12;
 
-/// What a trace is made of.
+/// The statistics of a trace.
 #[derive(Serialize)]
 pub(super) struct Report {
     trace: String,
-    /// `None`: a file without a header.
+    /// The version; `None` for a file without a header.
     version: Option<u8>,
     class: u8,
     order: &'static str,
@@ -45,17 +45,17 @@ struct Metadata {
     bytes: u64,
 }
 
-/// Chunks of a section.
+/// The chunks of a section.
 #[derive(Serialize)]
 struct SectionChunks {
     name: Option<String>,
-    /// `None`: what is not data.
+    /// The section number; `None` for chunks without data.
     number: Option<u8>,
     #[serde(flatten)]
     chunks: Chunks,
 }
 
-/// Counts of one kind of record in one section.
+/// The counts of one record type in one section.
 #[derive(Serialize)]
 struct KindCounts {
     section: Option<String>,
@@ -65,20 +65,20 @@ struct KindCounts {
     leaves: Vec<LeafCounts>,
 }
 
-/// Counts of a leaf.
+/// The counts of a leaf.
 #[derive(Serialize)]
 struct LeafCounts {
     path: String,
     bytes: u64,
     values: u64,
-    /// Of one whose values are counted: how often each occurs, the most frequent first.
+    /// The frequency of each counted value, in descending order.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "as_object")]
     names: Vec<(String, u64)>,
     #[serde(flatten)]
     predicted: Option<Predicted>,
 }
 
-/// Of a predicted leaf: values that a code alone encodes, and those that take elements.
+/// For a predicted leaf, the number of values encoded by a code alone, and of those that also use elements.
 #[derive(Clone, Copy, Serialize)]
 struct Predicted {
     by_code_alone: u64,
@@ -120,7 +120,7 @@ impl Report {
     fn facts(&self) -> Facts {
         let version = self.version.map_or_else(|| "raw".to_owned(), |version| format!("version {version}"));
         let layout = format!("{version}, class {}, {}-endian", self.class, self.order);
-        let dtd = if self.dtd.is_empty() { "without a name" } else { &self.dtd };
+        let dtd = if self.dtd.is_empty() { "unnamed" } else { &self.dtd };
         let embedded = if self.is_embedded { ", embedded" } else { "" };
         let count = Value::Count;
         #[expect(clippy::cast_precision_loss, reason = "a ratio to be read")]
@@ -131,11 +131,7 @@ impl Report {
             .and("layout", Value::text(layout))
             .and("dtd", Value::text(format!("{dtd}{embedded}")))
             .and_said("file", count(self.file_bytes), Note::new("bytes, header {}").with([count(self.header_bytes)]))
-            .and_said(
-                "records",
-                count(self.records),
-                Note::new("beside {} stream elements").with([count(self.elements)]),
-            )
+            .and_said("records", count(self.records), Note::new("and {} stream elements").with([count(self.elements)]))
             .and_said("content", count(self.content_bytes), Note::new(content).with([ratio]))
             .and_said(
                 "metadata",
@@ -145,7 +141,7 @@ impl Report {
         if self.version != Some(1) {
             return facts;
         }
-        facts.and_said("groups", count(self.groups), Note::new("with {} resets inside").with([count(self.resets)]))
+        facts.and_said("groups", count(self.groups), Note::new("with {} resets").with([count(self.resets)]))
     }
 
     fn sections(&self) -> Table {
@@ -170,7 +166,7 @@ impl Report {
         table
     }
 
-    /// A row for each kind of record, and for each of its leaves.
+    /// Returns a table with a row for each record type and each of its leaves.
     fn kinds(&self) -> Table {
         let has_values = self.kinds.iter().flat_map(|kind| &kind.leaves).any(|leaf| !leaf.said().is_empty());
         let names = ["count", "bytes", "", "each", "values"].into_iter().take(4 + usize::from(has_values));
@@ -199,7 +195,7 @@ impl metatf_page::Report for Report {
         let mut page = Page::new(self.trace.clone());
         page.push(self.facts());
         if !self.sections.is_empty() {
-            page.heading("SECTIONS (chunks, and their bytes)");
+            page.heading("SECTIONS (chunks and their bytes)");
             page.push(self.sections());
         }
         page.heading("RECORDS (before compression)");
@@ -247,10 +243,10 @@ impl KindCounts {
 }
 
 impl LeafCounts {
-    /// Returns what is known of the values, in lines.
+    /// Returns a description of the values, in lines.
     fn said(&self) -> Vec<String> {
         let predicted = self.predicted.map(|Predicted { by_code_alone: codes, with_elements: elements }| {
-            format!("{} by a code alone, {elements} with elements", Value::Part(codes, codes + elements))
+            format!("{} by code alone, {elements} with elements", Value::Part(codes, codes + elements))
         });
         let mut names: Vec<String> =
             self.names.iter().take(MOST_NAMES).map(|(name, count)| format!("{name} {count}")).collect();
@@ -260,13 +256,13 @@ impl LeafCounts {
     }
 }
 
-/// Serializes counts by name as an object; of several with one name the last.
+/// Serializes counts as an object, keyed by name. If names are equal, the last one is used.
 fn as_object<S: Serializer>(counts: &[(String, u64)], to: S) -> Result<S::Ok, S::Error> {
     let members = counts.iter().map(|(name, count)| (name.clone(), (*count).into()));
     members.collect::<Map<_, _>>().serialize(to)
 }
 
-/// Gives the counts of values their names, as `dump` prints them.
+/// Returns the counts with the names of the values, as `dump` prints them.
 fn named_counts(counts: &BTreeMap<u64, u64>, leaf: &Leaf) -> Vec<(String, u64)> {
     let name = |value: u64| {
         let mut text = String::new();

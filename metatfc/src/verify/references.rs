@@ -1,7 +1,8 @@
-//! Checks that an element begins at each offset that a trace refers to.
+//! Checks that there is an element at each offset that a trace refers to.
 //!
-//! Threads read groups, and find the references of each. Those to elements of the group itself they check; those to shared tables are
-//! checked in the order of the trace, as a table has only the elements that stand before a group.
+//! Threads read groups and collect the references of each. References to elements of the same group are checked by the
+//! thread. References to shared tables are checked in the order of the trace, because a table contains only the
+//! elements that precede the group.
 
 use crate::references::{Referring, Starts, Target};
 use metatf::Change;
@@ -12,29 +13,29 @@ use metatf::reader::{At, Event};
 use metatf_parser::schema::{Interpretation, LeafId};
 use std::collections::{BTreeMap, HashMap};
 
-/// References that a reader of groups remembers, to skip those that come again soon.
+/// Number of recent references that the reader of a group remembers, to skip repeated ones.
 const RECENT: usize = 1 << 12;
 
-/// The findings of one thread in a part of a group.
+/// The results of one thread for a part of a group.
 #[derive(Default)]
 pub(super) struct OfGroup {
-    /// Elements of shared tables, in their order.
+    /// Elements of shared tables, in order.
     elements: Vec<Target>,
-    /// References that lead to no element of the group, each with the error if it leads to no other element either.
+    /// References to elements outside the group, each with the error to report if there is no such element.
     references: Vec<(Target, Error)>,
 }
 
-/// The references of the group that is being read.
+/// The references of the group being read.
 pub(super) struct References {
     referring: Referring,
-    /// Sections to which leaves refer, by index; elements of other sections are not noted.
+    /// Whether leaves refer to each section, by index; elements of other sections are ignored.
     targets: Vec<bool>,
-    /// By hash.
+    /// Recent references, by hash.
     recent: Vec<Option<Target>>,
     open: HashMap<Target, Error>,
     /// The elements of the group itself, by section.
     starts: BTreeMap<usize, Starts>,
-    /// References of a record, as it is being read.
+    /// The references of the record being read.
     found: Vec<(LeafId, Target)>,
     owned: OwnedRecord,
 }
@@ -44,7 +45,7 @@ pub(super) struct References {
 pub(super) struct Tables(BTreeMap<usize, Starts>);
 
 impl References {
-    /// `None` if records cannot refer to anything.
+    /// Returns `None` if records cannot refer to anything.
     pub(super) fn new(schema: &Schema) -> Option<Self> {
         if schema.dtd.sections.iter().all(|section| section.stream.is_none()) {
             return None;
@@ -66,7 +67,7 @@ impl References {
         })
     }
 
-    /// Reads the next record, if nothing else comes before it.
+    /// Reads the next record, unless another event comes first. Returns whether a record was read.
     pub(super) fn record(&mut self, group: &mut Trace<'_>) -> metatf::Result<bool> {
         let Some(view) = group.reader_mut().plain_record()? else { return Ok(false) };
         let at = view.at();
@@ -90,7 +91,7 @@ impl References {
         Ok(true)
     }
 
-    /// Takes note of anything that was read by itself.
+    /// Notes an event that was read separately.
     pub(super) fn event(&mut self, group: &Trace<'_>, event: Event, out: &mut OfGroup) {
         match event {
             Event::Record(at) => {
@@ -122,7 +123,7 @@ impl References {
         }
     }
 
-    /// Checks the references to elements of the group, and gives the others.
+    /// Checks the references to elements of the group, and outputs the others.
     pub(super) fn end_group(&mut self, out: &mut OfGroup) {
         let starts = std::mem::take(&mut self.starts);
         let is_here = |(section, offset): Target| starts.get(&section).is_some_and(|starts| starts.has(offset));
@@ -140,7 +141,7 @@ impl References {
         });
     }
 
-    /// Takes note of the references that were found of a record.
+    /// Notes the references found in a record.
     fn note(&mut self, group: &Trace<'_>, at: At) {
         for (leaf, target) in self.found.drain(..) {
             let hash = target.1.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 52 ^ target.0 as u64;
@@ -155,10 +156,10 @@ impl References {
 }
 
 impl Tables {
-    /// Takes what one thread found in the part of the trace that comes next.
+    /// Adds the results of one thread for the next part of the trace.
     ///
     /// # Errors
-    /// The first reference that leads to no element.
+    /// Returns the first reference to a missing element.
     pub(super) fn take(&mut self, found: OfGroup) -> metatf::Result<()> {
         for (section, offset) in found.elements {
             self.0.entry(section).or_default().add(offset);
@@ -169,13 +170,13 @@ impl Tables {
     }
 }
 
-/// Takes note that leaves refer to the section of this number.
+/// Notes that leaves refer to the section of this number.
 fn refer(schema: &Schema, targets: &mut [bool], number: u8) {
     let index = schema.format.section_index(number);
     index.and_then(|index| targets.get_mut(index)).into_iter().for_each(|target| *target = true);
 }
 
-/// The error of a record that was read last, if nothing is where one of its leaves refers to.
+/// Returns the error for the last record, whose leaf refers to a missing element.
 fn dangling(group: &Trace<'_>, at: At, leaf: LeafId, (target, offset): Target) -> Error {
     let schema = group.schema();
     let number = |index| schema.section(index).map(|section| section.number);

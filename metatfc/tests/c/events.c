@@ -1,4 +1,4 @@
-/* Emits events of metatf-telemetry/tests/events.dtd, in the ways that its first argument names. */
+/* Emits events of metatf-telemetry/tests/events.dtd, as selected by its first argument. */
 #ifdef EVENTS_POSIX
 #define _XOPEN_SOURCE 700
 #endif
@@ -18,7 +18,7 @@ static uint8_t memory[2][EVENTS_BUFFER_LEAST + 1000];
 static uint8_t entries[64 * 32];
 static events_emitter emitters[2];
 
-/* Of bare metal: memory in place of a file, and no clock. The write that `fails` counts down to fails. */
+/* Bare-metal functions: memory instead of a file, and no clock. `fails` counts down to a failing write. */
 static uint8_t trace_bytes[1 << 16];
 static size_t trace_length;
 static int fails;
@@ -43,7 +43,7 @@ static int expect(int holds, const char *what)
     return holds;
 }
 
-/* One event of each sort, with the least and the greatest values. */
+/* Emits one event of each type with minimum and maximum values. */
 static void each(events_emitter *emitter)
 {
     uint8_t id[16];
@@ -55,7 +55,7 @@ static void each(events_emitter *emitter)
     for (i = 0; i < 300; i++) {
         text[i] = 'x';
     }
-    /* The cut would be between these two. */
+    /* Truncation must not separate these two bytes. */
     text[251] = '\303';
     text[252] = '\251';
     text[300] = 0;
@@ -87,7 +87,7 @@ static uint64_t clock_that_raises(void *context)
     return 7;
 }
 
-/* Strings and their numbers; the last finds no room. */
+/* Interns strings; there is no space for the last one. */
 static void strings(events_trace *trace, events_emitter *emitter)
 {
     char text[301];
@@ -113,7 +113,7 @@ static void strings(events_trace *trace, events_emitter *emitter)
     expect(events_intern(trace, "short") == i - 1, "where it fits");
 }
 
-/* Events of a buffer as a debugger shows them. */
+/* Prints the events of a buffer as a debugger shows them. */
 static void described(const events_emitter *emitter, const char *const *texts, uint32_t count)
 {
     uint32_t back;
@@ -213,7 +213,7 @@ static void threads(void)
     expect(events_close(&file) == 0, "the end of the file");
 }
 
-/* A file that may not grow for a while. */
+/* Writes to a file that temporarily must not grow. */
 static void full(void)
 {
     static events_file file;
@@ -233,7 +233,7 @@ static void full(void)
     expect(events_close(&file) == -1 && errno == EFBIG && file.trace.lost > 1000, "the end says that events were lost");
 }
 
-/* Two emitters fill the disk. Their ends fail if nothing more can be written; the end of the trace has room all the same. */
+/* Two emitters fill the disk. Ending them fails if nothing more can be written, but space is reserved for the end of the trace. */
 static void full_disk(void)
 {
     static events_file file;
@@ -252,7 +252,7 @@ static void full_disk(void)
     expect(events_close(&file) == -1 && errno == ENOSPC, "the end says that events were lost");
 }
 
-/* Handlers of signals that interrupt a write: the thread holds the lock of the trace. */
+/* Signal handlers that interrupt a write while the thread holds the lock of the trace. */
 static int (*write_of_file)(void *context, const void *bytes, size_t length);
 static events_trace *interrupted;
 static volatile sig_atomic_t handled;
@@ -309,7 +309,7 @@ static void in_handlers(void)
     expect(events_emitter_end(&emitters[0]) == 0 && events_close(&file) == 0, "the end");
 }
 
-/* A path that the program gives, with the kinds of the argument, if there is one. */
+/* Uses a control path in the program, with the kinds in the argument, if there is one. */
 static void path(const char *kinds)
 {
     static events_file file;
@@ -321,7 +321,7 @@ static void path(const char *kinds)
     expect(events_emitter_end(&emitters[0]) == 0 && events_close(&file) == 0, "the end");
 }
 
-/* Emits into buffers that outlive a kill, by two threads and once by a forked child, and prints how many events each has emitted. */
+/* Emits into buffers that survive a kill, on two threads and once in a forked child, and prints the number of events of each. */
 static uint32_t emitted[2];
 
 static void *shared_steps(void *context)
@@ -356,7 +356,7 @@ static void shared(void)
     }
     expect(events_emitter_begin_shared(&third, &file) == -1, "both have a thread");
     expect(events_emitter_end(&emitters[1]) == 0 && events_emitter_begin_shared(&emitters[1], &file) == 0, "it was given back");
-    /* What a child emits is nobody's. */
+    /* Events of a child process are discarded. */
     if (fork() == 0) {
         events_emit_step(&emitters[0], 77);
         _exit(0);
@@ -385,7 +385,7 @@ static void shared_ends(void)
     expect(events_emitter_end(&emitters[0]) == 0 && events_close(&file) == 0, "the end");
 }
 
-/* Another process writes nonsense over the head of the shared buffers: nothing there decides where this one writes. */
+/* Another process overwrites the header of the shared buffers, which must not affect where this process writes. */
 static void shared_nonsense(void)
 {
     static events_file file;
@@ -410,7 +410,7 @@ static void shared_nonsense(void)
     expect(events_close(&file) == 0, "the end");
 }
 
-/* Threads emit, ask for strings, and change the kinds. */
+/* Threads emit events, intern strings, and change the kinds. */
 static events_file together_file;
 
 static void *together_emits(void *context)
@@ -458,7 +458,7 @@ static void together(void)
     expect(together_file.trace.strings_count == 40 && events_close(&together_file) == 0, "the end");
 }
 
-/* Emits until it is killed, and prints what was flushed. */
+/* Emits events until it is killed, and prints the number of flushed events. */
 static void until_killed(void)
 {
     static events_file file;

@@ -1,5 +1,5 @@
-//! The cases of `tests/cases`: what `dump` prints with options that the conformance vectors do not have. `scripts/make-vectors`
-//! writes them, by the specification.
+//! The cases of `tests/cases`: output of `dump` with options that the conformance vectors do not cover.
+//! `scripts/make-vectors` generates them from the specification.
 
 use crate::common::metatfc;
 use metatf_test::root;
@@ -16,7 +16,7 @@ fn dump_prints_what_the_cases_expect() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// What is wrong about a case.
+/// Returns the error of a failed case.
 fn failure(case: &Path) -> Option<String> {
     let read = |name: &str| std::fs::read_to_string(case.join(name)).expect("a file of the case");
     let info: Value = serde_json::from_str(&read("case.json")).expect("JSON");

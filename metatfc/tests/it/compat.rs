@@ -1,4 +1,4 @@
-//! `compat`: what changed between two DTDs, versions, and breaks.
+//! `compat`: differences between two DTDs, versions, and incompatibilities.
 
 use super::common::{metatfc, run};
 use metatf_test::{Folder, root};
@@ -82,7 +82,7 @@ fn every_kind_of_change_is_named() {
     let text = |change: &Value, key: &str| change[key].as_str().expect("a text").to_owned();
     let changes = found["changes"].as_array().expect("changes");
     let mut found: BTreeMap<String, String> = changes.iter().map(|c| (text(c, "kind"), text(c, "level"))).collect();
-    // Only a number tells it; see the versions below.
+    // Only the version number reveals this kind; see the versions below.
     found.insert("meaning".to_owned(), "that of the step".to_owned());
     let page = std::fs::read_to_string(root().join("docs/compat.md")).expect("the page");
     let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` | "));
@@ -91,7 +91,7 @@ fn every_kind_of_change_is_named() {
     assert_eq!(found, rows);
 }
 
-/// Every DTD of the repository without errors, one of each text.
+/// Collects every valid DTD of the repository, without duplicates.
 fn dtds(folder: &Path, found: &mut BTreeMap<Vec<u8>, PathBuf>) {
     for entry in std::fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("an entry").path();
@@ -118,7 +118,7 @@ fn a_dtd_and_itself_have_no_changes() {
         let out = metatfc(&here, &["compat", path, path]).exits(0).text();
         let rest = "old readers, new traces  no break\n  new readers, old traces  no break\n";
         assert!(out.contains("\n  nothing changed\n") && out.ends_with(rest), "{path}: {out}");
-        // Those next to each other are often variants of one; none of them in order alone.
+        // Adjacent DTDs are often variants of the same format; others are not in this order.
         let dtd = metatf_parser::parse("", text).dtd.expect("parsed before");
         if let Some((other, other_path)) = &before {
             let out = metatfc(&here, &["compat", other_path, path]).text();
@@ -129,7 +129,7 @@ fn a_dtd_and_itself_have_no_changes() {
     }
 }
 
-/// A DTD of one record, with a version; `None`: without.
+/// Returns a DTD of one record, with a version unless it is `None`.
 fn one(version: Option<&str>, fields: &str) -> String {
     let version = version.map(|version| format!("tag.version = \"{version}\";")).unwrap_or_default();
     let names = ["size", "state", "kind", "data"].iter().filter(|name| fields.contains(&format!("{name}.")));
@@ -142,7 +142,7 @@ fn one(version: Option<&str>, fields: &str) -> String {
 const SIZE: &str = "size.width = 4; size.interpretation = none;";
 const KIND: &str = "kind.interpretation = default 1;";
 
-/// Fields and versions of both, the least version, and whether the new one is enough.
+/// Fields and versions of both DTDs, the minimum version, and whether the new version is sufficient.
 type VersionCase<'a> = (&'a str, Option<&'a str>, &'a str, Option<&'a str>, Option<&'a str>, bool);
 
 #[test]
@@ -195,7 +195,7 @@ fn versions_come_from_traces_and_options() {
     metatfc(&here, &["compat", "-", "-"]).exits(2).says("only one of the DTDs");
 }
 
-/// A text of a DTD from elsewhere does not reach the terminal as it is.
+/// Control characters in a DTD from another source do not reach the terminal.
 #[test]
 fn control_characters_are_escaped() {
     let here = Folder::new();
@@ -204,7 +204,7 @@ fn control_characters_are_escaped() {
     metatfc(&here, &["compat", "v1.dtd", "v2.dtd"]).exits(1).prints(r"unit: ms, now \u{1b}[31m\n");
 }
 
-/// A step of the version that no change of form asks for says that a meaning changed.
+/// If the version changes more than the format requires, the meaning has changed.
 #[test]
 fn the_version_tells_of_meaning() {
     let here = Folder::new();
@@ -226,7 +226,7 @@ fn breaks_name_who_reads_what() {
     let data = "data.width = 12; data.interpretation = none;";
     let state = "state.width = 1; state.interpretation = none;";
     let with = |more: &str| format!("{SIZE} {more}");
-    // Old fields, new fields, and what old readers and new ones have of it.
+    // Old fields, new fields, and the results for old and new readers.
     let cases: &[(&str, &str, Option<&str>, Option<&str>)] = &[
         (SIZE, "size.width = 2; size.interpretation = delta 7;", None, None),
         (
@@ -294,7 +294,7 @@ fn breaks_name_who_reads_what() {
     }
 }
 
-/// Who shares a previous value is form, too; records that are new or gone make no difference to the others.
+/// Sharing a previous value is part of the format; new and removed records do not affect other records.
 #[test]
 fn sharing_of_previous_values_is_compared() {
     let here = Folder::new();
@@ -311,10 +311,10 @@ fn sharing_of_previous_values_is_compared() {
     here.write("v2.dtd", dtd("time.previous = own;", &["a", "b"]));
     metatfc(&here, &["compat", "v1.dtd", "v2.dtd"])
         .exits(0)
-        .prints("median  s.b.time  shares its previous value with other fields than before\n\n  version");
+        .prints("median  s.b.time  shares its previous value with different fields\n\n  version");
 }
 
-/// A global record that belongs to a section now is the same record, and no record is in the list twice.
+/// A global record that now belongs to a section is the same record, and no record is listed twice.
 #[test]
 fn records_move_between_the_top_and_sections() {
     let here = Folder::new();
@@ -335,7 +335,8 @@ fn records_move_between_the_top_and_sections() {
     }
 }
 
-/// `--dtd` says which version the caller understands: another major or median one is refused, unless asked for.
+/// `--dtd` specifies the version that the caller understands: a different major or median version is refused unless it
+/// is requested.
 #[test]
 fn a_trace_of_another_version_is_refused() {
     let here = Folder::new();
@@ -354,7 +355,7 @@ fn a_trace_of_another_version_is_refused() {
     metatfc(&here, &["dump", "--dtd", "1.2.0.dtd", "1.2.5.mtf"]).exits(0).prints("n=7");
     metatfc(&here, &["dump", "--dtd", "none.dtd", "2.0.0.mtf"]).exits(0).prints("n=7");
     let refused = metatfc(&here, &["dump", "--dtd", "1.2.0.dtd", "2.0.0.mtf"]).exits(1);
-    refused.says("2.0.0.mtf: its DTD has version 2.0.0, and 1.2.0.dtd has 1.2.0").says("--by-name");
+    refused.says("2.0.0.mtf: its DTD has version 2.0.0, but 1.2.0.dtd has version 1.2.0").says("--by-name");
     metatfc(&here, &["stat", "--dtd", "2.0.0.dtd", "1.2.5.mtf"]).exits(1).says("version 1.2.5");
     metatfc(&here, &["dump", "--dtd", "1.2.0.dtd", "--by-name", "2.0.0.mtf"]).exits(0).prints("n=7");
     metatfc(&here, &["dump", "--by-name", "2.0.0.mtf"]).exits(2).says("--dtd");
@@ -404,13 +405,13 @@ fn a_trace_is_shown_as_another_version_has_it() {
     metatfc(&here, &["dump", "--dtd", "new.dtd", "--by-name", "--where", "took == 32", "old.mtf"])
         .exits(0)
         .prints("n=9");
-    // Without it, the trace is read by its own DTD, and not at all by one of another version.
+    // Without the option, the trace is read with its own DTD, and a different version is not read at all.
     metatfc(&here, &["dump", "old.mtf"]).exits(0).prints("took_us=31");
-    metatfc(&here, &["dump", "--dtd", "new.dtd", "old.mtf"]).exits(1).says("with --by-name");
+    metatfc(&here, &["dump", "--dtd", "new.dtd", "old.mtf"]).exits(1).says("use --by-name");
     metatfc(&here, &["dump", "--dtd", "new.dtd", "--by-name", "--salvage", "old.mtf"]).exits(2);
-    // An item that has another kind under its name cannot be shown.
+    // An item that has changed its kind cannot be shown.
     here.write("bytes.dtd", "section s 1 { access: (n) { tag.value = 4; n.width = 12; n.interpretation = none; } }");
     metatfc(&here, &["dump", "--dtd", "bytes.dtd", "--by-name", "old.mtf"])
         .exits(1)
-        .says("it cannot be read by bytes.dtd");
+        .says("cannot be converted to bytes.dtd");
 }

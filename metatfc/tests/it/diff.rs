@@ -45,12 +45,12 @@ const LINES: &[&str] = &[
     r#"{"@section":"heap","@record":"list","time":30,"n":2,"value":[1,5]}"#,
 ];
 
-/// Lines with single spaces.
+/// Returns the lines with single spaces.
 fn words(text: &str) -> String {
     text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ") + "\n").collect()
 }
 
-/// A folder with `a.dtd`, and the trace `a.mtf`.
+/// Creates a folder with `a.dtd` and the trace `a.mtf`.
 fn folder() -> Folder {
     let folder = Folder::new();
     folder.write("a.dtd", DTD);
@@ -63,7 +63,7 @@ fn encode(here: &Path, lines: &[&str], out: &str, options: &[&str]) {
     run(here, &args, lines.join("\n").as_bytes()).exits(0);
 }
 
-/// The lines, one of them with a text in place of another.
+/// Returns the lines with one text replaced.
 fn changed(from: &str, to: &str) -> Vec<String> {
     assert_eq!(LINES.iter().filter(|l| l.contains(from)).count(), 1, "{from}");
     LINES.iter().map(|l| l.replace(from, to)).collect()
@@ -91,7 +91,7 @@ fn encodings_make_no_difference() {
             assert_eq!((same.text(), same.err), (String::new(), String::new()), "{way:?}");
         }
     }
-    // Metadata changes how values are stored, and a table may stand in another order.
+    // Metadata changes how values are stored, and a table may be in a different order.
     let mut lines = LINES.to_vec();
     lines.insert(4, r#"{"@section":"heap","@record":"metadata","record":4,"field":2,"property":0,"value":8}"#);
     lines.insert(5, r#"{"@section":"heap","@record":"metadata","record":4,"field":3,"property":3,"value":0}"#);
@@ -121,7 +121,7 @@ fn a_changed_value_is_told() {
         ("halfway", "half way", "heap comment 2 vfield \"halfway\" != \"half way\"\n"),
         ("begin", "end", "marks mark 1 vfield \"begin\" != \"end\"\n"),
         ("\"value\":8", "\"value\":9", "loose number 1 value 8 != 9\n"),
-        // Only the element that an offset leads to differs.
+        // Only the referenced element differs.
         (
             "char",
             "long",
@@ -151,13 +151,13 @@ fn records_more_and_others() {
     encode(here, &LINES[..7], "b.mtf", &[]);
     metatfc(here, &["diff", "a.mtf", "b.mtf"])
         .exits(1)
-        .prints("heap alloc 2         a.mtf has 2 more from here, b.mtf has no more");
-    metatfc(here, &["diff", "b.mtf", "a.mtf"]).exits(1).prints("heap alloc 2         a.mtf has 2 more from here");
+        .prints("heap alloc 2         a.mtf has 2 more; b.mtf ends here");
+    metatfc(here, &["diff", "b.mtf", "a.mtf"]).exits(1).prints("heap alloc 2         a.mtf has 2 more");
     let mut lines = LINES.to_vec();
     lines.swap(7, 8);
     encode(here, &lines, "b.mtf", &[]);
     metatfc(here, &["diff", "a.mtf", "b.mtf"]).exits(1).prints("  alloc 2 != list 2\n");
-    // The order of records of different sections is not a value.
+    // The order of records in different sections is not compared.
     let mut lines = LINES.to_vec();
     lines.swap(4, 5);
     encode(here, &lines, "b.mtf", &[]);
@@ -179,7 +179,7 @@ fn what_is_compared() {
     metatfc(here, &["diff", "--section", "nothing", "a.mtf", "b.mtf"]).exits(2).says("`nothing`");
     encode_changed(here, "halfway", "there");
     metatfc(here, &["diff", "--ignore", "comment", "a.mtf", "b.mtf"]).exits(0);
-    // Nothing points at the table's third element, so that only its name brings it in.
+    // The third element of the table is not referenced, so it is reported by its own name.
     let mut lines = LINES.to_vec();
     lines.insert(2, r#"{"@section":"names","@record":"text","vfield":"more"}"#);
     encode(here, &lines, "b.mtf", &[]);
@@ -196,13 +196,13 @@ fn only_the_first_are_told() {
     let lines: Vec<String> = LINES.iter().map(|l| l.replace("\"time\":", "\"time\":1")).collect();
     encode(here, &lines.iter().map(String::as_str).collect::<Vec<_>>(), "b.mtf", &[]);
     let told = |max: &str| metatfc(here, &["diff", "--max", max, "a.mtf", "b.mtf"]).exits(1).text();
-    let ends = "heap alloc 0 time 10 != 110\nthere are more differences: --max lists them\n";
+    let ends = "heap alloc 0 time 10 != 110\nthere are more differences; to list them, use --max\n";
     assert!(words(&told("1")).ends_with(ends), "{}", told("1"));
     assert_eq!(told("0").lines().filter(|line| line.contains("  time  ")).count(), 4);
     assert_eq!(told("9"), told("0"));
 }
 
-/// What differs is said by type of record first.
+/// Differences are first summarized by record type.
 #[test]
 fn a_summary_comes_first() {
     let folder = folder();
@@ -219,7 +219,7 @@ fn a_summary_comes_first() {
          FIRST DIFFERENCE\n\
          record field left != right\n\
          heap list 3 value[0] 1 != 2\n\
-         there are more differences: --details lists them\n"
+         there are more differences; to list them, use --details\n"
     );
     encode(here, &LINES[..8], "b.mtf", &[]);
     assert_eq!(
@@ -230,9 +230,9 @@ fn a_summary_comes_first() {
          the same: 6 records of 4 types\n\n\
          FIRST DIFFERENCE\n\
          record field left != right\n\
-         heap list 3 a.mtf has 1 more from here, b.mtf has no more\n"
+         heap list 3 a.mtf has 1 more; b.mtf ends here\n"
     );
-    // Behind two records that do not go together, records are counted.
+    // After two records that do not match, the remaining records are only counted.
     let mut lines = LINES.iter().map(|line| line.replace("\"size\":64", "\"size\":65")).collect::<Vec<_>>();
     lines.swap(7, 8);
     encode(here, &lines.iter().map(String::as_str).collect::<Vec<_>>(), "b.mtf", &[]);
@@ -243,11 +243,11 @@ fn a_summary_comes_first() {
          heap alloc 2 2 1 1 size in 1\n\
          heap list 1 1 0 0\n\
          the same: 4 records of 3 types\n\
-         heap is out of step from alloc 2 on, which meets list 2: from there on records are only counted\n\n\
+         heap is out of step from alloc 2 (left) and list 2 (right) on: later records are only counted\n\n\
          FIRST DIFFERENCE\n\
          record field left != right\n\
          heap alloc 0 size 64 != 65\n\
-         there are more differences: --details lists them\n"
+         there are more differences; to list them, use --details\n"
     );
     let json: Value = serde_json::from_str(&diff(&["--format", "json"])).expect("JSON");
     let alloc = json["records"].as_array().expect("records").iter().find(|record| record["record"] == "alloc");
@@ -275,7 +275,7 @@ section heap 1 {
 }
 ";
 
-/// Two runs of a program begin at other times, and have other addresses.
+/// Two runs of a program begin at different times and have different addresses.
 #[test]
 fn two_recordings() {
     let folder = Folder::new();
@@ -294,7 +294,7 @@ fn two_recordings() {
     };
     run_of("a.mtf", 100, [0x1000, 0x2000, 0x1000]);
     run_of("b.mtf", 900, [0x51000, 0x92000, 0x51000]);
-    // This one frees the other block.
+    // This run frees the other block.
     run_of("c.mtf", 900, [0x51000, 0x92000, 0x92000]);
     let all = metatfc(here, &["diff", "a.mtf", "b.mtf"]).exits(1).text();
     assert!(words(&all).contains("heap alloc 2 2 2 2 when in 2, address in 2\n"), "{all}");
@@ -303,11 +303,11 @@ fn two_recordings() {
     let both = |other: &str| metatfc(here, &["diff", "--ignore", "time,address-base", "a.mtf", other]);
     assert_eq!(both("b.mtf").exits(0).text(), "");
     both("c.mtf").exits(1).prints("heap free 2  block  0x1000 != 0x92000\n");
-    // Neither a time nor an address is a word.
+    // There is no keyword `time-base`.
     metatfc(here, &["diff", "--ignore", "time-base", "a.mtf", "b.mtf"]).exits(2).says("`time-base`");
 }
 
-/// Values have the names that the DTD gives them, as in a dump.
+/// Values are printed with the names that the DTD defines, as in a dump.
 #[test]
 fn names_of_values() {
     let folder = Folder::new();
@@ -369,7 +369,7 @@ fn metadata_counts_where_it_is_asked_for() {
     here.write("a.dtd", format!("// Another text.\n{DTD}"));
     encode(here, LINES, "b.mtf", &[]);
     metatfc(here, &["diff", "a.mtf", "b.mtf"]).exits(0);
-    metatfc(here, &["diff", "--metadata", "a.mtf", "b.mtf"]).exits(1).prints("their texts differ");
+    metatfc(here, &["diff", "--metadata", "a.mtf", "b.mtf"]).exits(1).prints("their text differs");
     metatfc(here, &["diff", "--metadata", "b.mtf", "b.mtf"]).exits(0);
 }
 

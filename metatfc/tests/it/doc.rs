@@ -1,16 +1,16 @@
-//! `doc`: pages of a format whose links lead somewhere, in which names are harmless, and which replace nothing else.
+//! `doc`: the pages have no dead links, escape names, and do not overwrite other files.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use super::common::metatfc;
 use metatf_test::{Folder, root};
 use std::collections::BTreeSet;
 
-/// The parts of a text between `before` and the next quote.
+/// Returns the parts of a text between `before` and the next quote.
 fn quoted<'t>(text: &'t str, before: &str) -> Vec<&'t str> {
     text.split(before).skip(1).filter_map(|rest| rest.split('"').next()).collect()
 }
 
-/// Every address within the pages; every link that names none of them.
+/// Returns the number of addresses within the pages and all dead links.
 fn dead_links(folder: &Folder, pages: &str) -> (usize, Vec<String>) {
     let files: Vec<_> =
         std::fs::read_dir(folder.join(pages)).unwrap().map(|entry| entry.unwrap().file_name()).collect();
@@ -50,7 +50,7 @@ fn sample() {
     let (links, dead) = dead_links(&folder, "pages");
     assert!(links > 40, "{links}");
     assert_eq!(dead, [""; 0]);
-    // Pages of an earlier run are replaced.
+    // Pages of a previous run are replaced.
     let _ = metatfc(&folder, &["doc", &dtd, "-o", "pages"]).exits(0);
     assert!(!folder.text("pages/section-1.html").contains("r.mtf"));
 }
@@ -69,7 +69,7 @@ fn built_in_formats() {
         let (links, dead) = dead_links(&folder, &name);
         assert!(links > 5, "{name}");
         assert_eq!(dead, [""; 0], "{name}");
-        // Without a script, and without anything from elsewhere.
+        // The pages contain no scripts and load nothing from other servers.
         for file in std::fs::read_dir(folder.join(&name)).unwrap() {
             let text = std::fs::read_to_string(file.unwrap().path()).unwrap();
             assert!(!text.contains("<script") && !text.contains("src=") && !text.contains("href=\"http"), "{name}");
@@ -108,12 +108,13 @@ fn nothing_else_is_replaced() {
     assert_eq!(std::fs::read_dir(folder.join("mine")).unwrap().count(), 1);
     folder.write("mine/index.html", "");
     let _ = metatfc(&folder, &["doc", "a.dtd", "-o", "mine/index.html"]).exits(1).says("mine/index.html");
-    // The trace of another format has no examples of this one.
+    // A trace of another format contains no examples for this DTD.
     let dtd = root().join("docs/samples/requests.dtd").display().to_string();
     let lines = root().join("docs/samples/requests.jsonl").display().to_string();
     let _ = metatfc(&folder, &["encode", "--dtd", &dtd, &lines, "r.mtf"]).exits(0);
-    let _ =
-        metatfc(&folder, &["doc", "a.dtd", "-o", "new", "--trace", "r.mtf"]).exits(1).says("its DTD is another one");
+    let _ = metatfc(&folder, &["doc", "a.dtd", "-o", "new", "--trace", "r.mtf"])
+        .exits(1)
+        .says("the trace has a different DTD");
     assert!(!folder.join("new").exists());
     let _ = metatfc(&folder, &["doc", "r.mtf", "-o", "new", "--trace", "r.mtf"]).exits(0);
 }

@@ -1,4 +1,4 @@
-//! `gen --lang c`: programs that emit by the header, in C and C++, and the traces that they leave.
+//! `gen --lang c`: programs in C and C++ that emit events with the generated header, and their traces.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that goes wrong has to panic")]
 
@@ -13,12 +13,12 @@ use metatf_test::{Disk, Folder, Run, root, run, skip, vectors};
 #[metatf(dtd = "../metatf-telemetry/tests/events.dtd", emitters = "crate::emit_c::events")]
 mod events {}
 
-/// What every program is compiled with.
+/// Compiler flags for all programs.
 const FLAGS: &[&str] =
     &["-Wall", "-Wextra", "-pedantic", "-Wconversion", "-Werror", "-O1", "-pthread", "-DEVENTS_POSIX", "-I."];
 const SANITIZED: &[&str] = &["-std=c99", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
 
-/// Makes a folder with the header, and compiles the program there; `None` where this compiler cannot.
+/// Creates a folder with the header and compiles the program there. Returns `None` if the compiler cannot.
 fn compile(compiler: &str, flags: &[&str]) -> Option<Folder> {
     let folder = Folder::new();
     let dtd = root().join("metatf-telemetry/tests/events.dtd");
@@ -29,7 +29,7 @@ fn compile(compiler: &str, flags: &[&str]) -> Option<Folder> {
         let mut command = Command::new(compiler);
         command.current_dir(folder.as_ref()).args(FLAGS).args(flags).arg(source).args(["-o", "program"]).output()
     };
-    // A compiler without the sanitizers' libraries cannot link the empty program, either.
+    // A compiler without the sanitizer libraries cannot link an empty program either.
     if !compile(Path::new("empty.c")).is_ok_and(|output| output.status.success()) {
         skip(&format!("there is no {compiler} that takes {}", flags.join(" ")));
         return None;
@@ -84,7 +84,7 @@ fn programs_in_c_and_cpp_leave_the_same_trace() {
     }
 }
 
-/// Kinds that are not compiled cannot be turned on.
+/// Kinds that are not compiled cannot be enabled.
 #[test]
 fn kinds_that_are_not_compiled() {
     for (compiled, steps) in [("-DEVENTS_COMPILED=2", 0), ("-DEVENTS_COMPILED=1u", 4000)] {
@@ -94,7 +94,7 @@ fn kinds_that_are_not_compiled() {
     }
 }
 
-/// Programs in C++ that warn of C's casts are not warned of the header's.
+/// The header causes no warnings in C++ programs that warn about C casts.
 #[test]
 fn casts_of_the_header_are_its_own() {
     let Some(folder) = compile("c++", &["-std=c++11", "-x", "c++"]) else { return };
@@ -108,7 +108,7 @@ fn casts_of_the_header_are_its_own() {
     }
 }
 
-/// A trace is put over no file of another kind, and over none that another process writes.
+/// A trace does not overwrite files of other types, or files that another process is writing.
 #[test]
 fn a_file_that_is_there() {
     let Some(folder) = compile("cc", &["-std=c99"]) else { return };
@@ -124,14 +124,14 @@ fn a_file_that_is_there() {
     assert_eq!(other.wait_with_output().unwrap().status.code(), Some(0));
     assert!(dump(&folder, &numbered).contains("\"number\":1999}"));
     drop(child);
-    // The trace of a program that has ended is replaced.
+    // The trace of a terminated program is replaced.
     let killed = metatfc(folder.as_ref(), &["dump", "--format", "jsonl", "--salvage", "events.mtf"]).text();
     assert!(!killed.contains("\"thread\":2,"), "{killed}");
     run(&mut program(&folder, &["threads"])).exits(0);
     assert!(dump(&folder, "events.mtf").contains("\"thread\":2,"));
 }
 
-/// All but the times, and what telemetry writes itself.
+/// Returns the lines without times and without the records that the telemetry library itself writes.
 fn plain(lines: &str) -> Vec<String> {
     let values = |line: &str| {
         let mut value: serde_json::Value = serde_json::from_str(line).unwrap();
@@ -183,7 +183,7 @@ fn emitters_in_rust_write_the_same_records() {
     assert_eq!(plain(&dump(&c, "rust.mtf")), plain(&dump(&c, "bare.mtf")));
 }
 
-/// A child that is killed, whatever comes.
+/// A child process that is killed on drop.
 struct Killed(Child);
 
 impl Drop for Killed {
@@ -201,7 +201,7 @@ fn a_kill_leaves_what_was_flushed() {
         let mut output = BufReader::new(child.0.stdout.take().unwrap()).lines();
         let said = output.by_ref().take(lines).last().unwrap().unwrap();
         drop(child);
-        // A write that was cut off is damage, after all that was flushed.
+        // An interrupted write is damage after the flushed part.
         let dumped = metatfc(folder.as_ref(), &["dump", "--format", "jsonl", "--salvage", "events.mtf"]).text();
         let numbers = dumped.lines().filter_map(|line| line.split_once("\"number\":")).map(|(_, number)| number);
         let numbers: Vec<_> = numbers.collect();
@@ -210,7 +210,7 @@ fn a_kill_leaves_what_was_flushed() {
     }
 }
 
-/// The numbers of each thread's steps; each counts up from 0.
+/// Returns the step numbers of each thread, which count up from 0.
 fn steps(lines: &str) -> Vec<u64> {
     let mut counts = std::collections::BTreeMap::<u64, u64>::new();
     for line in lines.lines().filter(|line| line.contains("\"number\":")) {
@@ -222,8 +222,8 @@ fn steps(lines: &str) -> Vec<u64> {
     counts.into_values().collect()
 }
 
-/// Buffers that are shared outlive a kill at any moment: what each thread emitted is there, and nothing twice. Meanwhile another process
-/// turns kinds on and off.
+/// Shared buffers survive a kill at any time: all events of each thread are present exactly once. Meanwhile, another
+/// process enables and disables kinds.
 #[test]
 fn shared_buffers_are_controlled_and_survive_kills() {
     let Some(folder) = compile("cc", &["-std=c99"]) else { return };
@@ -258,13 +258,13 @@ fn shared_buffers_are_controlled_and_survive_kills() {
         assert!(counts.iter().zip(emitted).all(|(count, emitted)| *count >= emitted), "{counts:?} of {printed}");
         assert_eq!(counts.len(), 2, "the child's event is nobody's");
     }
-    // Each start has removed what was left before, except for the newest four.
+    // Each start has removed old buffers, except for the newest four.
     assert_eq!(buffers(&folder), 5);
     run(program(&folder, &["shared-ends"]).env("METATF_TELEMETRY_FOLDER", folder.as_ref())).exits(0);
     assert_eq!(buffers(&folder), 4);
 }
 
-/// Returns how many files of buffers a folder holds.
+/// Returns the number of buffer files in a folder.
 fn buffers(folder: &Folder) -> usize {
     let names = std::fs::read_dir(folder.as_ref()).unwrap().map(|entry| entry.unwrap().file_name());
     names.filter(|name| name.to_string_lossy().starts_with("metatf.")).count()
@@ -280,7 +280,7 @@ fn shared_buffers_go_with_a_program_that_ends() {
     }
 }
 
-/// The page's example, by the page's commands.
+/// Runs the example of the page with the commands of the page.
 #[test]
 fn the_example_of_the_book_leaves_a_trace() {
     let folder = Folder::new();
@@ -302,7 +302,7 @@ fn the_example_of_the_book_leaves_a_trace() {
     pools("Pool, 0x0").exits(0);
     assert_eq!(dump(&folder, "pools.mtf").matches("\"alloc\"").count(), 0);
     pools("Pul").exits(1).says("Invalid argument");
-    // A full disk: whatever was lost is counted, and the program fails.
+    // On a full disk, lost events are counted, and the program fails.
     for size in ["4k", "8k", "16k", "24k"] {
         let Some(disk) = Disk::new(size) else { return skip("this user cannot mount a disk") };
         let trace = disk.path("pools.mtf");
@@ -310,7 +310,7 @@ fn the_example_of_the_book_leaves_a_trace() {
         let run = run(command.env("METATF_TELEMETRY_CONTROL", "all").env("METATF_TELEMETRY_FILENAME", &trace));
         let run = run.exits(1).says("No space left on device");
         if run.err.starts_with("pools: the trace") {
-            // Not even the head of the trace has room.
+            // There is not even enough space for the header of the trace.
             assert_eq!(size, "4k");
             continue;
         }
@@ -331,7 +331,7 @@ fn dropped(lines: &str, record: &str) -> usize {
     counts.sum()
 }
 
-/// A disk fills up: the trace says how many events are missing, closing it fails, and one line says so.
+/// If a disk fills up, the trace contains the number of missing events, closing it fails, and a message reports it.
 #[test]
 fn a_full_disk_is_reported_and_counted() {
     for flags in [&["-std=c99"][..], SANITIZED, &["-std=c99", "-DEVENTS_QUIET"]] {
@@ -351,7 +351,7 @@ fn a_full_disk_is_reported_and_counted() {
     }
 }
 
-/// A signal handler emits while its thread writes to the trace.
+/// A signal handler emits events while its thread writes to the trace.
 #[test]
 fn handlers_emit_while_their_thread_writes() {
     for flags in [&["-std=c99"][..], SANITIZED] {
@@ -363,7 +363,7 @@ fn handlers_emit_while_their_thread_writes() {
     }
 }
 
-/// Runs a program that has to end within half a minute.
+/// Runs a program that must end within half a minute.
 #[track_caller]
 fn within_seconds(command: &mut Command) -> Run {
     let mut limited = Command::new("timeout");
@@ -373,7 +373,7 @@ fn within_seconds(command: &mut Command) -> Run {
     run(&mut limited).exits(0)
 }
 
-/// A path of the program turns all kinds on, unless the environment or the program itself has chosen.
+/// A control path in the program enables all kinds, unless the environment or the program itself has selected kinds.
 #[test]
 fn a_path_means_on() {
     let Some(folder) = compile("cc", &["-std=c99"]) else { return };
@@ -391,12 +391,12 @@ fn a_path_means_on() {
         run(&mut command).exits(0);
         assert_eq!(plain(&dump(&folder, "path.mtf")).len(), events, "{control:?} {argument:?}");
     }
-    // Without a path the environment alone says so.
+    // Without the path, only the environment selects kinds.
     run(program(&folder, &["threads"]).env_remove("METATF_TELEMETRY_CONTROL")).exits(0);
     assert_eq!(dump(&folder, "events.mtf"), "");
 }
 
-/// No address depends on what other processes write into the shared buffers.
+/// No memory access depends on data that other processes write to the shared buffers.
 #[test]
 fn a_damaged_head_of_shared_buffers_harms_nobody() {
     for flags in [&["-std=c99"][..], SANITIZED] {
@@ -406,21 +406,21 @@ fn a_damaged_head_of_shared_buffers_harms_nobody() {
     }
 }
 
-/// Threads emit into buffers of both sorts, ask for strings, and change the kinds.
+/// Threads emit into both types of buffers, intern strings, and change the kinds.
 #[test]
 fn threads_do_not_race() {
     for flags in [&["-std=c99", "-g", "-fsanitize=thread"][..], SANITIZED] {
         let Some(folder) = compile("cc", flags) else { continue };
         let mut command = program(&folder, &["together"]);
         command.env("METATF_TELEMETRY_FOLDER", folder.as_ref());
-        // A sanitizer that cannot have the addresses that it wants ends at once.
+        // A sanitizer that cannot reserve its address range exits immediately.
         assert_eq!(run(&mut command).exits(0).err, "", "{flags:?}");
         let lines = dump(&folder, "events.mtf");
         assert_eq!((lines.matches("\"step\"").count(), lines.matches("\"intern\"").count()), (8000, 40));
     }
 }
 
-/// Calls that a signal interrupts are made again.
+/// Interrupted system calls are repeated.
 #[test]
 fn calls_that_are_interrupted() {
     let Some(folder) = compile("cc", &["-std=c99"]) else { return };
@@ -458,7 +458,7 @@ int fallocate64(int file, int mode, off64_t at, off64_t length) { FIRST(fallocat
 int posix_fallocate64(int file, off64_t at, off64_t length) { FIRST(posix_fallocate64, EINTR) return REAL(posix_fallocate64)(file, at, length); }
 "#;
 
-/// A plug-in with telemetry is unloaded without having closed its trace, and its host goes on.
+/// A plug-in with telemetry is unloaded without closing its trace, and its host continues.
 #[test]
 fn a_library_that_is_unloaded() {
     let Some(folder) = compile("cc", &["-std=c99"]) else { return };
@@ -475,7 +475,7 @@ fn a_library_that_is_unloaded() {
     // The event is in the buffers.
     metatfc(folder.as_ref(), &["postmortem", "plugin.mtf", "-o", "whole.mtf"]).exits(0);
     assert_eq!(steps(&dump(&folder, "whole.mtf")), [1]);
-    // Without the trace nobody knows how much is missing.
+    // Without the trace, the number of missing events is unknown.
     let names = std::fs::read_dir(folder.as_ref()).unwrap().map(|entry| entry.unwrap().path().display().to_string());
     let left = names.into_iter().find(|name| name.contains("/metatf.")).unwrap();
     std::fs::remove_file(folder.join("plugin.mtf")).unwrap();
@@ -553,7 +553,8 @@ fn call(signature: &str) -> String {
     format!("    {name}(&emitter, {});\n", values.collect::<Vec<_>>().join(", ")).replace(", )", ")")
 }
 
-/// Every event of every DTD of the vectors, twice: all interpretations, nested records, predictors, wide tags, tags that were moved.
+/// Emits every event of every DTD of the vectors twice: all interpretations, nested records, predictors, wide tags, and
+/// changed tags.
 #[test]
 fn every_dtd_can_be_emitted_from_c() {
     let folder = Folder::new();
@@ -574,7 +575,7 @@ fn every_dtd_can_be_emitted_from_c() {
             &format!("{prefix}.h"),
         ];
         if metatfc(folder.as_ref(), &arguments).status != 0 {
-            // A DTD with errors, or without events.
+            // A DTD with errors or without events.
             continue;
         }
         let header = folder.text(&format!("{prefix}.h"));
@@ -623,7 +624,7 @@ fn options_that_say_nothing_in_c_are_named() {
     let folder = Folder::new();
     folder.write("x.dtd", "x.width = 1; x.interpretation = none; section s 1 { r: (x) { tag.value = 4; } }");
     for (arguments, message) in [
-        (&["--lang", "c", "--module", "m"][..], "--module says nothing in C"),
+        (&["--lang", "c", "--module", "m"][..], "--module cannot be used with --lang c"),
         (&["--lang", "c", "--emitters", "crate::x"], "`crate::x` is not a valid prefix for C names"),
         (&["--lang", "c", "--rename", "y=z"], "refers to `y`"),
         (&["--without-kind", "Other"], "--emitters"),
@@ -634,7 +635,8 @@ fn options_that_say_nothing_in_c_are_named() {
     }
 }
 
-/// A record that cannot be emitted is an error with its name and the reason; on request it is left out, and the header says so.
+/// A record that cannot be emitted is an error with its name and the reason; on request, it is omitted, and the header
+/// mentions it.
 #[test]
 fn records_without_an_emitter_are_named() {
     let folder = Folder::new();
@@ -670,7 +672,7 @@ fn records_without_an_emitter_are_named() {
     }
 }
 
-/// A user who may start a program with the rights of another user chooses none of its files.
+/// A user who may run a program with the privileges of another user cannot choose its files.
 #[test]
 fn a_set_user_id_program_ignores_the_environment() {
     use std::os::unix::fs::PermissionsExt as _;

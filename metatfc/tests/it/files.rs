@@ -1,4 +1,5 @@
-//! Files that cannot be read or written, that become shorter while they are read, and whose names are not UTF-8.
+//! Files that cannot be read or written, files that are truncated while they are read, and file names that are not
+//! UTF-8.
 #![cfg(target_os = "linux")]
 
 use super::common::{command, metatfc};
@@ -10,7 +11,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::process::Stdio;
 
-/// Runs it under a limit of the shell.
+/// Runs the command with a limit set by the shell.
 fn limited(folder: &Path, limit: &str, args: &[&str]) -> Run {
     let own = command(folder, args);
     let mut shell = std::process::Command::new("/bin/sh");
@@ -25,7 +26,7 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// A trace of many chunks: `long.mtf`, and the same without chunks, `plain.mtf`.
+/// Creates a trace of many chunks, `long.mtf`, and the same trace without chunks, `plain.mtf`.
 fn long_trace() -> Folder {
     let folder = folder();
     let line = r#"{"@section":"heap","@record":"list","time":1,"n":0,"value":[]}"#;
@@ -50,7 +51,7 @@ fn an_input_that_is_truncated_while_it_is_read() {
         };
         let mut child = command(&folder, args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("metatfc");
         let (mut out, mut err) = (child.stdout.take().expect("a pipe"), String::new());
-        // It waits for its reader, long before the end.
+        // The command waits for its reader long before the end.
         out.read_exact(&mut [0; 16]).expect("the first bytes");
         folder.write(trace, &folder.read(trace)[..4096]);
         std::io::copy(&mut out, &mut std::io::sink()).expect("the rest");
@@ -105,7 +106,7 @@ fn whether_the_salvaged_trace_was_written() {
     folder.write("torn.mtf", &whole[..whole.len() - 30]);
     metatfc(&folder, &["verify", "--salvage", "out.mtf", "torn.mtf"]).says("salvaged into out.mtf");
     metatfc(&folder, &["verify", "--salvage", "no/out.mtf", "torn.mtf"]).exits(4).says("no/out.mtf: not written");
-    // A whole trace is copied, too.
+    // An intact trace is also copied.
     metatfc(&folder, &["verify", "--salvage", "no/out.mtf", "a.mtf"]).exits(4).says("no/out.mtf: not written");
 }
 

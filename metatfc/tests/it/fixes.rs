@@ -1,4 +1,4 @@
-//! `check --fix`: what it changes, what it leaves, and what it says.
+//! `check --fix`: its changes, the parts that it leaves unchanged, and its messages.
 
 use super::common::metatfc;
 use metatf_test::Folder;
@@ -31,7 +31,7 @@ fn a_file_is_corrected() {
         run.text()
     );
 
-    // Once more: nothing to do, and the file is not written.
+    // On the second run, there is nothing to fix, and the file is not written.
     let before = fs::metadata(&path).and_then(|m| m.modified()).expect("it is there");
     let again = metatfc(&folder, &["check", "--fix", "a.dtd"]);
     assert_eq!((again.status, again.text().as_str(), again.err.as_str()), (0, "", ""));
@@ -57,7 +57,7 @@ fn what_a_person_has_to_decide_stays() {
 
     let run = metatfc(&folder, &["check", "--fix", "-"]);
     assert_eq!(run.status, 2);
-    assert!(run.err.contains("--fix changes files"), "{}", run.err);
+    assert!(run.err.contains("--fix cannot change standard input"), "{}", run.err);
 }
 
 #[test]

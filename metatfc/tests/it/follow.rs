@@ -1,4 +1,4 @@
-//! `dump --follow`: a trace is printed while it is written.
+//! `dump --follow` prints a trace while it is being written.
 #![expect(clippy::unwrap_used)]
 
 use std::fs::{self, File};
@@ -11,7 +11,7 @@ use metatf_test::Folder;
 
 const DTD: &str = "tag.width = 1; section s 1 { r: (tag, x) { tag.value = 4; x.width = 8; x.interpretation = none; } }";
 
-/// A trace of many chunks; where the header and the first chunk of data end, about; and what `dump` prints.
+/// Creates a trace of many chunks. Returns its bytes and the output of `dump`.
 fn trace(folder: &Folder) -> (Vec<u8>, String) {
     fs::write(folder.join("a.dtd"), DTD).unwrap();
     let record =
@@ -39,7 +39,7 @@ fn records_come_as_they_are_written() {
     let (first, rest) = bytes.split_at(bytes.len() / 2);
     file.write_all(first).unwrap();
     let (mut child, mut out) = follow(&folder);
-    // Those of whole chunks are there before the rest is written.
+    // The records of complete chunks are printed before the rest is written.
     let mut seen = String::new();
     while seen.lines().count() < 10_000 {
         assert_ne!(out.read_line(&mut seen).unwrap(), 0);
@@ -58,18 +58,18 @@ fn records_come_as_they_are_written() {
 fn what_ends_it() {
     let folder = Folder::new();
     let (bytes, text) = trace(&folder);
-    // A finished trace.
+    // A complete trace.
     fs::write(folder.join("growing.mtf"), &bytes).unwrap();
     assert!(metatfc(&folder, &["dump", "--follow", "growing.mtf"]).exits(0).text() == text);
-    // A file that is removed: nobody can write to it by its name.
+    // A removed file cannot grow any more.
     fs::write(folder.join("growing.mtf"), &bytes[..bytes.len() / 2]).unwrap();
     let (mut child, mut out) = follow(&folder);
     out.read_line(&mut String::new()).unwrap();
     fs::remove_file(folder.join("growing.mtf")).unwrap();
     while out.read_line(&mut String::new()).unwrap() > 0 {}
-    // It ends inside of a chunk.
+    // The file ends inside a chunk.
     assert_eq!(child.wait().unwrap().code(), Some(1));
-    metatfc(&folder, &["dump", "--follow", "-"]).exits(2).says("--follow is for files");
+    metatfc(&folder, &["dump", "--follow", "-"]).exits(2).says("--follow needs a file");
     fs::write(folder.join("old.mtf"), []).unwrap();
     run(&folder, &["encode", "--dtd", "a.dtd", "--version", "0", "-", "old.mtf"], b"").exits(0);
     metatfc(&folder, &["dump", "--follow", "old.mtf"]).exits(2).says("version 0");

@@ -1,4 +1,4 @@
-//! Inputs without an end, outputs that are not files, traces that cost much: nothing is read without bound.
+//! Infinite inputs, outputs that are not files, and expensive traces: nothing is read without a limit.
 #![cfg(target_os = "linux")]
 
 use super::common::{metatfc, run};
@@ -16,12 +16,12 @@ fn inputs_without_an_end() {
     metatfc(here, &["show", "/dev/zero"]).exits(1).says("the DTD is too long");
     metatfc(here, &["encode", "--dtd", "a.dtd", "/dev/zero", "z.mtf"])
         .exits(1)
-        .says("/dev/zero:1: the line is too long");
+        .says("/dev/zero:1: the line is longer than");
     for command in ["verify", "stat", "dump"] {
         metatfc(here, &[command, "/dev/zero"]).exits(1).says("not a Meta-TF trace (it begins with `\\x00");
     }
     metatfc(here, &["dump", "/dev/null"]).exits(1).says("not a Meta-TF trace (it is empty)");
-    run(here, &["verify", "-", "-"], b"hello").exits(2).says("standard input can be read once");
+    run(here, &["verify", "-", "-"], b"hello").exits(2).says("standard input can be read only once");
     run(here, &["verify", "-"], b"hello")
         .exits(1)
         .says("standard input: offset 0: not a Meta-TF trace (it begins with `hell`)");
@@ -45,7 +45,7 @@ fn outputs_that_are_full() {
     }
 }
 
-/// A trace of a few hundred bytes, whose DTD is long.
+/// A trace of a few hundred bytes with a long DTD.
 #[test]
 fn a_long_embedded_dtd() {
     let folder = folder();
@@ -54,7 +54,7 @@ fn a_long_embedded_dtd() {
     run(here, &["encode", "--dtd", "long.dtd", "-", "long.mtf"], b"").exits(0);
     assert!(here.read("long.mtf").len() < 2000, "it is compressed");
     for command in ["dump", "verify", "stat", "show"] {
-        metatfc(here, &[command, "long.mtf"]).exits(1).says("it embeds a DTD of").says("--large-dtd");
+        metatfc(here, &[command, "long.mtf"]).exits(1).says("the embedded DTD has").says("--large-dtd");
         metatfc(here, &[command, "--large-dtd", "long.mtf"]).exits(0);
     }
     metatfc(here, &["recode", "long.mtf", "r.mtf"]).exits(1).says("--large-dtd");
@@ -62,7 +62,7 @@ fn a_long_embedded_dtd() {
     metatfc(here, &["dump", "--force-dtd", "a.dtd", "long.mtf"]).exits(0);
 }
 
-/// Version 0 holds no DTD: its writer has to name one.
+/// Version 0 traces do not contain a DTD, so the writer must be given one.
 #[test]
 fn version_0_without_a_dtd() {
     let folder = folder();
@@ -70,18 +70,18 @@ fn version_0_without_a_dtd() {
     let dtd = here.read("a.dtd");
     run(here, &["encode", "--dtd", "-", "--version", "0", "a.jsonl", "v.mtf"], &dtd).exits(2).says("--url");
     run(here, &["encode", "--dtd", "-", "a.jsonl", "v.mtf"], &dtd).exits(0);
-    metatfc(here, &["recode", "--version", "0", "v.mtf", "v0.mtf"]).exits(1).says("--version 0 cannot carry the DTD");
+    metatfc(here, &["recode", "--version", "0", "v.mtf", "v0.mtf"]).exits(1).says("--version 0 cannot embed the DTD");
     assert!(!here.join("v0.mtf").exists());
     metatfc(here, &["recode", "--version", "0", "a.mtf", "v0.mtf"]).exits(0);
 }
 
-/// A file that is being written has no name, so that no signal leaves one behind.
+/// A file that is being written has no name, so that a signal leaves no incomplete file.
 #[test]
 fn a_command_that_is_killed() {
     let folder = folder();
     let here = &folder;
     let before = std::fs::read_dir(&**here).expect("a folder").count();
-    // SIGINT does what SIGTERM does, but is ignored in programs that a shell starts in the background.
+    // SIGINT has the same effect as SIGTERM, but programs that a shell starts in the background ignore it.
     for signal in ["TERM", "KILL"] {
         let mut child = Command::new(env!("CARGO_BIN_EXE_metatfc"))
             .args(["encode", "--dtd", "a.dtd", "--chunk", "1K", "-", "killed.mtf"])
@@ -91,7 +91,7 @@ fn a_command_that_is_killed() {
             .expect("metatfc runs");
         let mut lines = child.stdin.take().expect("a pipe");
         let line = r#"{"@section":"heap","@record":"list","time":1,"n":1,"value":[1]}"#;
-        // More than a pipe holds: the command has begun to read, and has opened its output before.
+        // The data exceeds the pipe buffer, so the command has begun to read and has already opened its output.
         for _ in 0..20_000 {
             writeln!(lines, "{line}").expect("it reads");
         }
@@ -103,7 +103,7 @@ fn a_command_that_is_killed() {
     }
 }
 
-/// What a pipe that somebody holds open says is judged before its end.
+/// Input from an open pipe is checked before the pipe is closed.
 #[test]
 fn a_pipe_that_stays_open() {
     let mut child = Command::new(env!("CARGO_BIN_EXE_metatfc"))
@@ -121,7 +121,7 @@ fn a_pipe_that_stays_open() {
     assert!(!child.wait().expect("it ends").success());
 }
 
-/// Tables of very many rows, and rows with very long cells: neither time nor output grows with their product.
+/// With tables of very many rows and rows with very long cells, neither time nor output grows with their product.
 #[test]
 fn tables_of_any_size() {
     let folder = folder();
@@ -152,7 +152,7 @@ fn tables_of_any_size() {
     metatfc(here, &["dump", "--where", &condition, "long.mtf"]).exits(2).says("--where");
 }
 
-/// A file without a header that holds a stream section has nothing but elements.
+/// A headerless file with a stream section contains only elements.
 #[test]
 fn raw_stream_sections() {
     let folder = folder();
@@ -173,7 +173,7 @@ fn raw_stream_sections() {
     metatfc(here, &args).exits(0).prints(r#"{"@section":"x","@record":"e","@offset":1,"n":2}"#);
 }
 
-/// A small trace that stands for much: what is kept of each record adds up, and the bound on memory is an error.
+/// A small trace can expand to large data; if the kept records exceed the memory limit, there is an error.
 #[test]
 fn a_trace_that_takes_much_memory() {
     let here = &Folder::new();
@@ -193,7 +193,7 @@ fn a_trace_that_takes_much_memory() {
     assert!(here.size("m.mtf") < 10_000, "{} bytes", here.size("m.mtf"));
     metatfc(here, &["--max-memory", "8MiB", "spans", "m.mtf"])
         .exits(1)
-        .says("it takes more memory than 8 MiB: --max-memory");
+        .says("out of memory: the limit is 8 MiB; to raise it, use --max-memory");
     metatfc(here, &["spans", "--max-memory", "512MiB", "m.mtf"]).exits(0);
     metatfc(here, &["dump", "--max-memory", "16MiB", "--threads", "1", "m.mtf"]).exits(0);
     metatfc(here, &["spans", "--max-memory", "1", "m.mtf"]).exits(2).says("expected at least 1MiB");

@@ -1,11 +1,11 @@
-//! `import`, whose child process decodes tables: what it makes of whole ones and of damaged ones.
+//! `import`, whose child process decodes tables, with intact and damaged tables.
 #![cfg(all(feature = "tables", target_os = "linux"))]
 #![allow(clippy::expect_used, reason = "a test fails by panicking")]
 
 use crate::common::{metatfc, run};
 use metatf_test::Folder;
 
-/// The tables of a few rows: CSV, and the same exported as Arrow and Parquet.
+/// Creates a table with a few rows as CSV, and exports it as Arrow and Parquet.
 fn tables() -> Folder {
     let folder = Folder::new();
     for name in ["table.dtd", "panics.arrow", "panics.parquet", "exhausts.arrow"] {
@@ -32,12 +32,12 @@ fn tables_become_the_trace_they_were() {
     for file in FILES {
         metatfc(here, &["import", "--dtd", "table.dtd", file, "-o", "copy.mtf"]).exits(0);
         assert_eq!(dump("copy.mtf"), whole, "{file}");
-        // A header that the end completes, and bytes that go out in order.
+        // The first output is a file whose header is completed at the end, the second a stream.
         assert_eq!(here.read("copy.mtf"), here.read("whole.mtf"), "{file}");
         let streamed = metatfc(here, &["import", "--dtd", "table.dtd", file, "-o", "-"]).exits(0);
         here.write("streamed.mtf", streamed.out);
         assert_eq!(dump("streamed.mtf"), whole, "{file}");
-        // The DTD can be read once.
+        // The DTD can only be read once.
         run(here, &["import", "--dtd", "-", file, "-o", "copy.mtf"], &here.read("table.dtd")).exits(0);
         assert_eq!(dump("copy.mtf"), whole, "{file}");
         let full = metatfc(here, &["import", "--dtd", "table.dtd", file, "-o", "/dev/full"]).exits(1);
@@ -59,7 +59,8 @@ fn mistakes_are_reported_as_by_the_command_itself() {
     assert!(!here.join("x.mtf").exists());
 }
 
-/// Asserts that a damaged file of the record `r` is an error that names it, or a trace that is whole. Returns whether it is a trace.
+/// Asserts that importing a damaged file of the record `r` either fails with the file's name or creates a complete
+/// trace. Returns whether it creates a trace.
 #[track_caller]
 fn stands(here: &Folder, file: &str) -> bool {
     let _ = std::fs::remove_file(here.join("x.mtf"));
@@ -84,10 +85,10 @@ fn failures_of_decoders_are_errors() {
         import(file).exits(1).says("the file is damaged: its decoder failed: ");
         assert!(!stands(&folder, file));
     }
-    import("exhausts.arrow")
-        .exits(1)
-        .says("exhausts.arrow: reading it takes more than 1024 MiB; unless it is damaged, --max-memory");
-    // The file that failed is named, and not one that was read before.
+    import("exhausts.arrow").exits(1).says(
+        "exhausts.arrow: reading takes more than 1024 MiB; if the file is not corrupt, allow more with --max-memory",
+    );
+    // The error names the file that failed, not a file that was read before.
     let both = ["import", "--dtd", "table.dtd", "--record", "r", "r.csv", "exhausts.arrow", "-o", "x.mtf"];
     metatfc(&folder, &both).exits(1).says("metatfc: exhausts.arrow: ");
 }

@@ -1,4 +1,4 @@
-//! `lint`: rules, what leaves them out, and savings that writing the trace again shows to be true.
+//! `lint`: rules, ways to disable them, and savings, which are verified by writing the trace again.
 
 use super::common::{metatfc, run};
 use metatf_test::Folder;
@@ -31,7 +31,8 @@ section log 1 {
 }
 ";
 
-/// Times rise by up to 99, clients are few, sizes have up to three bytes, and every answer has status 200.
+/// Returns records whose times increase by up to 99, with few clients, sizes of up to three bytes, and status 200 in
+/// every answer.
 fn jsonl(records: u32) -> String {
     let (mut out, mut time, mut random) = (String::new(), 0_u64, 0x9E37_79B9_7F4A_7C15_u64);
     for n in 0..records {
@@ -68,7 +69,7 @@ fn json(folder: &Path, args: &[&str]) -> (i32, Value) {
     (status, serde_json::from_str(&run.text()).expect(&errors))
 }
 
-/// Rule and line of each finding.
+/// Returns the rule and line of each finding.
 fn findings(report: &Value) -> Vec<(&str, u64)> {
     let all = report["findings"].as_array().expect("a list").iter();
     all.map(|found| (found["rule"].as_str().expect("a rule"), found["line"].as_u64().expect("a line"))).collect()
@@ -110,14 +111,14 @@ fn statuses() {
     let wrong = metatfc(&folder, &["lint", "wrong.dtd"]);
     assert_eq!(wrong.status, 1);
     assert!(wrong.err.contains("E0502"), "{}", wrong.err);
-    // A trace of another format.
+    // A trace of a different format.
     folder.write("other.dtd", LOG.replace("client", "user"));
     let other = metatfc(&folder, &["lint", "--trace", "log.mtf", "other.dtd"]);
     assert_eq!(other.status, 1);
     assert!(other.err.contains("log.mtf: other.dtd lacks") && other.err.contains("client"), "{}", other.err);
 }
 
-/// What a trace takes by a DTD, as `stat` counts it: written without plans.
+/// Returns the sizes of a trace written with a DTD and without plans, as counted by `stat`.
 fn measured(folder: &Folder, dtd: &str) -> (u64, u64) {
     let recoded =
         metatfc(folder, &["recode", "--plan", "naive", "--dtd", dtd, "--no-embed-dtd", "log.mtf", "again.mtf"]);
@@ -151,7 +152,7 @@ fn savings_are_true() {
         folder.write("edited.dtd", &text);
         let after = measured(&folder, "edited.dtd");
         assert_eq!(saves["records"], before.0 - after.0, "{finding:#}\n{text}");
-        // The names of the DTDs in the headers are of other lengths.
+        // The DTD names in the headers have different lengths.
         let (saved, real) = (saves["files"].as_i64().expect("bytes"), before.1.cast_signed() - after.1.cast_signed());
         assert!((saved - real).abs() <= 64, "{saved}, in truth {real}");
     }
@@ -159,7 +160,8 @@ fn savings_are_true() {
     assert!(report["together"]["size"]["records"].as_u64().expect("bytes") < before.0 / 2, "{report:#}");
 }
 
-/// Sizes are those of what `encode` writes. The first time is far from the second, for which that writer does not widen the field.
+/// The reported sizes are those of `encode`. The first time is far from the second, but that writer does not widen the
+/// field for it.
 #[test]
 fn sizes_are_those_of_encode() {
     let folder = Folder::new();
@@ -198,7 +200,7 @@ fn sizes_are_those_of_encode() {
     assert!(!findings(&report).iter().any(|(_, line)| *line == 6), "no width of `time`: {report:#}");
 }
 
-/// Without `--stored`, nothing is found that makes the compressed file larger.
+/// Without `--stored`, no suggestion makes the compressed file larger.
 #[test]
 fn compressed_files_decide() {
     let folder = log();
@@ -207,7 +209,7 @@ fn compressed_files_decide() {
     assert!(!saved.is_empty() && saved.iter().all(|saved| saved.as_i64() >= Some(0)), "{report:#}");
 }
 
-/// A field whose encoding the language sets is set in the block of its record.
+/// If the language defines the encoding of a field, the suggestion sets it in the block of the record.
 #[test]
 fn fields_of_the_language() {
     let folder = log();
@@ -232,10 +234,10 @@ fn what_is_left_out() {
     let lines: Vec<u64> = findings(&report).iter().map(|(_, line)| *line).collect();
     assert!(lines.contains(&13) && !lines.contains(&6), "{report:#}");
     let text = metatfc(&folder, &["lint", "--trace", "log.mtf", "--stored", "log.dtd"]);
-    assert!(text.text().contains("saves") && text.text().contains("as the DTD says"), "{}", text.text());
+    assert!(text.text().contains("saves") && text.text().contains("with the current DTD"), "{}", text.text());
 }
 
-/// The DTDs that come with the project have nothing to find.
+/// There are no findings in the DTDs that come with the project.
 #[test]
 fn built_in() {
     let folder = Folder::new();

@@ -1,19 +1,20 @@
-//! Files of other tools, in `tests/logs`: captures of tcpdump and Wireshark, recordings of perf and of LLVM XRay. Each test compares every record with
-//! the text that the format's own tool prints. `scripts/log-samples` makes files and texts; the versions of the tools are in `made-by.txt`.
+//! Files of other tools, in `tests/logs`: captures by tcpdump and Wireshark, and recordings by perf and LLVM XRay. Each
+//! test compares every record with the text that the format's own tool prints. `scripts/log-samples` creates files and
+//! texts; `made-by.txt` lists the versions of the tools.
 
 use super::common::{metatfc, run};
 use metatf_test::{Folder, Run, root, run_with, skip};
 use std::process::Command;
 
-/// A file, which says itself how it is read.
+/// A file whose format can be recognized.
 struct Log {
     name: &'static str,
     bytes: &'static [u8],
-    /// A DTD that is made of the file, if none that is built in knows its records.
+    /// A DTD generated from the file, if no built-in DTD defines its records.
     dtd: Option<&'static str>,
-    /// The section of its records.
+    /// The section that contains the records.
     section: &'static str,
-    /// How it was read before it said so itself: built-in DTD, byte order, bytes before the records, and behind them.
+    /// The equivalent explicit options: built-in DTD, byte order, and number of bytes before and after the records.
     said: (&'static str, &'static str, usize, usize),
     records: usize,
 }
@@ -34,7 +35,7 @@ const PCAPNG: Log = Log {
     said: ("pcapng", "little", 0, 0),
     records: 72,
 };
-/// Every type of block whose body is described.
+/// Every type of block whose contents are defined.
 const BLOCKS: Log = Log {
     name: "blocks.pcapng",
     bytes: include_bytes!("../logs/blocks.pcapng"),
@@ -51,7 +52,7 @@ const PERF: Log = Log {
     said: ("perf", "little", 264, 30_976 - 264 - 25_968),
     records: 392,
 };
-/// Its DTD is made of the file.
+/// A file with a generated DTD.
 const PIPE: Log = Log {
     name: "perf-pipe.data",
     bytes: include_bytes!("../logs/perf-pipe.data"),
@@ -79,13 +80,13 @@ const HPROF: Log = Log {
 const ALL: [&Log; 7] = [&PCAP, &PCAPNG, &BLOCKS, &PERF, &PIPE, &XRAY, &HPROF];
 
 impl Log {
-    /// Its records alone.
+    /// Returns only the records.
     fn content(&self) -> &[u8] {
         let (.., before, behind) = self.said;
         self.bytes.get(before..self.bytes.len() - behind).expect("a file with records")
     }
 
-    /// Puts the file into a folder, with the DTD if that is not built in.
+    /// Writes the file to a folder, with the DTD if it is not built in.
     fn put(&self, here: &Folder) {
         here.write(self.name, self.bytes);
         if let Some(dtd) = self.dtd {
@@ -95,14 +96,14 @@ impl Log {
         }
     }
 
-    /// Runs a command without options but the DTD, where that is made of the file.
+    /// Runs a command without options other than a generated DTD.
     fn command(&self, here: &Folder, command: &[&str]) -> Run {
         let option = if command.first() == Some(&"recode") { "--source-dtd" } else { "--dtd" };
         let dtd = self.dtd.map_or(Vec::new(), |dtd| vec![option, dtd]);
         metatfc(here, &[command, &dtd].concat())
     }
 
-    /// Runs a command with all that can be said of the file.
+    /// Runs a command with explicit options.
     fn command_as_said(&self, here: &Folder, command: &[&str]) -> Run {
         let dtd = if command.first() == Some(&"recode") { "--source-dtd" } else { "--dtd" };
         let (name, order, skip, behind) = self.said;
@@ -123,7 +124,7 @@ fn python() -> bool {
     Command::new("python3").arg("--version").output().is_ok_and(|output| output.status.success())
 }
 
-/// A script puts the records into the words of the format's own tool.
+/// A script prints the records in the format of the original tool.
 fn same_text(log: &Log, script: &[&str], reference: &str) {
     let here = &Folder::new();
     log.put(here);
@@ -172,7 +173,7 @@ fn calls_are_those_of_llvm() {
     same_text(&XRAY, &["xray-text"], include_str!("../logs/calls.txt"));
 }
 
-/// A heap dump of Java, without most of its objects, as the program made it that took them out; and its first records, by hand.
+/// A Java heap dump, from which a program has removed most objects, and handwritten records.
 #[test]
 fn objects_of_java_are_read() {
     let here = &Folder::new();
@@ -196,7 +197,7 @@ fn objects_of_java_are_read() {
         assert_eq!(objects.iter().filter(|object| object["@record"] == record).count(), count, "{record}");
     }
     assert_eq!(objects.len(), 36);
-    // Arrays of each type, and values of classes, are as wide as the type says.
+    // The width of array elements and class values depends on their type.
     let widths = [("char", 2), ("byte", 1), ("short", 2), ("int", 4), ("long", 8), ("object", 8), ("boolean", 1)];
     let width = |ty: &serde_json::Value| widths.iter().find(|(name, _)| ty == name).map(|(_, width)| *width);
     let length = |data: &serde_json::Value| data.as_str().map(|hex| hex.len() as u64 / 2);
@@ -209,14 +210,14 @@ fn objects_of_java_are_read() {
             assert_eq!(length(&value["value"]), width(&value["type"]), "{object}");
         }
     }
-    // In text, too.
+    // Also in text output.
     metatfc(here, &["dump", "heap.hprof"]).exits(0).prints("  objects=[class_dump{id=").prints("} instance{id=");
-    // A type that is none has no value.
+    // An invalid type has no value.
     let dump = [b"\x23".as_slice(), &[0; 12], &3_u32.to_be_bytes(), &[3]].concat();
     let file = [&HPROF.bytes[..31], b"\x1c", &[0; 4], &18_u32.to_be_bytes(), &dump].concat();
     here.write("none.hprof", file);
     metatfc(here, &["dump", "--format", "jsonl", "none.hprof"]).exits(0).prints("\"n\":3,\"type\":3,\"data\":\"\"");
-    // Bytes that are not whole records stay bytes.
+    // Bytes that do not form complete records remain bytes.
     let file = [&HPROF.bytes[..31], b"\x1c", &[0; 4], &19_u32.to_be_bytes(), &dump, b"\x23"].concat();
     here.write("rest.hprof", file);
     metatfc(here, &["dump", "rest.hprof"]).exits(0).prints(&format!("  objects=23{}000000030323\n", "00".repeat(12)));
@@ -243,7 +244,8 @@ fn the_dtd_of_perf_is_what_the_script_makes() {
     }
 }
 
-/// There and back it is the same, whatever the encoding of the trace: with what stands around the records, and without.
+/// Converting to a trace and back yields the same file with any trace encoding, with and without the parts around the
+/// records.
 #[test]
 fn files_come_back_byte_for_byte() {
     let here = &Folder::new();
@@ -265,7 +267,7 @@ fn files_come_back_byte_for_byte() {
     }
 }
 
-/// What is said counts: the same records, whatever the file says.
+/// Explicit options yield the same records, regardless of the file's own description.
 #[test]
 fn options_stand_in_for_the_prologue() {
     let here = &Folder::new();
@@ -276,13 +278,13 @@ fn options_stand_in_for_the_prologue() {
         assert_eq!(text, metatfc(here, &["show", "--format", "dtd", dtd]).exits(0).text());
         let dump = ["dump", "--format", "jsonl", log.name];
         assert_eq!(log.command_as_said(here, &dump).exits(0).text(), log.command(here, &dump).exits(0).text());
-        // Through a pipe, too.
+        // The same through a pipe.
         let piped = run(here, &["dump", "--format", "jsonl", "-"], log.bytes).exits(0).text();
         assert_eq!(piped, log.command(here, &dump).exits(0).text());
     }
 }
 
-/// The header of a capture says order and unit; its fields can be read.
+/// The header of a capture defines byte order and unit, and its fields can be read.
 #[test]
 fn each_magic_of_pcap() {
     let here = &Folder::new();
@@ -306,7 +308,7 @@ fn each_magic_of_pcap() {
     }
 }
 
-/// What a header says of the rest is not believed.
+/// Invalid values in a header are rejected.
 #[test]
 fn a_damaged_prologue_is_an_error_at_its_place() {
     let here = &Folder::new();
@@ -316,15 +318,15 @@ fn a_damaged_prologue_is_an_error_at_its_place() {
         file
     };
     for (file, problem) in [
-        (PCAP.bytes[..20].to_vec(), "begins as a file of pcap does, but offset 20"),
-        (PERF.bytes[..150].to_vec(), "begins as a file of perf does, but offset 104"),
+        (PCAP.bytes[..20].to_vec(), "begins like a file of pcap, but offset 20"),
+        (PERF.bytes[..150].to_vec(), "begins like a file of perf, but offset 104"),
         // Offset and size of the records.
         (perf(40, 103), "leaf attributes"),
         (perf(40, u64::MAX), "leaf attributes"),
         (perf(48, 30_713), "the size of the records is 30713"),
         (perf(48, u64::MAX), "the size of the records is 18446744073709551615"),
-        // Neither of the sizes that a header has.
-        (perf(8, 105), "nor does it begin as a file of hprof, mps, pcap, pcapng, perf, xray does"),
+        // A size that no header has.
+        (perf(8, 105), "nor does it begin like a file of hprof, mps, pcap, pcapng, perf, xray"),
         (PCAPNG.bytes[..11].to_vec(), "nor does it begin"),
         (XRAY.bytes[..40].to_vec(), "nor does it begin"),
         (b"no log".to_vec(), "it begins with `no l`"),
@@ -335,12 +337,12 @@ fn a_damaged_prologue_is_an_error_at_its_place() {
             metatfc(here, &[command, "bad"]).exits(1).says("metatfc: bad: ").says(problem);
         }
     }
-    // The records of a file are wrong where they are read.
+    // Errors in the records are found when they are read.
     here.write("cut", &PCAPNG.bytes[..40]);
     metatfc(here, &["dump", "cut"]).exits(1).says("metatfc: cut: offset");
 }
 
-/// A DTD of one's own, and what is to be done where it does not help.
+/// A user's DTD, and hints for when it does not match.
 #[test]
 fn a_file_by_a_dtd_of_its_own() {
     let here = &Folder::new();
@@ -358,9 +360,9 @@ fn a_file_by_a_dtd_of_its_own() {
     let jsonl = ["dump", "--format", "jsonl", "--dtd", "log.dtd", "a.log"];
     metatfc(here, &jsonl).exits(0).prints("\"a\":258").prints("\"a\":772");
     metatfc(here, &[&jsonl[..], &["--all"]].concat()).exits(0).prints("\"name\":\"abc\"");
-    // It is on METATF_PATH here.
+    // The DTD is on METATF_PATH.
     metatfc(here, &["dump", "a.log"]).exits(0).prints("a=258");
-    // Two that know the file, and one that is asked.
+    // Two DTDs match the file, but only one is specified.
     here.write("twin.dtd", dtd);
     metatfc(here, &["dump", "a.log"]).exits(2).says("it may be a file of log or of twin");
     metatfc(here, &["dump", "--dtd", "twin.dtd", "a.log"]).exits(0).prints("a=258");
@@ -369,22 +371,22 @@ fn a_file_by_a_dtd_of_its_own() {
     metatfc(here, &["dump", "other"])
         .exits(1)
         .says("a file of hprof, log, mps, ")
-        .says("--dtd FILE tries another DTD, and --raw");
-    metatfc(here, &["dump", "--dtd", "pcap", "a.log"]).exits(1).says("nor does it begin as a file of pcap does");
+        .says("to try another DTD, use --dtd FILE");
+    metatfc(here, &["dump", "--dtd", "pcap", "a.log"]).exits(1).says("nor does it begin like a file of pcap");
     metatfc(here, &["dump", "--dtd", "heap", "a.log"])
         .exits(1)
-        .says("heap does not say how files without a header begin");
+        .says("heap does not describe how files without a header begin");
     metatfc(here, &["recode", "--source-dtd", "log.dtd", "a.log", "a.mtf"]).exits(0);
     metatfc(here, &["recode", "a.mtf", "again.log", "--to-raw"]).exits(0);
     assert_eq!(here.read("again.log"), log);
-    // By JSON lines, too.
+    // Also through JSON lines.
     let json = metatfc(here, &["dump", "--format", "jsonl", "--all", "a.mtf"]).exits(0);
     run(here, &["encode", "--dtd", "log.dtd", "--order", "big", "-", "b.mtf"], &json.out).exits(0);
     metatfc(here, &["recode", "b.mtf", "again.log", "--to-raw"]).exits(0);
     assert_eq!(here.read("again.log"), log);
 }
 
-/// An error has its place; what is whole is printed.
+/// Errors contain the position, and intact records are printed.
 #[test]
 fn damage_is_told_and_left_out() {
     let here = &Folder::new();
@@ -395,7 +397,7 @@ fn damage_is_told_and_left_out() {
             count(&log.command(here, &["dump", "--salvage", log.name]).exits(0).says("nothing was lost")),
             log.records
         );
-        // From the last byte of a record on.
+        // Start at the last byte of a record.
         let lines = log.lines(here).text();
         let (dtd, ..) = log.said;
         let record = lines.lines().nth(log.records * 3 / 4).expect("a record");
@@ -408,13 +410,13 @@ fn damage_is_told_and_left_out() {
         let salvaged = log.command(here, &["dump", "--salvage", "bad"]).exits(0);
         let left = count(&salvaged.says("damaged (offset"));
         match dtd {
-            // Nothing but the packet before it says where a packet begins.
+            // Only the previous packet determines where a packet begins.
             "pcap" => assert!(left > 0 && left < log.records, "{left}"),
-            // Nor is a record's beginning like nothing else.
+            // The beginning of a record is not unique either.
             "xray" => assert!(left > 0, "{left}"),
             _ => assert!((1..5).contains(&(log.records - left)), "{}: {left}", log.name),
         }
-        // Cut in a record, and read to its end.
+        // Truncate the file inside a record and read it to the end.
         here.write("cut", &log.bytes[..middle]);
         let (dtd, order, before, _) = log.said;
         let whole = Log { name: "cut", bytes: &log.bytes[..middle], said: (dtd, order, before, 0), ..*log };
@@ -423,7 +425,7 @@ fn damage_is_told_and_left_out() {
         let left = count(&salvaged.says("damaged (offset"));
         assert!(left > 0 && left < log.records, "{}: {left}", log.name);
     }
-    // What is behind the records is not a record.
+    // The bytes after the records are not a record.
     PERF.put(here);
     let skip = ["--raw", "--class", "2", "--order", "little", "--skip-bytes", "264", "--dtd", "perf"];
     metatfc(here, &[&["dump", "perf.data"][..], &skip].concat()).exits(1).says("record begins at 26232");
@@ -434,7 +436,7 @@ fn damage_is_told_and_left_out() {
     run(here, &piped, PERF.bytes).exits(0).prints("whole: 392 records");
 }
 
-/// The other byte order, another format, another layout of samples.
+/// The other byte order, another format, and another layout of samples.
 #[test]
 fn a_wrong_file_is_an_error() {
     let here = &Folder::new();
@@ -450,7 +452,7 @@ fn a_wrong_file_is_an_error() {
     metatfc(here, &["verify", PIPE.name]).exits(1).says("metatfc: perf-pipe.data: offset");
 }
 
-/// Elements of a stream are counted as records are, where there is nothing else.
+/// In a file without records, the elements of a stream section are counted like records.
 #[test]
 fn some_of_the_packets() {
     let here = &Folder::new();
@@ -470,7 +472,7 @@ fn some_of_the_packets() {
     }
 }
 
-/// A time behind a repetition is found; elements of a stream have none to go by.
+/// Sorting finds a time after a repetition; stream elements have no time to sort by.
 #[test]
 fn records_are_put_in_order() {
     let here = &Folder::new();

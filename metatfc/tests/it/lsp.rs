@@ -1,4 +1,5 @@
-//! The language server, by a client on its standard input and output. Each answer is read as the type that the protocol has for it.
+//! The language server, tested by a client on its standard input and output. Each answer is parsed as the type that the
+//! protocol defines.
 #![allow(clippy::panic, reason = "a test")]
 
 use super::common::command;
@@ -35,7 +36,7 @@ section names 2 {
 }
 ";
 
-/// A server, and what it has sent that was not asked for.
+/// A server, and the messages that it sent without a request.
 struct Client {
     server: Child,
     input: ChildStdin,
@@ -85,7 +86,7 @@ impl Client {
         serde_json::from_slice(&text).expect("JSON")
     }
 
-    /// Returns the result of a request, or its error's message.
+    /// Returns the result of a request, or the message of its error.
     fn ask(&mut self, method: &str, params: Value) -> Result<Value, String> {
         self.next += 1;
         let id = self.next;
@@ -104,7 +105,7 @@ impl Client {
         }
     }
 
-    /// As [`ask`](Self::ask), about the document, by the types of the protocol.
+    /// Sends a request about the document, using the types of the protocol; see [`ask`](Self::ask).
     fn request<R: lsp::Request>(&mut self, more: Value) -> Result<R::Result, String> {
         let mut params = json!({ "textDocument": { "uri": URI } });
         let fields = params.as_object_mut().expect("an object");
@@ -125,14 +126,14 @@ impl Client {
         self.tell("textDocument/didChange", json!({ "textDocument": document, "contentChanges": changes }));
     }
 
-    /// Returns the mistakes in the text as it is.
+    /// Returns the errors in the current text.
     fn diagnostics(&mut self) -> Vec<lsp::Diagnostic> {
         let mut found = self.published();
         found.retain(|diagnostic| diagnostic.source.as_deref() == Some("metatfc"));
         found
     }
 
-    /// Returns mistakes and hints.
+    /// Returns errors and hints.
     fn published(&mut self) -> Vec<lsp::Diagnostic> {
         loop {
             let message = match self.published.is_empty() {
@@ -156,7 +157,7 @@ impl Client {
     }
 }
 
-/// Returns where the `nth` of a word stands, with what is added to its column.
+/// Returns the position of the `nth` occurrence of a word, with `more` added to its column.
 fn at(text: &str, word: &str, nth: usize, more: usize) -> Value {
     let start = text.match_indices(word).nth(nth).expect("the word is there").0;
     let before = &text[..start];
@@ -219,7 +220,7 @@ fn a_session() {
     let references = client.request::<lsp::ReferencesRequest>(more).expect("an answer").expect("some");
     assert_eq!(references.len(), 5, "{references:?}");
 
-    // Rename: of a field that a section sets, and what cannot be.
+    // Rename a field that a section sets, and names that cannot be renamed.
     let renamed = |client: &mut Client, word: &str, nth: usize, name: &str| {
         let more = json!({ "position": at(JOBS, word, nth, 0), "newName": name });
         let edit = client.request::<lsp::RenameRequest>(more)?.expect("an edit");
@@ -241,7 +242,7 @@ fn a_session() {
     let found = client.request::<lsp::PrepareRenameRequest>(position("vfield", 0)).expect("an answer");
     assert!(found.is_none(), "a predefined record keeps its name");
 
-    // The rest that changes nothing.
+    // The remaining requests without changes.
     let found = client.request::<lsp::DocumentSymbolRequest>(json!({})).expect("an answer").expect("some");
     let lsp::DocumentSymbolResponse::DocumentSymbolList(symbols) = found else { panic!("{found:?}") };
     let names: Vec<&str> = symbols.iter().map(|symbol| symbol.name.as_str()).collect();
@@ -275,12 +276,12 @@ fn a_session() {
     let hints = client.request::<lsp::InlayHintRequest>(json!({ "range": range })).expect("an answer").expect("some");
     let labels: Vec<String> = hints.iter().map(|hint| format!("{:?}", hint.label)).collect();
     assert!(labels.len() >= 7 && labels[0].contains(":4"), "{labels:?}");
-    // Two properties on one line, too far apart.
+    // Two properties on one line with too much space between them.
     let range = json!({ "start": { "line": 1, "character": 15 }, "end": { "line": 2, "character": 0 } });
     client.change(json!([{ "range": range, "text": "  " }]));
     let more = json!({ "options": { "tabSize": 4, "insertSpaces": true } });
     let edits = client.request::<lsp::DocumentFormattingRequest>(more).expect("an answer").expect("edits");
-    // What stays as it is is not in the edit.
+    // Unchanged lines are not part of the edit.
     let lines: Vec<_> = edits.iter().map(|edit| (edit.range.start.line, edit.range.end.line)).collect();
     let text = "time.width = 4; time.interpretation = delta 0;\n";
     assert_eq!((lines, edits[0].new_text.as_str()), (vec![(1, 2)], text));
@@ -293,7 +294,7 @@ fn while_it_is_typed() {
     client.open(JOBS);
     assert_eq!(client.diagnostics(), []);
 
-    // A misspelt field: the diagnostic, and the edit that puts it right.
+    // The diagnostic of a misspelled field, and the edit that corrects it.
     let place = at(JOBS, "cost.width", 0, 0);
     let end = at(JOBS, "cost.width", 0, 4);
     client.change(json!([{ "range": { "start": place, "end": end }, "text": "csot" }]));
@@ -318,7 +319,7 @@ fn while_it_is_typed() {
         .collect();
     assert_eq!((words(&text, &edits), edits[0].new_text.as_str()), (vec!["csot".to_owned()], "cost"));
 
-    // Half a statement: the other declarations are known, and what may follow.
+    // With an incomplete statement, the other declarations are known, and completions are offered.
     for (typed, wanted) in [
         ("        cost.\n", vec!["width", "unit"]),
         ("        cost.interpretation = \n", vec!["delta", "baseOffset"]),
@@ -357,7 +358,7 @@ fn columns_of_both_kinds() {
         let hover = client.request::<lsp::HoverRequest>(more).expect("an answer").expect("the record");
         let range = hover.range.expect("a range");
         assert_eq!(range.end.character - range.start.character, 1, "{hover_range:?}", hover_range = range);
-        // The edit of the formatter, put in by the same columns.
+        // Applying the formatter's edit with the same columns yields the formatted text.
         let more = json!({ "options": { "tabSize": 4, "insertSpaces": true } });
         let edits = client.request::<lsp::DocumentFormattingRequest>(more.clone()).expect("an answer").expect("edits");
         let edits = serde_json::to_value(edits).expect("JSON");
@@ -387,7 +388,7 @@ fn widths_of_a_trace() {
         if text.contains("3 values: 2 of 2 bytes, 1 of 4 bytes") {
             break;
         }
-        assert!(text.contains("is being read") && std::time::Instant::now() < deadline, "{text}");
+        assert!(text.contains("still reading") && std::time::Instant::now() < deadline, "{text}");
         std::thread::yield_now();
     }
     client.end();
@@ -407,7 +408,7 @@ fn what_it_cannot_answer() {
     client.end();
 }
 
-/// Numbers that look random, the same each time.
+/// Reproducible pseudo-random numbers.
 struct Numbers(u64);
 
 impl Numbers {
@@ -417,7 +418,7 @@ impl Numbers {
     }
 }
 
-/// Checks that every place in an answer is in the text.
+/// Checks that every position in an answer is in the text.
 fn places_are_in(text: &str, answer: &Value) {
     match answer {
         Value::Array(list) => list.iter().for_each(|value| places_are_in(text, value)),
@@ -434,7 +435,8 @@ fn places_are_in(text: &str, answer: &Value) {
     }
 }
 
-/// What could be better is a hint, with an edit where there is one; it is gone with what it was for, and while there are mistakes.
+/// Suggestions are hints, with an edit if possible. They disappear when their cause is fixed, and while there are
+/// errors.
 #[test]
 fn hints_of_lint() {
     let text = "// A log.\n\nsection log 1 {\n    job.width = 4; job.interpretation = none;\n    // It began.\n    begin: (tag, job) { tag.value = 4; job.width = 1; }\n}\n";
@@ -470,7 +472,7 @@ fn random_edits_are_answered() {
         client.open(&text);
         client.version = 0;
         for _ in 0..25 {
-            // A place and some characters behind it, as the client counts them.
+            // Positions and characters after them, as the client counts them.
             let places: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
             let first = numbers.next(places.len());
             let last = (first + numbers.next(6)).min(places.len() - 1);
@@ -511,7 +513,7 @@ fn random_edits_are_answered() {
             let diagnostics = client.published();
             places_are_in(&text, &serde_json::to_value(diagnostics).expect("JSON"));
         }
-        // The server has the text that the client has.
+        // The server has the same text as the client.
         client.change(json!([{ "text": text.clone() }]));
         let again = client.diagnostics().len();
         let parsed = metatf_parser::parse("", text.as_bytes());

@@ -1,4 +1,4 @@
-//! Every command: exit status, standard output, standard error.
+//! Tests every command: exit status, standard output, and standard error.
 #![allow(clippy::expect_used, reason = "a test")]
 
 mod cases;
@@ -86,10 +86,10 @@ const LINES: &str = r#"{"@section":"heap","@record":"alloc","time":10,"size":64,
 {"@section":"names","@record":"text","vfield":"char, long"}
 "#;
 
-/// The element that the offset 0 of a name leads to.
+/// The element that offset 0 of a name refers to.
 const NAME: &str = r#"{"@section":"names","@record":"text","vfield":"int"}"#;
 
-/// A folder with `a.dtd`, `a.jsonl`, and the trace `a.mtf`.
+/// Creates a folder with `a.dtd`, `a.jsonl`, and the trace `a.mtf`.
 fn folder() -> Folder {
     let folder = Folder::new();
     folder.write("a.dtd", DTD);
@@ -135,21 +135,19 @@ fn new_makes_a_format_that_works() {
     metatfc(here, &["fmt", "--check", "spans.dtd"]).exits(0);
     metatfc(here, &["gen", "spans.dtd"]).exits(0).prints("struct Begin");
     let before = here.read("spans.dtd");
-    metatfc(here, &["new", "spans"]).exits(1).says("left as it is");
+    metatfc(here, &["new", "spans"]).exits(1).says("so it was not changed");
     assert_eq!(here.read("spans.dtd"), before);
     metatfc(here, &["new", "-"]).exits(0).prints("section events 1");
     metatfc(here, &["new", ""]).exits(2);
 }
 
-/// What a number or a file should have been is said in words.
+/// Errors in arguments describe the expected number or file.
 #[test]
 fn arguments_that_are_no_numbers_or_no_files() {
     let folder = folder();
     let here = &folder;
-    metatfc(here, &["dump", "a.mtf", "--head", "-1"])
-        .exits(2)
-        .says("'--head <N>': expected a number that is at least 0");
-    metatfc(here, &["dump", "a.mtf", "--tail", "x"]).exits(2).says("expected a number");
+    metatfc(here, &["dump", "a.mtf", "--head", "-1"]).exits(2).says("'--head <N>': expected an integer of at least 0");
+    metatfc(here, &["dump", "a.mtf", "--tail", "x"]).exits(2).says("expected an integer");
     metatfc(here, &["stat", "a.mtf", "--threads", "0"]).exits(2).says("expected a number from 1 to 1024");
     metatfc(here, &["recode", "a.mtf", "b.mtf", "--chunk", "-1"]).exits(2).says("expected a size from 1 to 32M");
     for command in ["dump", "stat", "verify", "check", "fmt", "show", "gen"] {
@@ -180,7 +178,7 @@ fn bytes_that_are_written_as_numbers() {
         .says("not a JSON object: expected value (column 6)");
 }
 
-/// Columns have no units unasked, and a thread where that is asked for: the same by whatever records are printed.
+/// By default, columns have no units; a thread column is added on request, and does not depend on the printed records.
 #[test]
 fn csv_for_data_frames() {
     let folder = folder();
@@ -231,7 +229,7 @@ fn csv_for_data_frames() {
     metatfc(here, &["dump", "--format", "csv", "--thread-column=alloc.nothing", "a.mtf"]).exits(2).says("RECORD.FIELD");
 }
 
-/// The file that could not be written is named, in the system's words, without an offset in the input.
+/// An error names the file that could not be written, with the system's message and without an input offset.
 #[test]
 fn outputs_that_cannot_be_written() {
     let folder = folder();
@@ -322,7 +320,7 @@ fn show_annotations() {
     assert!(text.contains("owner = \"ops\", widht = 3 + 4"), "{text}");
 }
 
-/// A model is shown as it is written, with the record of what it goes by where that is another.
+/// A model is shown as written, with the record that it depends on if it is a different one.
 #[test]
 fn show_predicted_fields() {
     let folder = folder();
@@ -348,7 +346,7 @@ fn show_predicted_fields() {
     }
 }
 
-/// A line with single spaces.
+/// Returns a line with single spaces.
 fn words(line: &str) -> String {
     line.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -447,7 +445,7 @@ fn raw() {
         run(here, &[&dump[..], &["--section", "heap", "--format", "jsonl", "-"]].concat(), &bytes).exits(0).text();
     assert!(json.contains("address") && !json.contains("@offset"), "only --all prints offsets: {json}");
     run(here, &[&dump[..], &["-"]].concat(), &bytes).exits(2).says("heap, names");
-    run(here, &["dump", "--raw", "-"], &bytes).exits(1).says("nor does it begin as a file of hprof, mps");
+    run(here, &["dump", "--raw", "-"], &bytes).exits(1).says("nor does it begin like a file of hprof, mps");
     let cut = run(here, &[&dump[..], &["--section", "heap", "-"]].concat(), &bytes[..7]).exits(1);
     cut.says("offset 5: ").says("leaf address");
 }
@@ -466,7 +464,7 @@ fn encode() {
         metatfc(here, &[&["encode", "--dtd", "a.dtd"], options, &["a.jsonl", "b.mtf"]].concat()).exits(0);
         assert_eq!(dump("b.mtf"), expected, "{options:?}");
     }
-    // A value that does not fit is made to fit, or not.
+    // A value that does not fit is stored with a wider field or refused.
     let wide = r#"{"@section":"heap","@record":"alloc","time":1,"size":70000,"address":1,"name":0}"#;
     let trace = run(here, &["encode", "--dtd", "a.dtd", "-", "-"], format!("{wide}\n{NAME}").as_bytes()).exits(0);
     run(here, &["dump", "-"], &trace.out).exits(0).prints("size=70000");
@@ -474,7 +472,7 @@ fn encode() {
     here.write("wide.jsonl", lines);
     let strict = metatfc(here, &["encode", "--strict", "--dtd", "a.dtd", "wide.jsonl", "none.mtf"]).exits(1);
     strict.says("wide.jsonl:2: ").says("leaf size");
-    // Nothing is left of what failed, and what was there stays.
+    // A failed command leaves no new file, and keeps existing files.
     let before = here.read("a.mtf");
     let broken = run(here, &["encode", "--dtd", "a.dtd", "-", "a.mtf"], b"{\"@section\":\"heap\"}\n").exits(1);
     broken.says("standard input:1: ");
@@ -488,7 +486,7 @@ fn encode() {
 fn stat() {
     let folder = folder();
     let here = &folder;
-    metatfc(here, &["stat", "a.mtf"]).exits(0).prints("4  beside 2 stream elements").prints("1  records, 12 bytes");
+    metatfc(here, &["stat", "a.mtf"]).exits(0).prints("4  and 2 stream elements").prints("1  records, 12 bytes");
     let json = metatfc(here, &["stat", "--format", "json", "a.mtf"]).exits(0).text();
     let stat: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!((&stat["records"], &stat["metadata"]["records"]), (&4.into(), &1.into()));
@@ -507,7 +505,7 @@ fn verify() {
     let whole = here.read("a.mtf");
     run(here, &["verify", "-"], &whole).exits(0).prints("standard input: whole");
 
-    // A later version's trace: what it needs stands behind the URL of its DTD, with its name.
+    // A trace of a later version contains the names of required features after the URL of its DTD.
     let url = 40 + usize::from(whole[6]);
     let names = b"\x05pages\x07trial-2";
     let mut later = [&whole[..url], names, &whole[url..]].concat();
@@ -519,7 +517,7 @@ fn verify() {
         metatfc(here, &[command, "later.mtf"]).exits(1).says(lacks);
     }
 
-    // Three groups, and damage in the second.
+    // Three groups, with damage in the second.
     let group = "{\"@group\":1}\n";
     let line = |n: u8| format!("{{\"@section\":\"heap\",\"@record\":\"list\",\"time\":{n},\"n\":1,\"value\":[{n}]}}\n");
     let lines = [line(1), group.to_owned(), line(2), group.to_owned(), line(3)].concat();
@@ -530,7 +528,7 @@ fn verify() {
     bytes[at + 1] ^= 0xff;
     here.write("g.mtf", &bytes);
     let bad = metatfc(here, &["verify", "--salvage", "s.mtf", "a.mtf", "g.mtf"]).exits(2);
-    bad.says("give one");
+    bad.says("name only one");
     let bad = metatfc(here, &["verify", "--salvage", "s.mtf", "g.mtf"]).exits(1);
     bad.says("CRC").says("lost: bytes ").says("2 records salvaged into s.mtf");
     let saved = metatfc(here, &["dump", "--format", "jsonl", "s.mtf"]).exits(0).text();
@@ -540,7 +538,7 @@ fn verify() {
     assert_eq!(salvaged.says("salvage: ").text(), saved);
 }
 
-/// Offsets into a table that lost a part would point elsewhere: no such trace is written.
+/// If a table has lost a part, offsets into it would refer to wrong elements, so no trace is written.
 #[test]
 fn salvage_does_not_move_offsets() {
     let folder = folder();
@@ -575,18 +573,19 @@ fn a_trace_that_was_not_closed_is_unfinished() {
         let run = metatfc(here, &[&["verify", "open.mtf"], quiet].concat()).exits(3);
         assert_eq!(run.says("open.mtf: unfinished: 4 records, ").text(), "");
     }
-    // Damage is worse.
+    // Damage has the higher exit status.
     here.write("torn.mtf", &bytes[..bytes.len() / 2]);
     metatfc(here, &["verify", "open.mtf", "a.mtf"]).exits(3).prints("a.mtf: whole: 4 records");
     metatfc(here, &["verify", "open.mtf", "torn.mtf"]).exits(1);
-    // What is salvaged is whole, and the message says where it is.
+    // The salvaged trace is intact, and the message contains its path.
     for (trace, code) in [("a.mtf", 0), ("open.mtf", 3), ("torn.mtf", 1)] {
         let run =
             metatfc(here, &["verify", "--salvage", "whole.mtf", trace]).exits(code).says("salvaged into whole.mtf");
         assert!(!run.err.contains("can be salvaged"), "{}", run.err);
         metatfc(here, &["verify", "whole.mtf"]).exits(0).prints("whole");
     }
-    // A recorder says where the rest is. The name is as any text from a trace: not to be trusted by a terminal.
+    // A recorder stores where the rest of the events are. Like any text in a trace, the name must not reach a terminal
+    // unescaped.
     let spool = here.join("spool\u{1b}[1m");
     let schema =
         metatf::dynamic::Schema::parse("a.dtd", b"section s 1 {\nr: (tag) { tag.value = 4; }\n}\n").expect("a DTD");
@@ -597,7 +596,10 @@ fn a_trace_that_was_not_closed_is_unfinished() {
     let at = bytes.windows(6).rposition(|w| w == b"MTFC\0\x02").expect("the index");
     here.write("spooled.mtf", &bytes[..at]);
     let says_where = || {
-        metatfc(here, &["verify", "spooled.mtf"]).exits(3).err.contains("what its recorder has not written yet is in")
+        metatfc(here, &["verify", "spooled.mtf"])
+            .exits(3)
+            .err
+            .contains("the events not yet written by its recorder are in")
     };
     assert!(!says_where());
     std::fs::create_dir(&spool).expect("a folder");
@@ -613,7 +615,7 @@ fn completions() {
     metatfc(Path::new("."), &["completions", "cobol"]).exits(2);
 }
 
-/// A page for each command, of the texts of its help.
+/// Each command has a manual page with the texts of its help.
 #[test]
 fn manual_pages() {
     let folder = Folder::new();
@@ -625,7 +627,7 @@ fn manual_pages() {
     metatfc(&folder, &["man", "file"]).exits(1).says("file: ");
 }
 
-/// `| head`: the reader has had enough, which is not an error.
+/// `| head`: a reader that stops early is not an error.
 #[test]
 fn a_closed_pipe_is_quiet() {
     let folder = folder();
@@ -646,7 +648,7 @@ fn a_closed_pipe_is_quiet() {
     }
 }
 
-/// Nothing is coloured that does not go to a terminal.
+/// Colors are only used on a terminal.
 #[test]
 fn no_colours_in_a_pipe() {
     let folder = folder();

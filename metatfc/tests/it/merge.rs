@@ -1,5 +1,5 @@
-//! `merge`: clocks, order, tables, DTDs of several versions; and processes that run at the same time. Over 400 lines: each case stands
-//! beside the traces that it needs.
+//! `merge`: clocks, order, tables, DTDs of several versions, and processes that run at the same time. The file has over
+//! 400 lines, because each case is next to the traces that it needs.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that goes wrong has to panic")]
 
 use crate::common::{NO_STACK, metatfc, run, written};
@@ -9,7 +9,7 @@ use metatf_test::Folder;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
-/// Events with a clock of their own.
+/// Events with a separate clock per trace.
 const EVENTS: &str = "\
 time.width = 4; time.interpretation = delta 0; time.source = \"clock\";
 section events 1 {
@@ -59,11 +59,13 @@ fn numbers(lines: &[Value], field: &str) -> Vec<u64> {
     lines.iter().filter_map(|line| line[field].as_u64()).collect()
 }
 
-/// Each clock becomes that of the trace that began first; between two comparisons times lie on a straight line.
+/// All clocks are converted to that of the trace that began first. Times between two comparisons are interpolated
+/// linearly.
 #[test]
 fn clocks_are_brought_together() {
     let here = &folder();
-    // Began at 1000 on the wall. The second one's clock began at 1100, and is slow at first: 100 of it are 200.
+    // The first trace began at wall clock time 1000. The clock of the second began at 1100 and is slow at first: 100 of
+    // its units are 200.
     encode(here, "a.mtf", &[sync(0, 1000), step(50, 1, 0), step(250, 1, 2), step(290, 1, 4), step(500, 1, 6)].concat());
     encode(here, "b.mtf", &[sync(0, 1100), step(50, 2, 1), step(90, 2, 3), sync(100, 1300), step(150, 2, 5)].concat());
     metatfc(here, &["merge", "a.mtf", "b.mtf", "-o", "both.mtf"]).exits(0);
@@ -75,13 +77,13 @@ fn clocks_are_brought_together() {
             .filter(|line| !line["wall"].is_null())
             .all(|line| line["wall"] == line["time"].as_u64().unwrap() + 1000)
     );
-    // In the other order it is the same; merged again, too.
+    // The order of the inputs does not matter, and a merged trace can be merged again.
     metatfc(here, &["merge", "b.mtf", "a.mtf", "-o", "again.mtf"]).exits(0);
     assert_eq!(lines(here, "again.mtf"), both);
     encode(here, "c.mtf", &[sync(0, 1260), step(0, 3, 100)].concat());
     metatfc(here, &["merge", "c.mtf", "both.mtf", "-o", "three.mtf"]).exits(0);
     assert_eq!(numbers(&lines(here, "three.mtf"), "number"), [0, 1, 2, 100, 3, 4, 5, 6]);
-    // Times are in order now.
+    // Times are now in order.
     metatfc(here, &["sort", "three.mtf", "sorted.mtf"]).exits(0);
     assert_eq!(lines(here, "sorted.mtf"), lines(here, "three.mtf"));
 }
@@ -97,14 +99,15 @@ fn one_trace_stays_as_it_is() {
     metatfc(here, &["merge", "a.mtf", "-o", "one.mtf"]).exits(0);
     metatfc(here, &["recode", "a.mtf", "recoded.mtf"]).exits(0);
     metatfc(here, &["diff", "one.mtf", "recoded.mtf"]).exits(0);
-    // By pipes, too.
+    // Also with pipes.
     let bytes = here.read("a.mtf");
     let piped = run(here, &["merge", "-", "-o", "-"], &bytes).exits(0);
     here.write("piped.mtf", &piped.out);
     metatfc(here, &["diff", "--order", "one.mtf", "piped.mtf"]).exits(0);
 }
 
-/// Split by thread and merged again, with tables and records without a time: the same trace. What lies behind a record stays there.
+/// A trace that is split by thread and merged again is the same, including tables and records without a time. Records
+/// without a time stay after their predecessors.
 #[test]
 fn pieces_become_the_trace_again() {
     let here = &Folder::new();
@@ -124,7 +127,7 @@ fn pieces_become_the_trace_again() {
     let mut events = Vec::new();
     for number in 0..600_u64 {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        // Times come more than once; of one time those of the first thread stand first.
+        // Times are repeated; at equal times, records of earlier threads come first.
         events.push((random >> 56, (random >> 40) % 3, number));
     }
     events.sort_by_key(|event| (event.0, event.1));
@@ -179,12 +182,12 @@ fn pieces_become_the_trace_again() {
     };
     metatfc(here, &["merge", "--by", "time", "0.mtf", "1.mtf", "2.mtf", "-o", "all.mtf"]).exits(0);
     assert_eq!(found("all.mtf"), all);
-    // Seven names, each once.
+    // Each of the seven names is stored once.
     let names = metatfc(here, &["dump", "--all", "--section", "names", "--format", "jsonl", "all.mtf"]).exits(0).text();
     assert_eq!(names.lines().count(), 7, "{names}");
 }
 
-/// A trace that is not in order is sorted first, in parts if need be: the same as by `sort`.
+/// A trace that is not in order is sorted first, in parts if necessary, with the same result as `sort`.
 #[test]
 fn traces_out_of_order_are_sorted() {
     let here = &folder();
@@ -203,14 +206,14 @@ fn traces_out_of_order_are_sorted() {
     }
 }
 
-/// More traces than are open at a time.
+/// More traces than are open at the same time.
 #[test]
 fn hundreds_of_traces() {
     let here = &folder();
     let names: Vec<String> = (0..300).map(|n| format!("{n}.mtf")).collect();
     encode(here, "0.mtf", &[step(0, 0, 0), step(300, 0, 300), step(600, 0, 600)].concat());
     for (number, name) in (0_u64..).zip(&names).skip(1) {
-        // The same file with other times: numbers of one trace are 300 apart.
+        // The same file with different times: the numbers of a trace are 300 apart.
         encode(
             here,
             name,
@@ -226,7 +229,7 @@ fn hundreds_of_traces() {
     assert!(all.iter().zip(0..900).all(|(line, number)| line["from"] == number % 300 + 1));
 }
 
-/// A field for the number of the trace: one that is there, or one that is added.
+/// The field for the number of the trace may exist or be added.
 #[test]
 fn sources_are_told_apart() {
     let here = &folder();
@@ -245,7 +248,7 @@ fn sources_are_told_apart() {
     metatfc(here, &["merge", "a.mtf", "--source", "vfield", "-o", "both.mtf"]).exits(2).says("--source vfield");
 }
 
-/// Spans and strings that have the same number in two traces are distinguished, and so are they in another program's viewer.
+/// Spans and strings with the same number in two traces are distinguished, also in the viewer of another program.
 #[test]
 fn spans_and_labels_of_two_processes() {
     let here = &Folder::new();
@@ -288,7 +291,7 @@ fn spans_and_labels_of_two_processes() {
     assert_eq!(labels.iter().map(|line| line["address"]["label"].clone()).collect::<Vec<_>>(), ["GET", "PUT"]);
 }
 
-/// A trace without clock_sync records, with its start in its user metadata.
+/// Creates a trace without clock_sync records whose start is in its user metadata.
 fn with_start(here: &Folder, name: &str, start: u64, times: &[u64]) {
     let schema = Schema::parse("events.dtd", EVENTS.as_bytes()).unwrap();
     let mut writer = Writer::new(Vec::new(), &schema, &WriteOptions::default()).unwrap();
@@ -309,7 +312,7 @@ fn user_metadata(here: &Folder, name: &str) -> Vec<Value> {
     all.iter().map(|json| serde_json::from_slice(json).unwrap()).collect()
 }
 
-/// The start of a clock is known from user metadata, too. That of the trace that began first is that of the new trace.
+/// The start of a clock can also come from user metadata. The new trace has the start of the trace that began first.
 #[test]
 fn user_metadata_says_what_was_merged() {
     let here = &folder();
@@ -322,7 +325,7 @@ fn user_metadata_says_what_was_merged() {
     let trace = |number: u64, name: &str, start: u64| json!({"number": number, "name": name, "records": 2, "user": {"telemetry": {"start_wall_ns": start, "name": name}}});
     let traces = [trace(1, "late.mtf", 5000), trace(2, "early.mtf", 4990)];
     assert_eq!(user[1..], [json!({"merge": {"traces": traces}})]);
-    // What was merged can be merged.
+    // A merged trace can be merged again.
     with_start(here, "last.mtf", 5001, &[0]);
     metatfc(here, &["merge", "last.mtf", "both.mtf", "-o", "three.mtf"]).exits(0);
     assert_eq!(numbers(&lines(here, "three.mtf"), "time"), [5, 11, 11, 20, 30]);
@@ -330,7 +333,8 @@ fn user_metadata_says_what_was_merged() {
     assert_eq!(user_metadata(here, "one.mtf"), user_metadata(here, "late.mtf"));
 }
 
-/// Records of an older DTD fit into a newer one by name, in whatever order; what means something else does not.
+/// Records of an older DTD are converted to a newer one by name, in any order; records with a different meaning are
+/// refused.
 #[test]
 fn versions_of_a_dtd() {
     let here = &folder();
@@ -354,7 +358,7 @@ fn versions_of_a_dtd() {
         .replace("thread, number)", "thread, number, cpu)")
         .replace("    note:", "cpu.width = 1; cpu.interpretation = none;\n note:");
     for (dtd, lines, why) in [
-        (unit.clone(), new.clone(), "something else is meant by events.step.number"),
+        (unit.clone(), new.clone(), "different meaning of events.step.number"),
         (lacks, new.replace("\"number\":1", "\"number\":1,\"cpu\":1"), "cpu"),
         (format!("tag.version = \"2.0.0\";{newer}"), new.clone(), ""),
     ] {
@@ -384,13 +388,13 @@ fn what_cannot_be_merged_is_said() {
     metatfc(here, &["merge", "-", "-", "-o", "no.mtf"]).exits(2).says("only one");
     metatfc(here, &["merge", "--by", "hour", "a.mtf", "b.mtf", "-o", "no.mtf"]).exits(2).says("no field `hour`");
     metatfc(here, &["merge", "a.mtf", "c.mtf", "-o", "no.mtf"]).exits(1).says("c.mtf");
-    metatfc(here, &["merge", "b.mtf", "-o", "./b.mtf"]).exits(2).says("cannot take its place");
+    metatfc(here, &["merge", "b.mtf", "-o", "./b.mtf"]).exits(2).says("is also an input");
     metatfc(here, &["merge", "b.mtf", "-o", "nowhere/b.mtf"]).exits(1).says("nowhere/b.mtf");
     assert!(!here.join("no.mtf").exists());
-    // The clock on the wall was set back.
+    // The wall clock was set back.
     encode(here, "back.mtf", &[sync(0, 1000), step(1, 1, 1), sync(5, 500), step(6, 1, 1)].concat());
     let warned = metatfc(here, &["merge", "back.mtf", "b.mtf", "-o", "both.mtf"]).exits(0);
-    warned.says("back.mtf: warning: the clock on the wall goes back: 1 clock_sync record not followed");
+    warned.says("back.mtf: warning: the wall clock was set back: 1 clock_sync record ignored");
     let heap = metatf_test::root().join("dtds/heap.dtd");
     let line =
         NO_STACK.to_owned() + "{\"@section\":\"heap\",\"@record\":\"free\",\"time\":0,\"stack\":0,\"address\":64}\n";
@@ -401,7 +405,7 @@ fn what_cannot_be_merged_is_said() {
     metatfc(here, &["merge", "heap.mtf", "heap.mtf", "-o", "no.mtf"]).exits(1).says("the heap of one program");
 }
 
-/// A trace without a table has 0 where others have an offset: it must not lead to another trace's element.
+/// In a trace without a table, references are 0. They must not refer to an element of another trace.
 #[test]
 fn an_offset_that_leads_nowhere() {
     let here = &Folder::new();
@@ -421,10 +425,10 @@ fn an_offset_that_leads_nowhere() {
     );
     metatfc(here, &["merge", "--by", "time", "a.mtf", "a.mtf", "-o", "both.mtf"]).exits(0);
     let wrong = metatfc(here, &["merge", "--by", "time", "a.mtf", "b.mtf", "-o", "no.mtf"]).exits(1);
-    wrong.says("a.mtf: it has offset 0 of section names");
+    wrong.says("a.mtf: a record refers to offset 0 of section names");
 }
 
-/// Damage is an error before anything is written; salvaged, what is whole is merged.
+/// Damage is an error before anything is written; with salvaging, the intact parts are merged.
 #[test]
 fn damaged_traces() {
     let here = &folder();
@@ -448,7 +452,7 @@ fn damaged_traces() {
     metatfc(here, &["merge", "--salvage", "--by", "time", "b.mtf", "not.mtf", "-o", "no.mtf"]).exits(1).says("not.mtf");
 }
 
-/// Two processes, one the fork of the other, that take turns: merged, their events stand in the order of real time.
+/// Two processes, one forked from the other, take turns: merged, their events are in real-time order.
 #[cfg(target_os = "linux")]
 mod processes {
     use super::{lines, metatfc, numbers};
@@ -460,7 +464,7 @@ mod processes {
     #[metatf(dtd = "../metatf-telemetry/tests/events.dtd", emitters = "crate::merge::processes::events")]
     mod events {}
 
-    /// The environment variable that makes this program the one that emits.
+    /// The environment variable that turns this program into the emitting program.
     const CHILD: &str = "METATF_TEST_SCENARIO";
     const TURNS: u32 = 300;
 
@@ -489,7 +493,7 @@ mod processes {
             from_child.read_exact(&mut byte).unwrap();
         }
         let mut status = 0;
-        // SAFETY: a place for the status.
+        // SAFETY: `status` is valid for the call.
         unsafe { libc::waitpid(process, &raw mut status, 0) };
         assert_eq!(status, 0);
         telemetry.finish().unwrap();
@@ -515,7 +519,7 @@ mod processes {
         assert_eq!(numbers(&all, "number"), (0..2 * u64::from(TURNS)).collect::<Vec<_>>());
         let times = numbers(&all, "time");
         assert!(times.is_sorted(), "{times:?}");
-        // Each process compares its clock with that on the wall.
+        // Each process compares its clock with the wall clock.
         assert!(all.iter().filter(|line| !line["wall"].is_null()).count() >= 2);
     }
 }

@@ -1,4 +1,4 @@
-//! Names of values and flags: shown, printed, read again, asked for; earlier names of fields.
+//! Names of values and flags: showing, printing, reading, and conditions; former names of fields.
 
 use crate::common::metatfc;
 use insta::assert_snapshot;
@@ -15,7 +15,7 @@ section s 1 {
         n.width = 1; n.interpretation = none;
         hold.width = 1; hold.interpretation = none; hold.flags = \"0 a lock\";
     }
-    // Another enumeration of this name.
+    // Another enumeration with this name.
     file: (state, name) {
         tag.value = 5;
         state.width = 1; state.interpretation = none; state.values = \"0 open, 1 closed\";
@@ -69,7 +69,7 @@ fn names_are_printed() {
     assert_eq!((&leaf["values"][0][1], &leaf["flags"]), (&"running".into(), &serde_json::Value::Null));
 }
 
-/// With names or without, a trace that is written again is the same.
+/// With and without names, a rewritten trace is the same.
 #[test]
 fn names_are_read() {
     let folder = &folder();
@@ -168,7 +168,7 @@ const OLD: &str = "section s 1 {
 }
 ";
 
-/// A rename shows in its warnings, and `was` heals it.
+/// A renamed field causes warnings, which `was` removes.
 #[test]
 fn earlier_names() {
     let folder = &Folder::new();

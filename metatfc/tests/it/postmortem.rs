@@ -1,4 +1,4 @@
-//! `postmortem` and `control`, on a program that kills itself and on one that runs.
+//! `postmortem` and `control`, on a program that kills itself and on a running program.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that goes wrong has to panic")]
 
@@ -11,10 +11,10 @@ use std::process::{Command, Stdio};
 #[metatf(dtd = "../metatf-telemetry/tests/events.dtd", emitters = "crate::postmortem::events")]
 mod events {}
 
-/// The environment variable that makes this program the one that is looked at.
+/// The environment variable that turns this program into the observed program.
 const CHILD: &str = "METATF_TEST_SCENARIO";
 
-/// What the child does: emits, and dies or waits.
+/// The child process: emits events, and dies or waits.
 #[test]
 fn child() {
     let Ok(scenario) = std::env::var(CHILD) else { return };
@@ -79,7 +79,7 @@ fn a_program_that_aborts_leaves_its_events() {
             lines.iter().position(|line| line.starts_with("# Object, thread")).unwrap(),
             lines.iter().position(|line| line.starts_with("# Arena")).unwrap(),
         );
-        assert!(lines[steps].contains("): 2 of 5, the newest first"), "{}", text(&run.out));
+        assert!(lines[steps].contains("): 2 of 5, newest first"), "{}", text(&run.out));
         assert!(
             lines[steps + 1].contains("\"number\":4") && lines[steps + 2].contains("\"number\":3"),
             "{}",
@@ -91,7 +91,7 @@ fn a_program_that_aborts_leaves_its_events() {
     }
     let run = common::metatfc(folder, &["postmortem", file.to_str().unwrap(), "-o", "whole.mtf"]);
     assert_eq!(run.status, 0, "{}", run.err);
-    assert!(run.err.contains("10 that only the buffers had, 1 threads"), "{}", run.err);
+    assert!(run.err.contains("10 only from the buffers, 1 threads"), "{}", run.err);
     let run = common::metatfc(folder, &["dump", "whole.mtf", "--resolve", "--record", "label"]);
     assert!(text(&run.out).ends_with("place=0x1000[\"the heap\"]  name=1[\"the heap\"]\n"), "{}", text(&run.out));
     let run = common::metatfc(folder, &["verify", "whole.mtf"]);
@@ -131,7 +131,7 @@ fn a_running_program_is_looked_at_and_told() {
     assert!(run.err.contains("no longer exist, because the trace is complete"), "{}", run.err);
 }
 
-/// The trace of a killed program lacks events, or cannot be read: whatever is missing is counted, and the command fails.
+/// If the trace of a killed program lacks events or cannot be read, missing events are counted, and the command fails.
 #[test]
 fn what_is_missing_is_counted() {
     let folder = tempfile::tempdir().unwrap();
@@ -140,7 +140,7 @@ fn what_is_missing_is_counted() {
     let file = buffers(folder);
     let (trace, kept) = (folder.join("events.mtf"), folder.join("kept.mtf"));
     let name = file.to_str().unwrap();
-    // Steps and dropped events in the result, and what was said.
+    // Returns the steps and dropped events in the result, and the messages.
     let recover = |status: i32| {
         let run = common::metatfc(folder, &["postmortem", name, "-o", "whole.mtf"]);
         assert_eq!(run.status, status, "{}", run.err);
@@ -152,7 +152,7 @@ fn what_is_missing_is_counted() {
     let (whole, lost, said) = recover(0);
     assert_eq!((whole, lost), (1002, 0), "{said}");
     std::fs::rename(&trace, &kept).unwrap();
-    // One that cannot be opened: nothing is written over the old result.
+    // If the trace cannot be opened, the previous result is not overwritten.
     std::os::unix::fs::symlink("events.mtf", &trace).unwrap();
     std::fs::write(folder.join("whole.mtf"), "old").unwrap();
     for arguments in [&["postmortem", name, "-o", "whole.mtf"][..], &["postmortem", name]] {
@@ -164,7 +164,7 @@ fn what_is_missing_is_counted() {
         );
     }
     assert_eq!(std::fs::read(folder.join("whole.mtf")).unwrap(), b"old");
-    // None, that of another run, and a part of it.
+    // No trace, the trace of another run, and a truncated trace.
     std::fs::remove_file(&trace).unwrap();
     let (whole, lost, said) = recover(1);
     assert!(whole == 112 && whole + lost >= 1002, "{whole} and {lost}: {said}");
@@ -179,7 +179,7 @@ fn what_is_missing_is_counted() {
     let (whole, lost, said) = recover(1);
     assert!(whole < 1002 && whole + lost >= 1002, "{whole} and {lost}: {said}");
     assert!(said.contains(" records of this trace cannot be read"), "{said}");
-    // Buffers that were cut off.
+    // Truncated buffers.
     std::fs::rename(&kept, &trace).unwrap();
     let length = file.metadata().unwrap().len();
     std::fs::OpenOptions::new().write(true).open(&file).unwrap().set_len(length / 2).unwrap();
@@ -199,7 +199,8 @@ fn what_has_no_buffers_is_an_error() {
     }
 }
 
-/// In a folder where everybody may have files, those of others are not the process's, and a link is not followed.
+/// In a folder that all users can write to, files of other users do not belong to the process, and links are not
+/// followed.
 #[test]
 fn buffers_of_another_user_are_not_those_of_a_process() {
     let folder = tempfile::tempdir().unwrap();
@@ -215,7 +216,7 @@ fn buffers_of_another_user_are_not_those_of_a_process() {
         (output.status.code(), text(&output.stderr))
     };
     assert_eq!(look(), (Some(0), String::new()));
-    // One that would be newer, by another name.
+    // A copy with a name that looks newer.
     let copy = folder.join(format!("metatf.{process}.{}", u64::MAX));
     std::os::unix::fs::symlink(&file, &copy).unwrap();
     let only = folder.join("elsewhere");
@@ -227,7 +228,7 @@ fn buffers_of_another_user_are_not_those_of_a_process() {
     assert!(status == Some(1) && errors.contains("cannot open"), "{errors}");
     std::fs::remove_file(&copy).unwrap();
     std::fs::copy(&only, &copy).unwrap();
-    // A process that has ended obeys nobody.
+    // A process that has ended cannot be controlled.
     let run = common::metatfc(folder, &["control", copy.to_str().unwrap(), "Pool"]);
     assert!(run.status == 1 && run.err.contains("has ended"), "{}", run.err);
     if std::os::unix::fs::chown(&copy, Some(65_534), None).is_err() {
@@ -235,6 +236,6 @@ fn buffers_of_another_user_are_not_those_of_a_process() {
     }
     let (status, errors) = look();
     assert!(status == Some(1) && errors.contains("it belongs to user 65534"), "{errors}");
-    // Who names the file, wants it.
+    // A file that is named explicitly is used.
     assert_eq!(common::metatfc(folder, &["postmortem", copy.to_str().unwrap()]).status, 0);
 }

@@ -1,11 +1,11 @@
-//! What the commands print, as snapshots: a trace with each kind of field, and the samples of the book.
+//! Snapshots of the output of the commands, for a trace with each kind of field and for the samples of the book.
 
 use crate::common::metatfc;
 use crate::folder;
 use insta::assert_snapshot;
 use metatf_test::{Folder, root};
 
-/// What a command prints to standard output.
+/// Returns the standard output of a command.
 fn printed(folder: &Folder, args: &[&str]) -> String {
     metatfc(folder, args).exits(0).text()
 }
@@ -31,7 +31,7 @@ fn a_format_and_a_trace_described() {
     assert_snapshot!("verify", printed(folder, &["verify", "a.mtf"]));
 }
 
-/// The pages show parts of these, and text where bytes would be too many.
+/// The pages show parts of these, and text instead of long byte lists.
 #[test]
 fn the_samples_of_the_book() {
     for (sample, dtd) in [
@@ -60,7 +60,7 @@ fn the_samples_of_the_book() {
     }
 }
 
-/// What ends a byte array is a byte of the record: what is behind it stands where it is.
+/// The terminator of a byte array is a byte of the record: the offsets after it are correct.
 #[test]
 fn bytes_that_end_at_a_byte() {
     let folder = &Folder::new();

@@ -1,4 +1,5 @@
-//! Files without a header: each command that reads one, and what is left of a damaged one. On a cut of a real log of the Memory Pool System.
+//! Files without a header: each command that reads them, and salvaging damaged ones, tested with the beginning of a
+//! real log of the Memory Pool System.
 
 use super::common::{metatfc, run};
 use metatf_test::{Folder, Run};
@@ -8,7 +9,7 @@ const LOG: &[u8] = include_bytes!("../mps/mps.raw");
 const RAW: [&str; 3] = ["--raw", "--order", "little"];
 
 fn mps(here: &Folder, command: &[&str]) -> Run {
-    // Of recode it is the DTD to move to, where both are named.
+    // In `recode`, `--dtd` is the target DTD if both are given.
     let dtd = if command.contains(&"--dtd") { "--source-dtd" } else { "--dtd" };
     metatfc(here, &[command, &RAW, &[dtd, "mps"]].concat())
 }
@@ -28,27 +29,27 @@ fn each_command_reads_one() {
         .prints("raw, class 2, little-endian")
         .prints(&format!("{records}  beside 0 stream"));
     mps(here, &["stat", "--format", "json", "mps.log"]).exits(0).prints("\"version\": null");
-    // There and back it is the same, whatever the trace's encoding.
+    // Converting to a trace and back yields the same file with any encoding.
     for profile in ["fast", "archive"] {
         mps(here, &["recode", "mps.log", "mps.mtf", "--profile", profile]).exits(0);
         metatfc(here, &["recode", "mps.mtf", "again.log", "--to-raw"]).exits(0);
         assert_eq!(here.read("again.log"), LOG, "{profile}");
     }
-    // Packed by another DTD, too.
+    // Also with another DTD.
     mps(here, &["recode", "mps.log", "mps.mtf", "--dtd", "mps-split", "--profile", "archive"]).exits(0);
     metatfc(here, &["recode", "mps.mtf", "again.log", "--dtd", "mps", "--to-raw"]).exits(0);
     assert_eq!(here.read("again.log"), LOG);
     run(here, &[&["verify", "-", "--dtd", "mps"][..], &RAW].concat(), LOG).exits(0).prints("standard input: whole");
     metatfc(here, &[&["stat", "mps.log"][..], &RAW].concat()).exits(2).says("--raw with --order needs a DTD");
     metatfc(here, &["stat", "mps.log", "--skip-bytes", "3"]).exits(2).says("--raw");
-    // It says itself what it is.
+    // The file format is recognized.
     metatfc(here, &["verify", "mps.log"]).exits(0).prints(&format!("whole: {records} records"));
     metatfc(here, &["recode", "mps.log", "mps.mtf", "--dtd", "mps-split"]).exits(0);
     metatfc(here, &["recode", "mps.mtf", "again.log", "--dtd", "mps", "--to-raw"]).exits(0);
     assert_eq!(here.read("again.log"), LOG);
-    // One event alone could be anything.
+    // A single event is not sufficient to recognize the format.
     here.write("first.log", &LOG[..50]);
-    metatfc(here, &["dump", "first.log"]).exits(1).says("nor does it begin as a file of hprof, mps");
+    metatfc(here, &["dump", "first.log"]).exits(1).says("nor does it begin like a file of hprof, mps");
 }
 
 #[test]
@@ -67,16 +68,16 @@ fn what_is_whole_is_salvaged() {
     let verified = mps(here, &["verify", "damaged.log", "--salvage", "whole.mtf"]).exits(1);
     verified.says("damaged.log: offset").says("lost: bytes").says(&format!("{left} records salvaged into"));
     metatfc(here, &["verify", "whole.mtf"]).exits(0).prints(&format!("whole: {left} records"));
-    // Something stands before the log.
+    // The log is preceded by a header.
     here.write("headed.log", [b"a header\n", LOG].concat());
-    // Its first bytes look like an event that the DTD does not have.
+    // Its first bytes look like an event that the DTD does not define.
     mps(here, &["dump", "headed.log"]).exits(1).says("headed.log: offset");
     assert_eq!(lines(&mps(here, &["dump", "--skip-bytes", "9", "headed.log"]).exits(0)), records);
     assert_eq!(lines(&mps(here, &["dump", "--salvage", "headed.log"]).exits(0)), records);
     mps(here, &["dump", "--skip-bytes", "99999999", "headed.log"]).exits(0);
 }
 
-/// The log with the codes of some events changed to such as the DTD does not have, and how many there are of each.
+/// Returns the log with the codes of some events changed to undefined ones, and the number of events by code.
 fn newer() -> (Vec<u8>, BTreeMap<u16, usize>) {
     let (mut log, mut codes, mut at) = (LOG.to_vec(), BTreeMap::new(), 0);
     for event in 0.. {
@@ -112,28 +113,28 @@ fn events_of_another_version_are_stepped_over() {
     }
     let counted = mps(here, &["stat", "newer.log"]).exits(0);
     counted.prints(&format!("0x0 {}", codes[&0])).prints(&format!("{unknown} "));
-    // There and back it is the same, by columns of one DTD and by streams of another.
+    // Converting to a trace and back yields the same file, with columns of one DTD and with streams of another.
     for how in [&["--profile", "fast"][..], &["--profile", "archive", "--dtd", "mps-split"]] {
         mps(here, &[&["recode", "newer.log", "newer.mtf"], how].concat()).exits(0);
         metatfc(here, &["recode", "newer.mtf", "again.log", "--dtd", "mps", "--to-raw"]).exits(0);
         assert_eq!(here.read("again.log"), log, "{how:?}");
     }
-    // By JSON lines, too.
+    // Also through JSON lines.
     let json = mps(here, &["dump", "--format", "jsonl", "newer.log"]).exits(0);
     run(here, &["encode", "--dtd", "mps", "-", "again.mtf"], &json.out).exits(0);
     metatfc(here, &["recode", "again.mtf", "again.log", "--to-raw"]).exits(0);
     assert_eq!(here.read("again.log"), log);
-    // Sorted, none is lost.
+    // Sorting loses no event.
     mps(here, &["sort", "newer.log", "sorted.mtf"]).exits(0);
     metatfc(here, &["verify", "sorted.mtf"]).exits(0).prints(&format!("whole: {records} records"));
-    // The code of another event is none of these.
+    // The code of a defined event is not accepted for an unknown event.
     let taken = String::from_utf8_lossy(&json.out).replacen("\"tag\":0,", "\"tag\":6,", 1);
     run(here, &["encode", "--dtd", "mps", "-", "taken.mtf"], taken.as_bytes())
         .exits(1)
         .says("tag 6 belongs to another");
 }
 
-/// A DTD that names what was one of all other tags, and one in which these are one.
+/// Converts between a DTD that names an event and a DTD in which it is one of the other tags.
 #[test]
 fn another_dtd_has_the_tag() {
     let here = &Folder::new();

@@ -1,4 +1,4 @@
-//! `metatfc recode`: fields moved to another DTD, profiles.
+//! `metatfc recode`: fields moved to another DTD, and presets.
 #![allow(clippy::expect_used, reason = "a test")]
 
 use crate::common::{metatfc, run};
@@ -6,7 +6,7 @@ use metatf_test::Folder;
 use serde_json::Value;
 use std::path::Path;
 
-/// A trace of HATF10.dtd, `heap.mtf`: blocks that come and go, 64-bit addresses.
+/// Creates `heap.mtf`, a trace of HATF10.dtd with short-lived blocks and 64-bit addresses.
 fn folder() -> Folder {
     let folder = Folder::new();
     let mut lines = String::new();
@@ -85,7 +85,7 @@ fn what_has_no_place_is_dropped_only_when_that_is_said() {
     let told = told.says("no record createHeap, destroyHeap, createThread, destroyThread").says("alloc.vfield.data");
     assert!(!here.join("small.mtf").exists() && told.err.contains("free.time"), "{}", told.err);
     let records = ["--drop-record", "createHeap,destroyHeap,createThread,destroyThread"];
-    metatfc(here, &[&args[..], &records].concat()).exits(1).says("--drop leaves them out");
+    metatfc(here, &[&args[..], &records].concat()).exits(1).says("to drop them, use --drop)");
     let fields = ["--drop", "time,thread,heap,vfield"];
     metatfc(here, &[&args[..], &records, &fields].concat()).exits(0);
     let diff = metatfc(here, &["diff", "heap.mtf", "small.mtf"]).exits(0);
@@ -113,7 +113,7 @@ fn profiles() {
         codecs("fast.mtf").as_object().map(|c| c.keys().cloned().collect::<Vec<_>>()),
         Some(vec!["LZ4".to_owned()])
     );
-    // What is said comes before the profile.
+    // Explicit options override the preset.
     metatfc(here, &["recode", "heap.mtf", "a.mtf", "--profile", "fast", "--codec", "zstd:5", "--plan", "best"])
         .exits(0);
     assert!(codecs("a.mtf").get("zstd").is_some_and(|n| n.as_u64() > Some(0)));
@@ -123,7 +123,7 @@ fn profiles() {
     assert!(section(&b, "addresses")["filters"]["transpose"].as_u64() > Some(0));
     metatfc(here, &["stat", "b.mtf"]).exits(0).prints("LZ4 transpose 1");
     metatfc(here, &["recode", "heap.mtf", "c.mtf", "--profile", "best"]).exits(2).says("fast, default, archive");
-    // The same for what is written from lines.
+    // The same for a trace encoded from JSON lines.
     let lines = metatfc(here, &["dump", "--format", "jsonl", "heap.mtf"]).exits(0).out;
     run(here, &["encode", "--dtd", "HATF10", "--profile", "archive", "-", "d.mtf"], &lines).exits(0);
     run(here, &["encode", "--dtd", "HATF10", "--profile", "fast", "-", "e.mtf"], &lines).exits(0);

@@ -1,5 +1,5 @@
-//! Recoding that fails ends: its threads are reading, planning, compressing and writing when it does. `METATF_TEST_FACTOR` times
-//! as often where that is set.
+//! A recoding that fails also ends, although its threads are reading, planning, compressing and writing.
+//! `METATF_TEST_FACTOR` multiplies the number of runs.
 #![cfg(target_os = "linux")]
 #![allow(clippy::expect_used, clippy::panic, reason = "a test")]
 
@@ -7,7 +7,7 @@ use metatf_test::Folder;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Recodings that run at the same time: more than there are cores, so that threads are stopped anywhere.
+/// Number of simultaneous recodings: more than there are cores, so that threads are interrupted anywhere.
 const TOGETHER: usize = 4;
 
 fn metatfc(folder: &Folder, args: &[String]) -> Child {
@@ -16,7 +16,7 @@ fn metatfc(folder: &Folder, args: &[String]) -> Child {
     command.spawn().expect("metatfc runs")
 }
 
-/// Waits for the end. One that hangs is killed, and fails the test.
+/// Waits for a child process. A process that hangs is killed and fails the test.
 fn ends(mut child: Child, args: &[String]) -> bool {
     let started = Instant::now();
     loop {

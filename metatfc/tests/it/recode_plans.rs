@@ -18,7 +18,7 @@ section heap 1 {
 }
 ";
 
-/// A trace in a folder of its own: sizes that repeat, addresses with a stride.
+/// Creates a trace in a new folder, with repeated sizes and addresses with a stride.
 fn folder() -> Folder {
     let folder = Folder::new();
     folder.write("h.dtd", DTD);

@@ -1,4 +1,4 @@
-//! Offsets into stream sections: `verify` and `encode` find those at which no element begins.
+//! Offsets into stream sections: `verify` and `encode` report offsets at which no element begins.
 
 use super::common::{metatfc, run, written};
 use metatf_test::{Folder, Run};
@@ -17,7 +17,7 @@ section kinds 3 { kind_of: (of, name) {
 } }";
 
 const ACCESS: &str = r#""access","path":0,"n":1"#;
-/// 2 and 4 bytes.
+/// Elements of 2 and 4 bytes.
 const PATHS: [&str; 2] = [r#""text","vfield":"a""#, r#""text","vfield":"bcd""#];
 
 fn folder() -> Folder {
@@ -26,7 +26,7 @@ fn folder() -> Folder {
     here
 }
 
-/// A line of a section: record and fields.
+/// Returns a line of a section with record and fields.
 fn line(section: &str, fields: &str) -> String {
     format!("{{\"@section\":\"{section}\",\"@record\":{fields}}}\n")
 }
@@ -49,7 +49,7 @@ fn a_reference_into_an_empty_table() {
     let lines = line("log", r#""number","x":7"#) + "\n" + &line("log", ACCESS);
     let refused = run(here, &["encode", "--dtd", "s.dtd", "-", "no.mtf"], lines.as_bytes()).exits(1);
     refused.says(
-        "standard input:3: record `access`: `path` is 0, but no element of section `paths` begins at that offset",
+        "standard input:3: record `access`: `path` is 0, but no element of section `paths` starts at that offset",
     );
     assert!(!std::path::Path::new(&here.path("no.mtf")).exists());
     for version in [0, 1] {
@@ -72,7 +72,7 @@ fn references_that_lead_to_elements() {
         line("log", r#""several","n":0,"path":[],"kind":0"#),
     ]
     .concat();
-    // Elements of a group may come after what refers to them.
+    // Elements of a group may come after records that refer to them.
     let of_group = |lines: &str| records.clone() + lines;
     let shared: String = PATHS.map(shared).concat();
     let group = "{\"@group\":1}\n";
@@ -89,7 +89,7 @@ fn references_that_lead_to_elements() {
         metatfc(here, &["dump", "--resolve", "s.mtf"]).exits(0);
         assert!(!what.is_empty());
     }
-    // Those of a group are not there in the next one.
+    // Elements of a group do not exist in the next group.
     let lost = elements + &records + group + &access;
     let refused = run(here, &["encode", "--dtd", "s.dtd", "-", "no.mtf"], lost.as_bytes()).exits(1);
     refused.says("standard input:8: record `access`: `path` is 0");
@@ -104,14 +104,14 @@ fn references_beside_elements() {
     let here = &folder();
     let elements = PATHS.map(|path| line("paths", path)).concat() + &line("kinds", r#""kind_of","of":2,"name":5"#);
     for (record, field, offset) in [
-        // Into the middle of an element, and after the last.
+        // Into the middle of an element, and after the last one.
         (line("log", r#""access","path":1,"n":1"#), "path", 1),
         (line("log", r#""access","path":6,"n":1"#), "path", 6),
         (line("log", r#""access","path":9999,"n":1"#), "path", 9999),
         (line("log", r#""several","n":2,"path":[0,3],"kind":0"#), "path", 3),
         (line("log", r#""several","n":1,"path":[0],"kind":3"#), "kind", 3),
         (line("kinds", r#""kind_of","of":3,"name":5"#), "of", 3),
-        // A number that metadata makes a reference.
+        // A number that metadata turns into a reference.
         (
             line("log", r#""metadata","record":6,"field":1,"property":5,"value":2"#)
                 + &line("log", r#""number","x":4"#),
@@ -129,7 +129,8 @@ fn references_beside_elements() {
     }
 }
 
-/// Many groups, read by several threads: the first dangling reference is reported, whichever thread finds it.
+/// With many groups read by several threads, the first dangling reference is reported, regardless of the thread that
+/// finds it.
 #[test]
 fn the_first_of_many_groups() {
     let here = &folder();

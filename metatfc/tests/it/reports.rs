@@ -1,11 +1,11 @@
-//! Reports have the same forms in every command.
+//! Reports have the same formats in every command.
 
 use crate::NAME;
 use crate::common::{metatfc, run};
 use crate::folder;
 use metatf_test::Folder;
 
-/// A folder with two DTDs, a trace of the first, another that differs, and one with spans.
+/// Creates a folder with two DTDs, a trace of the first, a different trace, and a trace with spans.
 fn traces() -> Folder {
     let here = folder();
     let dtd = here.text("a.dtd");
@@ -25,7 +25,7 @@ fn traces() -> Folder {
     here
 }
 
-/// What each command prints of a report, its exit status, a part of what it says, and whether it has a picture.
+/// The commands with reports: exit status, a part of the output, and whether there is a picture.
 const COMMANDS: &[(&[&str], i32, &str, bool)] = &[
     (&["stat", "a.mtf"], 0, "heap alloc", false),
     (&["compat", "a.dtd", "b.dtd"], 1, "a median change", false),
@@ -51,7 +51,7 @@ fn all_forms_on_standard_output_and_in_a_file() {
     }
 }
 
-/// As text it says nothing, so that scripts need not look at it.
+/// An empty report prints no text, so that scripts need not parse it.
 #[test]
 fn what_is_the_same() {
     let here = &traces();
@@ -76,7 +76,7 @@ fn pictures_where_there_is_one() {
     metatfc(here, &["spans", "--format", "svg", "s.mtf"]).exits(0).prints("8.00 us");
 }
 
-/// What is not a report goes into the file, too, and only once it is whole.
+/// Output that is not a report also goes to the file, which appears only when it is complete.
 #[test]
 fn other_forms_in_a_file() {
     let here = &traces();

@@ -1,11 +1,11 @@
-//! `verify`, and `--salvage`: what is whole comes through, and what is lost is said.
+//! `verify` and `--salvage`: intact parts are kept, and losses are reported.
 
 use super::common::{NO_STACK, metatfc, run};
 use super::folder;
 use metatf_test::Folder;
 use std::fmt::Write as _;
 
-/// A heap trace that was recoded has narrower stream elements than a writer gives them. Nobody holds offsets of them.
+/// A recoded heap trace has narrower stream elements than a newly written trace, and no references to them.
 #[test]
 fn whole_traces_are_copied() {
     let folder = folder();
@@ -29,7 +29,7 @@ fn whole_traces_are_copied() {
     metatfc(here, &["diff", "heap.mtf", "copy.mtf"]).exits(0);
 }
 
-/// The header's count is written by the one who closes the trace: another count of records is a loss.
+/// The record count in the header is written when the trace is closed: a different count is a loss.
 #[test]
 fn the_headers_count_is_checked() {
     let folder = folder();
@@ -41,11 +41,11 @@ fn the_headers_count_is_checked() {
     let bad = metatfc(here, &["verify", "more.mtf"]).exits(1);
     let bad = bad
         .says("the header declares 40 records, but the trace contains 4")
-        .says("lost: 36 records, by the header's count");
+        .says("lost: 36 records, according to the header");
     assert_eq!(bad.text(), "");
 }
 
-/// A trace that was finished, and lost its last groups whole: nothing in what is left is wrong, but the header's count is.
+/// A complete trace that has lost its last groups: the remaining parts are correct, but the header's count is not.
 #[test]
 fn every_reader_tells_what_is_missing() {
     let folder = folder();
@@ -82,10 +82,10 @@ fn every_reader_tells_what_is_missing() {
         assert_eq!(err.matches(lost).count(), 1, "{args:?}: {err}");
     }
     run(here, &["stat", "-"], &here.read("cut.mtf")).exits(1).says("standard input: the header declares 200 records");
-    // What is not read to its end says nothing of it.
+    // A partial read does not check the count.
     metatfc(here, &["dump", "--head", "3", "cut.mtf"]).exits(0);
     metatfc(here, &["dump", "whole.mtf"]).exits(0);
-    // A trace that was never finished has no count: that it was not closed is a warning.
+    // An unfinished trace has no count, and there is a warning that it was not closed.
     let mut open = here.read("cut.mtf");
     let at = open.windows(8).position(|bytes| bytes == 200_u64.to_le_bytes()).expect("the number of records");
     open[at] = 0;
@@ -93,13 +93,13 @@ fn every_reader_tells_what_is_missing() {
     let warning = "open.mtf: warning: the trace has no footer";
     metatfc(here, &["stat", "open.mtf"]).exits(0).says(warning);
     metatfc(here, &["dump", "open.mtf"]).exits(0).says(warning);
-    // For scripts.
+    // The exit status for scripts.
     metatfc(here, &["verify", "open.mtf"]).exits(3);
-    // Damage is worse than no end.
+    // Damage takes precedence over a missing end.
     run(here, &["dump", "-"], &open[..open.len() - 3]).exits(1);
 }
 
-/// The last records of a trace of 200: the index says where they are, so that what precedes them is not read.
+/// Tests printing the last of 200 records: the index contains their position, so the preceding records are not read.
 fn last_records(here: &Folder) {
     let all = metatfc(here, &["dump", "whole.mtf"]).exits(0).text();
     let lines: Vec<_> = all.lines().collect();
@@ -113,7 +113,7 @@ fn last_records(here: &Folder) {
     let mut reader = metatf::container::Reader::from_slice(&whole).expect("a trace");
     let groups = reader.chunks().expect("chunks").iter().filter(|chunk| chunk.is_group_start());
     let starts: Vec<_> = groups.map(|chunk| usize::try_from(chunk.offset).expect("a length")).collect();
-    // The last byte of what a group holds: that of the third, and that of the first.
+    // Change the last byte of a group: of the third, and of the first.
     for (next, before) in [(3, "; 100 records before it are whole"), (1, "CRC-32C mismatch")] {
         damaged.clone_from(&whole);
         damaged[starts[next] - 1] ^= 0xff;

@@ -1,15 +1,16 @@
-//! Texts of a trace, and of a DTD, that a terminal would obey.
+//! Texts in a trace and a DTD that contain terminal control characters.
 
 use super::common::{metatfc, run};
 use metatf_test::Folder;
 use serde_json::json;
 
-/// What a terminal obeys, a line that is none, and what turns text around.
+/// Terminal control characters, a false line break, and characters that change the text direction.
 const HOSTILE: &str = "a\x1b[31m\x1b]0;title\x07\rb\u{9b}2J\u{202e}\u{2066}\u{7f}\u{e0041}\nFORGED c";
-/// The same without what a DTD's strings and comments cannot hold.
+/// The same without characters that strings and comments of a DTD cannot contain.
 const IN_DTD: &str = "a\x1b[31m\x1b]0;title\x07b\u{9b}2J\u{202e}\u{7f}c";
 
-/// A folder with `s.dtd`, another version of it in `t.dtd`, and a trace of each, in which every text is hostile.
+/// Creates a folder with `s.dtd`, another version of it in `t.dtd`, and a trace of each, in which every text is
+/// hostile.
 fn folder() -> Folder {
     let here = Folder::new();
     let dtd = |extra: &str| {
@@ -55,7 +56,7 @@ section s 1 {{
     here
 }
 
-/// Every command prints what a terminal obeys as text, and as JSON it keeps what it means.
+/// Every command escapes control characters in text output, and JSON output keeps the original meaning.
 #[test]
 fn what_a_terminal_obeys_is_shown() {
     let here = &folder();
@@ -107,7 +108,7 @@ fn what_a_terminal_obeys_is_shown() {
             assert!(!text.lines().any(|line| line.trim_start().starts_with("FORGED")), "{run:?}: {text}");
         }
     }
-    // Programs get what there is: JSON escapes it, CSV and SQL have it as it is.
+    // Programs get the original text: JSON escapes it, and CSV and SQL contain it unchanged.
     let line = metatfc(here, &["dump", "--format", "jsonl", "--record", "name", "s.mtf"]).exits(0).text();
     let line: serde_json::Value = serde_json::from_str(&line).expect("JSON");
     assert_eq!(line["vfield"], HOSTILE);
@@ -119,7 +120,7 @@ fn what_a_terminal_obeys_is_shown() {
         let json = metatfc(here, &[format, "--format", "json", "s.mtf"]).exits(0).text();
         assert_eq!(serde_json::from_str::<serde_json::Value>(&json).expect("JSON")["report_version"], 1, "{format}");
     }
-    // Those that print nothing of a trace; `postmortem` and `control` read a running program, and `lsp` answers in
+    // Commands that print no text of a trace; `postmortem` and `control` read a running program, and `lsp` answers with
     // JSON.
     let others = ["postmortem", "control", "lsp", "completions", "man", "help"];
     let help = metatfc(here, &["--help"]).exits(0).text();

@@ -1,4 +1,4 @@
-//! `sort`, logs without a header, and labels: on a cut of a real log of the Memory Pool System.
+//! `sort`, logs without a header, and labels, tested with the beginning of a real log of the Memory Pool System.
 
 use super::common::{metatfc, run};
 use super::folder;
@@ -12,7 +12,7 @@ fn python() -> bool {
     Command::new("python3").arg("--version").output().is_ok_and(|output| output.status.success())
 }
 
-/// Its own printer sorts events, and shows labels.
+/// The output is the same as that of the system's own printer, which sorts events and shows labels.
 #[test]
 fn events_read_as_their_own_printer_has_them() {
     if !python() {
@@ -27,12 +27,13 @@ fn events_read_as_their_own_printer_has_them() {
     assert_eq!(text.text(), include_str!("../mps/mps.txt"));
     let labelled = r#"pool=0x7f4591b6f0b8  extendBy=32768"#;
     metatfc(here, &["dump", "--resolve", "sorted.mtf"]).exits(0).prints(r#"["VMArena"]"#).prints(labelled);
-    // What is printed with labels is written again.
+    // A dump with labels can be encoded again.
     run(here, &["encode", "--dtd", "mps", "-", "again.mtf"], &lines.out).exits(0);
     metatfc(here, &["diff", "sorted.mtf", "again.mtf"]).exits(0);
 }
 
-/// A field that is a word in one event and a double or an address in another: each prints as what it is there.
+/// A field may be a number in one event and a floating-point number or an address in another; it is printed
+/// accordingly.
 #[test]
 fn fields_of_one_name_and_several_types() {
     if !python() {
@@ -64,7 +65,7 @@ fn fields_of_one_name_and_several_types() {
                 continue;
             }
             let (sort, field) = sorts.next().expect("a parameter");
-            // A word that is an unusual double, and a double whose bits are an unusual word.
+            // A number that is an unusual double, and a double whose bits are an unusual number.
             let word = 0x1234 + fields.len() as u64;
             match sort {
                 "D" => fields.extend(0.25_f64.to_le_bytes()),
@@ -108,7 +109,7 @@ fn the_dtd_is_what_the_script_makes() {
     }
 }
 
-/// More than fits into memory is sorted in runs, 128 of them at a time: the trace is the same.
+/// Data that exceeds the memory limit is sorted in runs and merged 128 at a time, with the same result.
 #[test]
 fn runs_are_merged() {
     let here = &Folder::new();
@@ -128,7 +129,7 @@ fn runs_are_merged() {
     metatfc(here, &["sort", "--by", "r.n", "n.mtf", "no.mtf"]).exits(2);
     metatfc(here, &["sort", "--by", "n", "--memory", "1", "n.mtf", "runs.mtf"]).exits(0);
     assert!(here.read("whole.mtf") == here.read("runs.mtf"), "other traces");
-    // By the same order made here: stable, and what has no `n` stays behind the record before it.
+    // Compare with a stable sort, in which records without `n` stay after the preceding record.
     let mut sorted: Vec<(u64, &str)> = Vec::new();
     for line in lines.lines() {
         let value: serde_json::Value = serde_json::from_str(line).expect("JSON");
@@ -141,7 +142,7 @@ fn runs_are_merged() {
     assert!(found.lines().eq(wanted), "another order");
 }
 
-/// Tables that offsets point to are kept, and so is what they mean.
+/// Referenced tables are kept, and references remain correct.
 #[test]
 fn tables_are_kept() {
     let here = &folder();
@@ -155,7 +156,7 @@ fn what_cannot_be_sorted_is_said() {
     let here = &folder();
     metatfc(here, &["sort", "a.mtf", "-"]).exits(2).says("--by FIELD");
     metatfc(here, &["sort", "--by", "hour", "a.mtf", "-"]).exits(2).says("no field `hour`");
-    metatfc(here, &["sort", "--by", "value", "a.mtf", "-"]).exits(2).says("no integer that stands once");
+    metatfc(here, &["sort", "--by", "value", "a.mtf", "-"]).exits(2).says("not an integer that occurs exactly once");
     metatfc(here, &["sort", "--raw", "--class", "2", "--order", "little", "a.mtf", "-"]).exits(2).says("--dtd FILE");
     here.write("torn.log", LOG.get(..LOG.len() - 3).unwrap_or_default());
     let torn = ["sort", "--raw", "--class", "2", "--order", "little", "--dtd", "mps", "torn.log", "out.mtf"];
@@ -163,7 +164,8 @@ fn what_cannot_be_sorted_is_said() {
     assert!(!here.join("out.mtf").exists(), "a trace is left");
 }
 
-/// The codes 1 to 3 are free where the DTD gives the predefined records others; metadata is known by its new code.
+/// The codes 1 to 3 are available if the DTD assigns other codes to the predefined records; metadata is recognized by
+/// its new code.
 #[test]
 fn predefined_records_have_other_tags() {
     let here = &Folder::new();

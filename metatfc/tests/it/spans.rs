@@ -1,4 +1,4 @@
-//! `spans`: durations by kind, and what does not pair.
+//! `spans`: durations by kind, and unpaired records.
 
 use super::common::{metatfc, run};
 use metatf_test::{Folder, root};
@@ -26,7 +26,7 @@ const LINES: &[(&str, &str)] = &[
     ("step", r#""time":20,"thread":1"#),
     ("tick", r#""time":21,"thread":2"#),
     ("done", r#""time":25,"thread":1"#),
-    // Overlapping, each by its number; one thread works on both.
+    // Overlapping spans with numbers; one thread works on both.
     ("request", r#""time":30,"thread":2,"id":7,"what":1"#),
     ("request", r#""time":31,"thread":2,"id":8,"what":2"#),
     ("in", r#""time":40,"thread":3,"id":7"#),
@@ -39,7 +39,7 @@ const LINES: &[(&str, &str)] = &[
     ("out", r#""time":70,"thread":3,"id":7"#),
     ("answered", r#""time":130,"id":7"#),
     ("answered", r#""time":1031,"id":8"#),
-    // A step that ends with what is around it, an end of nothing, a number that comes again, and two that stay open.
+    // A step that ends with its enclosing span, an end without a beginning, a reused number, and two open spans.
     ("step", r#""time":1100,"thread":1"#),
     ("loaded", r#""time":2010,"thread":1"#),
     ("done", r#""time":2020,"thread":1"#),
@@ -105,9 +105,9 @@ fn what_has_no_spans() {
     let here = &folder();
     here.write("n.dtd", "section s 1 { n: (tag) { tag.value = 4; } }");
     run(here, &["encode", "--dtd", "n.dtd", "-", "n.mtf"], b"{\"@section\":\"s\",\"@record\":\"n\"}").exits(0);
-    metatfc(here, &["spans", "n.mtf"]).exits(2).says("n.mtf: no record of its DTD begins a span");
+    metatfc(here, &["spans", "n.mtf"]).exits(2).says("n.mtf: its DTD does not define spans");
     metatfc(here, &["spans", "--format", "chrome", "n.mtf"]).exits(0);
-    // What came before damage is counted.
+    // Records before damage are counted.
     let mut bytes = here.read("s.mtf");
     let cut = bytes.len() - 60;
     bytes.truncate(cut);
@@ -115,7 +115,8 @@ fn what_has_no_spans() {
     metatfc(here, &["spans", "cut.mtf"]).says("cut.mtf: ");
 }
 
-/// A program's spans and events, as `metatf-tracing` writes them: values are records behind what they belong to.
+/// Creates a trace with spans and events as written by `metatf-tracing`: values are separate records after the ones
+/// that they belong to.
 fn program() -> Folder {
     let here = Folder::new();
     let none = u64::MAX;
@@ -144,9 +145,9 @@ fn program() -> Folder {
         r#""span","time":3000,"thread":1,"callsite":11,"id":2,"parent":0"#.to_owned(),
         r#""enter","time":4000,"thread":1,"id":2"#.to_owned(),
         r#""event","time":5000,"thread":1,"callsite":12,"parent":0"#.to_owned(),
-        // A text of a program, with what would change a terminal.
+        // A text with terminal control characters.
         text(1, 0, "sent \\u001b[31mall\\u009b \\u202e", 19),
-        // Another thread is between an event and its values.
+        // An event of another thread is between an event and its values.
         r#""event","time":5500,"thread":2,"callsite":13,"parent":1"#.to_owned(),
         r#""uint","thread":1,"field":1,"number":4096"#.to_owned(),
         r#""int","thread":2,"field":0,"signed":-3"#.to_owned(),
@@ -183,7 +184,7 @@ fn events_of_a_program_as_lines() {
     let all = lines(&[]);
     insta::assert_snapshot!("spans-lines", all);
     assert!(!all.contains(['\u{1b}', '\u{9b}', '\u{202e}']), "{all:?}");
-    // Filters: a line of the first comes in the other if it is asked for.
+    // Filters select lines of the complete output.
     let [sent, warning, dropped, late] = all.lines().collect::<Vec<_>>()[..] else { panic!("{all}") };
     for (filter, shown) in [
         (&["--level", "warn"][..], vec![warning, late]),
@@ -199,13 +200,13 @@ fn events_of_a_program_as_lines() {
         assert_eq!(lines(filter).lines().collect::<Vec<_>>(), shown, "{filter:?}");
     }
     for (filter, problem) in [
-        (["--level", "loud"], "there is no such level; there are: error, warn, info, debug, trace"),
-        (["--from", "1h"], "`h` is no unit of time"),
+        (["--level", "loud"], "unknown level; available levels: error, warn, info, debug, trace"),
+        (["--from", "1h"], "unknown unit `h`"),
     ] {
         metatfc(here, &[&["spans", "server.mtf"][..], &filter].concat()).exits(2).says(problem);
     }
     metatfc(&folder(), &["spans", "--level", "1", "s.mtf"]).exits(2).says("no field of the DTD has the role `level`");
-    // A DTD without events: every record that is not a span and has a time.
+    // In a DTD without events, every record with a time that does not belong to a span is an event.
     let plain = metatfc(&folder(), &["spans", "--format", "lines", "s.mtf"]).exits(0).text();
     assert_eq!(plain, "0.000021000 2 tick:\n");
 }
@@ -218,7 +219,7 @@ fn what_a_viewer_shows_of_a_program() {
     let events = json["traceEvents"].as_array().expect("a list");
     let shown: Vec<String> = events.iter().map(ToString::to_string).collect();
     insta::assert_snapshot!("spans-chrome-program", shown.join("\n"));
-    // An arrow has both ends, each in a slice of its thread.
+    // An arrow has two ends, each in a slice of its thread.
     let of = |phase: &str| events.iter().filter(|event| event["ph"] == phase).collect::<Vec<_>>();
     let number = |value: &serde_json::Value| value.as_f64().expect("a number");
     for end in [of("s"), of("f")].concat() {
@@ -243,10 +244,10 @@ fn a_tree_and_times_of_ones_own() {
         let kinds = json["kinds"].as_array().expect("a list");
         kinds.iter().find(|kind| kind["name"] == name).expect("a kind")["self_ns"].as_u64().expect("a number")
     };
-    // 10 us, of which a query took 4; two queries of 4 us with nothing in them.
+    // A query took 4 us of 10 us; two queries of 4 us contain nothing.
     assert_eq!((own("request"), own("query")), (6_000, 8_000));
     assert_eq!(json["tree"][1]["path"], serde_json::json!(["request", "query"]));
-    // Two that overlap cover their time once; spans without numbers lie one in another.
+    // The time of overlapping spans is counted once; spans without numbers are nested.
     let here = &folder();
     let tree = metatfc(here, &["spans", "--format", "tree", "s.mtf"]).exits(0).text();
     let line = |name: &str| tree.lines().find(|line| line.ends_with(name)).unwrap_or_else(|| panic!("{name}: {tree}"));
@@ -268,7 +269,7 @@ const NUMBERED: &str = "section s 1 {
     tick: (time) { tag.value = 9; }
 }";
 
-/// A trace of records of `NUMBERED`.
+/// Creates a trace of records of `NUMBERED`.
 fn numbered(records: &[&str]) -> Folder {
     let here = Folder::new();
     here.write("s.dtd", NUMBERED);
@@ -296,7 +297,7 @@ fn kinds_with_ends_of_their_own_have_numbers_of_their_own() {
     let kinds = report["kinds"].as_array().expect("a list").iter();
     let taken: Vec<_> = kinds.map(|kind| (kind["name"].as_str(), kind["total_ns"].as_u64())).collect();
     assert_eq!(taken, [(Some("query"), Some(7000)), (Some("request"), Some(4000))]);
-    // A viewer does not take them for one; the values of last records are shown.
+    // A viewer distinguishes them, and the values of last records are shown.
     let chrome = json(here, "chrome");
     let events = chrome["traceEvents"].as_array().expect("a list").iter();
     let shown: Vec<_> = events.map(|event| format!("{} {} {}", event["ph"], event["scope"], event["args"])).collect();
@@ -313,7 +314,7 @@ fn kinds_with_ends_of_their_own_have_numbers_of_their_own() {
 
 #[test]
 fn a_number_that_comes_again_is_another_span() {
-    // The first request ends while a query is open in it and the thread has not left it; then its number comes again.
+    // The first request ends while a query is open in it and the thread has not left it; then its number is reused.
     let here = &numbered(&[
         r#""request","time":1000,"id":1"#,
         r#""in","time":1000,"id":1"#,
@@ -322,7 +323,7 @@ fn a_number_that_comes_again_is_another_span() {
         r#""request","time":6000,"id":1"#,
         r#""found","time":8000,"id":5,"status":7"#,
         r#""answered","time":10000,"id":1,"status":404"#,
-        // A query that has no end does not cover what came after the next one of its number.
+        // A query without an end does not cover the time after the next query with its number.
         r#""request","time":20000,"id":2"#,
         r#""query","time":21000,"id":9,"above":2"#,
         r#""query","time":23000,"id":9,"above":0"#,
@@ -333,7 +334,7 @@ fn a_number_that_comes_again_is_another_span() {
     assert_eq!(["open", "without_end", "without_begin"].map(|key| report[key].as_u64()), [Some(0), Some(1), Some(0)]);
     let kinds = report["kinds"].as_array().expect("a list");
     let request = kinds.iter().find(|kind| kind["name"] == "request").expect("requests");
-    // 4, 4 and 6 us; of the first 3 us were a query, of the second none, of the third 2.
+    // The requests took 4, 4 and 6 us; queries took 3 us of the first, none of the second, and 2 us of the third.
     assert_eq!([&request["total_ns"], &request["self_ns"]].map(serde_json::Value::as_u64), [Some(14_000), Some(9_000)]);
     metatfc(here, &["spans", "--format", "chrome", "s.mtf"])
         .exits(0)

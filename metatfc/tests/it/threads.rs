@@ -1,4 +1,4 @@
-//! Any number of threads prints the same: `dump`, `stat`, `verify`, `recode`.
+//! The number of threads does not affect the output of `dump`, `stat`, `verify` and `recode`.
 #![allow(clippy::expect_used, reason = "a test")]
 
 use crate::common::{metatfc, run};
@@ -24,7 +24,8 @@ section names 2 { text: vfield { vfield.data.format = \"utf8\"; } }
 section values 3 { v: (item) { item.width = 4; item.interpretation = delta 0; } }
 ";
 
-/// Groups of a few hundred records whose values get wider, which shows in the columns of text.
+/// Creates a trace with groups of a few hundred records whose values become wider, which affects the columns of text
+/// output.
 fn folder() -> Folder {
     let folder = Folder::new();
     let mut lines = String::new();
@@ -62,7 +63,7 @@ fn folder() -> Folder {
     folder
 }
 
-/// Runs a command with one thread, with several, and on a pipe, which is read in one.
+/// Runs a command with one thread, with several threads, and on a pipe, which is read by a single thread.
 fn same(folder: &Folder, args: &[&str], trace: &str) {
     let with = |threads: &str| metatfc(folder, &[args, &["--threads", threads, trace]].concat());
     let one = with("1");
@@ -106,7 +107,7 @@ fn a_whole_trace() {
 fn a_damaged_trace() {
     let folder = folder();
     let bytes = folder.read("a.mtf");
-    // In the third quarter; torn; and without its footer.
+    // Damaged in the third quarter, truncated, and without its footer.
     let mut harmed = bytes.clone();
     let at = bytes.len() * 3 / 4;
     harmed[at..at + 8].fill(0xaa);

@@ -1,5 +1,6 @@
-//! All conformance vectors, as `tests/vectors/run.py` runs them: good traces are printed right and written again, bad
-//! ones are refused, and the message names the place. HATF 1.0's own format (`hatf-*`) is another program's.
+//! All conformance vectors, as in `tests/vectors/run.py`: good traces are printed correctly and written again; bad
+//! traces are refused, and the message contains the position. HATF 1.0's own format (`hatf-*`) belongs to another
+//! program.
 #![allow(clippy::expect_used, reason = "a test")]
 
 use crate::common::{metatfc, run};
@@ -9,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 type Lines = Vec<Vec<(String, Value)>>;
 
-/// The cases of a folder, those of HATF 1.0 apart.
+/// Returns the cases in a folder, without those of HATF 1.0.
 fn cases(folder: &str) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(vectors(folder)).expect("the vectors are there");
     let mut cases: Vec<PathBuf> = entries.map(|e| e.expect("an entry").path()).filter(|p| p.is_dir()).collect();
@@ -23,7 +24,7 @@ fn json(path: &Path) -> Value {
     serde_json::from_slice(&std::fs::read(path).expect("a file")).expect("JSON")
 }
 
-/// What is not compared.
+/// The properties that are not compared.
 #[derive(Clone, Copy)]
 struct Without {
     offsets: bool,
@@ -48,7 +49,7 @@ fn parse(text: &[u8], without: Without) -> Result<Lines, String> {
     Ok(lines)
 }
 
-/// Equal, with keys in the same order. Integers are equal exactly; 1.0 and 1 are one number.
+/// Compares values, with keys in the same order. Integers must be identical; 1.0 and 1 are the same number.
 fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => a == b || (a.is_f64() || b.is_f64()) && a.as_f64() == b.as_f64(),
@@ -72,7 +73,7 @@ fn compare(got: &[u8], expected: &Path, without: Without) -> Result<(), String> 
     if have.len() == want.len() { Ok(()) } else { Err(format!("{} records, expected {}", have.len(), want.len())) }
 }
 
-/// Collects what fails, so that one run tells of all.
+/// Collects all failures, so that one run reports all of them.
 #[derive(Default)]
 struct Failures(Vec<String>, usize);
 
@@ -94,13 +95,13 @@ fn status(run: &Run, wanted: i32) -> Result<(), String> {
     if run.status == wanted { Ok(()) } else { Err(format!("status {}: {}", run.status, run.err)) }
 }
 
-/// The options that read a case.
+/// Returns the options for reading a case.
 fn options(case: &Path, info: &Value) -> Vec<String> {
     let word = |key: &str| info.get(key).and_then(Value::as_str).unwrap_or("").to_owned();
     let dtd = case.join("format.dtd").display().to_string();
     let options: Vec<String> = match word("mode").as_str() {
         "salvage" => vec!["--salvage".into(), "--dtd".into(), dtd],
-        // It says itself how it is read.
+        // The file describes itself.
         "dump" if case.join("trace.raw").exists() => vec!["--dtd".into(), dtd],
         "raw" => {
             let class = info.get("class").map_or_else(String::new, Value::to_string);
@@ -151,7 +152,7 @@ fn good_traces_are_printed() {
     failures.none();
 }
 
-/// `dump --all | encode` gives a trace with the same records.
+/// `dump --all | encode` creates a trace with the same records.
 #[test]
 fn dump_and_encode() {
     let folder = Folder::new();
@@ -166,7 +167,8 @@ fn dump_and_encode() {
         let all = dump(&case, "trace.mtf", &["--all".to_owned()]).exits(0);
         let encode = ["encode", "--dtd", &dtd.display().to_string(), "-", &out];
         let models = case.file_name().is_some_and(|name| name.to_string_lossy().starts_with("x-predicted"));
-        // What models leave in section `m` depends on who writes: on the size rule, on what is carried into a group.
+        // Elements in section `m` added by models depend on the writer: on its size rule, and on the state carried into
+        // a group.
         let told = |out: &[u8]| -> Vec<u8> {
             let kept = |line: &&[u8]| !line.starts_with(b"{\"@section\":\"m\",") || !models;
             out.split_inclusive(|b| *b == b'\n').filter(kept).flatten().copied().collect()
@@ -183,7 +185,7 @@ fn dump_and_encode() {
     failures.none();
 }
 
-/// The lines of section 8 are written as a trace, whatever the class, the byte order and the codec.
+/// The lines of section 8 are encoded as a trace with any class, byte order and codec.
 #[test]
 fn good_traces_are_written_again() {
     let folder = Folder::new();
@@ -251,7 +253,7 @@ fn bad_traces_are_refused() {
     let mut failures = Failures::default();
     for case in cases("bad/trace") {
         let note = json(&case.join("note.json"));
-        // A file without a header says itself how it is read.
+        // A file without a header describes itself.
         let is_raw = case.join("trace.raw").exists();
         let trace = if is_raw { "trace.raw" } else { "trace.mtf" };
         let dtd = if is_raw { &["--dtd", "format.dtd"][..] } else { &[] };
@@ -269,7 +271,8 @@ fn bad_traces_are_refused() {
     failures.none();
 }
 
-/// A message names one of the places: as a number of its own, not as part of another. No places: any will do.
+/// Checks that a message contains one of the places as a separate number, not as part of another number. If there are
+/// no places, any message is accepted.
 fn names(message: &str, places: Vec<String>, note: &Value) -> Result<(), String> {
     let digit = |c: Option<&u8>| c.is_some_and(u8::is_ascii_digit);
     let named = |place: &String| {

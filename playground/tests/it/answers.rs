@@ -1,4 +1,4 @@
-//! What the module answers: values are those of the vectors, and no input stops it.
+//! Answers of the module: values are the same as in the vectors, and no input stops the module.
 
 use crate::heaps::heaps;
 use metatf_playground::request::{State, respond};
@@ -7,20 +7,20 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// Asks, and returns the answer and the bytes that come with it.
+/// Sends a request and returns the answer and its bytes.
 fn ask(state: &mut State, request: &Value, bytes: &[u8]) -> (Value, Vec<u8>) {
     let (answer, bytes) = respond(state, request.to_string().as_bytes(), bytes);
     (serde_json::from_slice(&answer).unwrap(), bytes)
 }
 
-/// Opens a file that is whole, and returns all its rows.
+/// Opens an undamaged file and returns all its rows.
 fn rows(bytes: &[u8], dtd: &str) -> Vec<Value> {
     let (rows, error) = rows_and_error(bytes, dtd);
     assert_eq!(error, Value::Null);
     rows
 }
 
-/// Opens a file, and returns all its rows, and what is wrong with it.
+/// Opens a file and returns all its rows and its damage.
 fn rows_and_error(bytes: &[u8], dtd: &str) -> (Vec<Value>, Value) {
     let mut state = State::default();
     let (opened, _) = ask(&mut state, &json!({"ask": "open", "name": "T", "text": dtd}), bytes);
@@ -28,7 +28,7 @@ fn rows_and_error(bytes: &[u8], dtd: &str) -> (Vec<Value>, Value) {
     let mut all = Vec::new();
     loop {
         let (part, _) = ask(&mut state, &json!({"ask": "rows", "from": all.len(), "count": 200}), &[]);
-        // What was lost stands before: as the page does, from there.
+        // Start again from the first lost row, like the page.
         if part["first_lost"].as_u64().is_some_and(|first| first < all.len() as u64) {
             all.clear();
             continue;
@@ -40,7 +40,8 @@ fn rows_and_error(bytes: &[u8], dtd: &str) -> (Vec<Value>, Value) {
     }
 }
 
-/// The line of a data record as `metatfc dump --format jsonl` prints it without `--all`: members that are not said are not compared.
+/// Compares a data record with the line that `metatfc dump --format jsonl` prints without `--all`. Members that this
+/// line does not contain are ignored.
 fn has(row: &Value, expected: &Value) -> bool {
     match (row, expected) {
         (Value::Object(row), Value::Object(expected)) => {
@@ -53,7 +54,7 @@ fn has(row: &Value, expected: &Value) -> bool {
     }
 }
 
-/// Data records have the values of `expected.jsonl`, which `metatfc dump` is held to; their bytes are those of the file.
+/// Data records have the same values as `expected.jsonl`, and their bytes are those of the file.
 #[test]
 fn values_and_bytes_of_the_vectors() {
     let (mut seen, mut stored) = (0, 0);
@@ -64,7 +65,7 @@ fn values_and_bytes_of_the_vectors() {
         if case["mode"] != "dump" {
             continue;
         }
-        // Some are another's file, read by another DTD.
+        // Some vectors use the file of another vector with a different DTD.
         let Ok(trace) = std::fs::read(folder.join("trace.mtf")) else { continue };
         let rows = rows(&trace, &read("format.dtd"));
         let records: Vec<&Value> = rows.iter().filter(|row| row["kind"] == "record").collect();
@@ -86,7 +87,7 @@ fn values_and_bytes_of_the_vectors() {
             let at = usize::try_from(row["offset"].as_u64().unwrap()).unwrap();
             let in_file: String = trace[at..at + bytes.len() / 2].iter().map(|byte| format!("{byte:02x}")).collect();
             assert_eq!(bytes, in_file, "{folder:?}: {row}");
-            // Fields lie one behind the other, and take all bytes.
+            // Fields are adjacent and cover all bytes.
             let mut end = 0;
             for field in row["fields"].as_array().unwrap() {
                 assert_eq!(field["from"], end, "{folder:?}: {row}");
@@ -148,7 +149,7 @@ fn lines_become_a_trace_with_these_lines() {
     assert!(wrong["error"].as_str().unwrap().starts_with("line 2: "), "{wrong}");
 }
 
-/// Samples open, those of other programs by the built-in DTDs, and have records.
+/// All samples open and have records.
 #[test]
 fn samples_open() {
     let mut state = State::default();
@@ -180,7 +181,7 @@ fn samples_open() {
     assert_eq!(listed, dtds);
 }
 
-/// A heap's page has the report's figures.
+/// The heap page contains the figures of the report.
 #[test]
 fn the_page_of_a_heap() {
     let mut state = State::default();
@@ -199,7 +200,7 @@ fn the_page_of_a_heap() {
     assert!(refused["error"].as_str().unwrap().starts_with("packets: "), "{refused}");
 }
 
-/// Heap traces in any form have records, as those of `heap.dtd`, and a page that counts the same blocks.
+/// Heap traces in any format have records of `heap.dtd` and a page with the same number of blocks.
 #[test]
 fn heaps_in_any_form() {
     let mut state = State::default();
@@ -207,7 +208,7 @@ fn heaps_in_any_form() {
     for (name, bytes) in heaps() {
         let (opened, made) = ask(&mut state, &json!({"ask": "open", "name": name, "text": ""}), &bytes);
         assert_eq!(opened["heap"], true, "{name}: {opened}");
-        // What has no DTD is shown as a trace, which is given to be saved.
+        // A heap trace without a DTD is converted, and the trace is returned for saving.
         assert_eq!(opened["form"].is_string(), !made.is_empty(), "{name}: {opened}");
         assert_eq!(opened["form"].is_null(), bytes.starts_with(b"\x7fMTF"), "{name}: {opened}");
         let (rows, _) = ask(&mut state, &json!({"ask": "rows", "from": 0, "count": 100}), &[]);
@@ -224,18 +225,17 @@ fn heaps_in_any_form() {
     assert!(seen.iter().filter(|(name, _)| !name.contains("zst")).all(|(_, of)| *of == blocks), "{seen:?}");
 }
 
-/// What is before damage in a form without checksums is shown.
+/// The part before damage in a format without checksums is shown.
 #[test]
 fn a_heap_in_a_damaged_form() {
     let (name, mut bytes) = heaps().into_iter().find(|(name, _)| name == "raw32.raw32").unwrap();
-    // 50 calls, and the record that says whose they are.
+    // 50 calls, and the record that identifies their process.
     bytes[32 * 50] = 99;
     let mut state = State::default();
     let (opened, trace) = ask(&mut state, &json!({"ask": "open", "name": name, "text": ""}), &bytes);
     assert_eq!((&opened["records"], opened["heap"].as_bool()), (&json!(51), Some(true)), "{opened}");
     assert!(!trace.is_empty());
-    let says =
-        "raw32.raw32: raw32, byte 1600 (record 50): unknown tag 99: expected 1 to 5; the trace has what is before";
+    let says = "raw32.raw32: raw32, byte 1600 (record 50): unknown tag 99: expected 1 to 5; the trace contains the part before the damage";
     let (rows, _) = ask(&mut state, &json!({"ask": "rows", "from": 0, "count": 10}), &[]);
     assert_eq!(rows["damage"], says);
     let (answer, page) = ask(&mut state, &json!({"ask": "heap"}), &[]);
@@ -246,7 +246,7 @@ fn a_heap_in_a_damaged_form() {
     assert!(refused["error"].as_str().unwrap().contains("byte 0 (record 0): tag 99"), "{refused}");
 }
 
-/// Behind damage what is whole is read on, and the place of what is lost is said.
+/// The undamaged parts after damage are read, and the place of each loss is reported.
 #[test]
 fn damage_is_passed() {
     let name = "every.groups-64-little.mtf";
@@ -258,7 +258,7 @@ fn damage_is_passed() {
         rows.iter().filter(|row| row["kind"] != "lost").map(|row| row["json"].to_string()).collect()
     };
     let all = lines(&rows(&whole, ""));
-    // A byte of the magic, of the DTD, in the middle, and the end cut off; none of them is near to another.
+    // Damage a byte of the magic, of the DTD, and in the middle, and truncate the file; the positions are far apart.
     let middle = place(chunks.len() / 2) + 30;
     let damaged = |at: usize| {
         let mut bytes = whole.clone();
@@ -276,7 +276,7 @@ fn damage_is_passed() {
         let lost: Vec<&str> =
             found.iter().filter(|row| row["kind"] == "lost").map(|row| row["sets"].as_str().unwrap()).collect();
         assert!(!lost.is_empty() && lost.iter().all(|lost| lost.starts_with("b")), "{what}: {lost:?}");
-        // In their order, without some.
+        // The order is kept, but some lines are missing.
         let mut rest = all.iter();
         assert!(left.iter().all(|line| rest.any(|other| other == line)), "{what}");
         match what {
@@ -284,14 +284,14 @@ fn damage_is_passed() {
             "DTD" => assert!(left.len() + 20 > all.len(), "{what}: {}", left.len()),
             _ => assert!(left.len() < all.len() && left.len() > all.len() / 4, "{what}: {}", left.len()),
         }
-        // Rows have the numbers by which they are asked for, and the bytes that are lost.
+        // Rows have consecutive numbers, and lost rows contain the lost bytes.
         assert!(found.iter().zip(0..).all(|(row, number): (_, u64)| row["number"] == number), "{what}");
         let row = found.iter().find(|row| row["kind"] == "lost").unwrap();
         assert!(what == "magic" || !row["bytes"].as_str().unwrap().is_empty(), "{what}: {row}");
     }
 }
 
-/// The page of a damaged heap is of what is before, which is said.
+/// The page of a damaged heap trace covers the part before the damage and says so.
 #[test]
 fn the_page_of_a_damaged_heap() {
     let whole = std::fs::read(root().join("tests/golden/1.0/heap.perl-default.mtf")).unwrap();
@@ -304,7 +304,9 @@ fn the_page_of_a_damaged_heap() {
     assert_eq!(page(&mut state, &whole).0, json!({}));
     let (answer, html) = page(&mut state, &whole[..whole.len() - 200]);
     assert!(
-        answer["damage"].as_str().is_some_and(|damage| damage.ends_with("; the page is of what is before")),
+        answer["damage"]
+            .as_str()
+            .is_some_and(|damage| damage.ends_with("; the page covers the part before the damage")),
         "{answer}"
     );
     assert!(String::from_utf8(html).unwrap().contains("PEAK"));
@@ -313,7 +315,8 @@ fn the_page_of_a_damaged_heap() {
 #[test]
 fn what_is_no_trace() {
     let mut state = State::default();
-    for (bytes, says) in [(&b"hello"[..], "no trace"), (&[0x1f, 0x8b, 8, 0], "cannot be unpacked"), (b"\x7fMTF", "")] {
+    for (bytes, says) in [(&b"hello"[..], "not a trace"), (&[0x1f, 0x8b, 8, 0], "cannot be unpacked"), (b"\x7fMTF", "")]
+    {
         let (answer, _) = ask(&mut state, &json!({"ask": "open", "name": "F", "text": "section"}), bytes);
         assert!(answer["error"].as_str().unwrap().contains(says), "{answer}");
     }
@@ -327,7 +330,7 @@ fn golden() -> Vec<Vec<u8>> {
     std::fs::read_dir(folder).unwrap().map(|file| std::fs::read(file.unwrap().path()).unwrap()).filter(small).collect()
 }
 
-/// Changes some bytes, and cuts what stands behind a place.
+/// Changes some bytes and truncates the bytes at a position.
 fn damage(bytes: &mut Vec<u8>, changes: Vec<(prop::sample::Index, u8)>, cut: Option<prop::sample::Index>) {
     for (at, byte) in changes {
         let at = at.index(bytes.len());
@@ -341,7 +344,7 @@ fn damage(bytes: &mut Vec<u8>, changes: Vec<(prop::sample::Index, u8)>, cut: Opt
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
-    /// Damaged files are answered by a sentence, or by rows.
+    /// Damaged files yield an error message or rows.
     #[test]
     fn damaged_files(file in any::<prop::sample::Index>(), changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6), cut in prop::option::of(any::<prop::sample::Index>())) {
         let files = golden();
@@ -354,7 +357,7 @@ proptest! {
         ask(&mut state, &json!({"ask": "heap"}), &[]);
     }
 
-    /// Half-typed formats and lines are answered.
+    /// Incomplete formats and lines yield an answer.
     #[test]
     fn cut_formats(dtd in any::<prop::sample::Index>(), from in any::<prop::sample::Index>(), to in any::<prop::sample::Index>(), typed in "[a-z0-9{};:(), \u{1d538}\"]{0,6}") {
         let texts: Vec<&str> = metatf_playground::samples::DTDS.iter().map(|(_, text)| *text).collect();
@@ -376,7 +379,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
 
-    /// Damaged heap traces in any form are answered by a sentence, or by rows and a page.
+    /// Damaged heap traces in any format yield an error message, or rows and a page.
     #[test]
     fn damaged_heaps(file in any::<prop::sample::Index>(), changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4), cut in prop::option::of(any::<prop::sample::Index>())) {
         static HEAPS: std::sync::LazyLock<Vec<(String, Vec<u8>)>> = std::sync::LazyLock::new(heaps);

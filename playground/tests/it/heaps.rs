@@ -1,9 +1,9 @@
-//! Heap traces in every form that is written, from that of `heap.dtd` in the golden files.
+//! Heap traces in every writable format, converted from a golden `heap.dtd` trace.
 
 use hatf::forms::{CreateOptions, FORMS, Form, HEAP, convert_bytes};
 use metatf_test::root;
 
-/// The names of files, as people would have them, and the bytes.
+/// Returns typical file names and the contents.
 pub(crate) fn heaps() -> Vec<(String, Vec<u8>)> {
     let trace = std::fs::read(root().join("tests/golden/1.0/heap.gawk-default.mtf")).unwrap();
     let written = FORMS.into_iter().filter(|form| form.open.is_some() && form.create.is_some());

@@ -1,4 +1,4 @@
-//! The playground: what the module answers, and what the page shows.
+//! Tests of the playground module and page.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 mod answers;

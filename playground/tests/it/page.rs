@@ -1,4 +1,5 @@
-//! The page in a headless browser: `METATF_PLAYGROUND` is what `scripts/playground` made; without it this is skipped.
+//! Tests the page in a headless browser. `METATF_PLAYGROUND` is the file that `scripts/playground` created; without it,
+//! the test is skipped.
 
 use crate::heaps::heaps;
 use metatf_test::{Folder, root, skip};

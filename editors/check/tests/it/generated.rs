@@ -1,10 +1,10 @@
-//! The checked-in parser is that of the grammar.
+//! Checks that the checked-in parser was generated from the grammar.
 
 use std::process::Command;
 
 use metatf_test::{Folder, root, run, skip};
 
-/// The generator that has made the checked-in parser.
+/// Version of the generator that created the checked-in parser.
 const VERSION: &str = "0.27.1";
 
 #[test]

@@ -1,4 +1,4 @@
-//! The queries name what the grammar has, and highlights see every name, number, string and comment.
+//! Checks that the queries compile, and that highlights cover every name, number, string and comment.
 
 use metatf_editors_check::language;
 use tree_sitter::Query;
@@ -35,7 +35,7 @@ fn classes_of_a_record() {
     assert_eq!(class("width"), Some(Class::Property));
     assert_eq!(class("0x4"), Some(Class::Number));
     assert_eq!(class("predicted"), Some(Class::Keyword));
-    // The first `by` is the field that sizes lie in, the second the word.
+    // The first `by` is the field that contains the sizes, the second is the keyword.
     assert_eq!(class("by by"), Some(Class::Name));
     assert_eq!(class("by used"), Some(Class::Keyword));
     assert_eq!(class("used"), Some(Class::Name));

@@ -1,4 +1,4 @@
-//! The TextMate grammar gives the classes of the tree-sitter grammar, wherever both have one.
+//! Checks that the TextMate grammar assigns the same classes as the tree-sitter grammar, wherever both assign one.
 
 use std::process::Command;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::texts::{blocks, files};
 use crate::tokens::{Class, classes};
 
-/// VS Code leaves longer lines without colours (`editor.maxTokenizationLineLength`).
+/// VS Code does not highlight longer lines (`editor.maxTokenizationLineLength`).
 const LONGEST_LINE: usize = 20_000;
 
 #[test]
@@ -53,7 +53,7 @@ fn agrees_with_tree_sitter() {
         }
     }
     assert!(different.is_empty(), "{} differ:\n{}", different.len(), different[..different.len().min(30)].join("\n"));
-    // Both have a class for nearly all of the names, numbers, strings and comments.
+    // Both assign a class to nearly all names, numbers, strings and comments.
     for class in Class::ALL {
         let (all, both) = (all[class as usize], compared[class as usize]);
         assert!(both > 100 && both * 100 >= all * 99, "{class:?}: {both} of {all} characters are compared");

@@ -1,16 +1,16 @@
-//! The DTDs that grammars are held to: every file of the repository, and every block of the book.
+//! The DTDs for testing the grammars: every file in the repository, and every block in the book.
 
 use std::path::{Path, PathBuf};
 
 use metatf_test::{page, root};
 
-/// A text, and what to call it.
+/// A text and its name.
 pub(crate) struct Text {
     pub(crate) name: String,
     pub(crate) bytes: Vec<u8>,
 }
 
-/// Returns all `.dtd` files of the repository, vectors and wrong ones included, in order of their names.
+/// Returns all `.dtd` files in the repository, including vectors and invalid DTDs, sorted by name.
 pub(crate) fn files() -> Vec<Text> {
     let mut paths = Vec::new();
     let root = root();
@@ -41,7 +41,7 @@ fn walk(folder: &Path, paths: &mut Vec<PathBuf>) {
     }
 }
 
-/// Returns the blocks of DTDs in the book and the README. Some are parts of a DTD.
+/// Returns the DTD blocks in the book and the README. Some are parts of a DTD.
 pub(crate) fn blocks() -> Vec<Text> {
     let docs = root().join("docs");
     let mut pages: Vec<_> = std::fs::read_dir(&docs).unwrap().map(|entry| entry.unwrap().path()).collect();

@@ -1,4 +1,4 @@
-//! The class of each character of a text, by the query for highlights.
+//! Computes the class of each character of a text with the highlight query.
 
 use std::sync::LazyLock;
 
@@ -11,7 +11,7 @@ static HIGHLIGHTS: LazyLock<Query> = LazyLock::new(|| {
     Query::new(&language(), text).unwrap_or_else(|error| panic!("highlights.scm: {error}"))
 });
 
-/// What a character belongs to.
+/// The class of a character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Class {
     Comment,
@@ -51,7 +51,7 @@ impl Class {
         })
     }
 
-    /// By the scope of a TextMate grammar. The quoted name of an annotation is a string there.
+    /// Returns the class of a scope in a TextMate grammar, in which the quoted name of an annotation is a string.
     pub(crate) fn of_scope(scope: &str) -> Option<Self> {
         let starts = [
             ("comment.", Self::Comment),
@@ -69,7 +69,8 @@ impl Class {
     }
 }
 
-/// Returns the class of each byte of a text that is right in syntax. Of several captures the last pattern's counts, as in editors.
+/// Returns the class of each byte of a syntactically correct text. If there are several captures, the last pattern
+/// wins, as in editors.
 pub(crate) fn classes(text: &str) -> Vec<Option<Class>> {
     let tree = parse(text).expect("the parser of this version");
     let mut captures = Vec::new();

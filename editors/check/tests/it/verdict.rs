@@ -1,12 +1,12 @@
-//! The tree-sitter grammar takes a text for right in syntax if and only if the parser does.
+//! Checks that the tree-sitter grammar accepts a text if and only if the parser does.
 
 use metatf_editors_check::parse;
 use metatf_parser::Code;
 
 use crate::texts::{Text, blocks, files};
 
-/// The rules that a grammar without meaning decides. A number that is too wide, parentheses that nest too deep, and a reference
-/// that ends in a wrong word are right in syntax.
+/// The errors that a grammar can detect. Numbers that are too wide, parentheses that are nested too deeply, and
+/// references that end in a wrong word are syntactically correct.
 const SYNTAX: [Code; 7] = [
     Code::OpenComment,
     Code::BadString,
@@ -17,7 +17,7 @@ const SYNTAX: [Code; 7] = [
     Code::PredictorWord,
 ];
 
-/// Texts whose verdicts differ, and why.
+/// Texts with different results, and the reasons.
 const DIFFERENT: &[(&str, &str)] = &[
     ("metatf-parser/tests/diagnostics/e0403-predicted.dtd", MISSPELT),
     ("metatf-parser/tests/diagnostics/e1007-model-revision.dtd", REVISION),
@@ -27,9 +27,9 @@ const DIFFERENT: &[(&str, &str)] = &[
     ("tests/vectors/bad/trace/x-predicted-revision-none/format.dtd", REVISION),
 ];
 
-/// The parser's grammar has a rule for it, so that the word is what is reported; it is E0403, as is a word alone.
+/// The parser's grammar has a rule for this case to report the word. Its code is E0403, the same as for a single word.
 const MISSPELT: &str = "a model follows a misspelt `predicted`";
-/// E1007 is a revision that is unknown as well, which is right in syntax.
+/// E1007 also covers an unknown revision, which is syntactically correct.
 const REVISION: &str = "the revision of a model is missing";
 
 #[test]
@@ -49,8 +49,8 @@ fn every_dtd() {
     assert!(right > 600 && wrong > 20, "{right} texts are right, {wrong} are wrong");
 }
 
-/// Whether the text has a mistake in syntax by either grammar; `None` if it is not UTF-8, which tree-sitter does not see, or is larger
-/// than a DTD may be.
+/// Returns whether each grammar finds a syntax error in the text, or `None` if the text is not UTF-8, which tree-sitter
+/// cannot parse, or is larger than a DTD may be.
 fn verdicts(text: &Text) -> Option<(bool, bool)> {
     let parsed = metatf_parser::parse(&text.name, &text.bytes);
     let has = |codes: &[Code]| parsed.diagnostics.iter().any(|diagnostic| codes.contains(&diagnostic.code));

@@ -19,15 +19,15 @@ use crate::BatchEncoder;
 use crate::cell::{Cell, cell_with};
 use crate::record_table::NUMBER;
 
-/// Batches, of which one is being given.
+/// The batches of a file, and the current batch.
 pub(super) struct Batches {
     batches: Box<dyn RecordBatchReader + Send>,
     batch: Option<RecordBatch>,
     next: usize,
-    /// Makes an encoder of a batch, if it can have one.
+    /// Returns an encoder for a batch, if the batch supports one.
     encoder_of: EncoderOf,
     pub(super) encoder: Option<BatchEncoder>,
-    /// The batch's numbers of records, if it has an encoder.
+    /// The record numbers of the batch, if it has an encoder.
     numbers: Option<Int64Array>,
 }
 
@@ -35,7 +35,8 @@ fn boxed(batches: impl RecordBatchReader + Send + 'static) -> Box<dyn RecordBatc
     Box::new(batches)
 }
 
-/// Calls what decodes a file. The libraries panic on some damaged files, which is an error here: nothing is read from the file after it.
+/// Runs a decoder. The libraries panic on some damaged files; the panic is converted to an error, after which the file
+/// is not read any further.
 fn decoded<T, E: Display>(decode: impl FnOnce() -> Result<T, E>) -> Result<T, String> {
     match catch_unwind(AssertUnwindSafe(decode)) {
         Ok(decoded) => decoded.map_err(|error| error.to_string()),
@@ -50,7 +51,8 @@ fn text_of(panic: &(dyn Any + Send)) -> &str {
 }
 
 impl Batches {
-    /// Opens a Parquet or Arrow file, which its first bytes distinguish, and returns its column names. An error does not contain the file's name.
+    /// Opens a Parquet or Arrow file, which its first bytes distinguish, and returns its column names. Errors do not
+    /// contain the file name.
     pub(super) fn open(head: &[u8], file: File, encoder_of: EncoderOf) -> Result<(Self, Vec<String>), String> {
         let batches = if head.starts_with(super::PARQUET) {
             decoded(|| ParquetRecordBatchReaderBuilder::try_new(file)?.build().map(boxed))?
@@ -67,7 +69,7 @@ impl Batches {
         self.batch.as_ref().is_none_or(|batch| self.next >= batch.num_rows())
     }
 
-    /// Returns the next row; `None` at the end. An error is without the file's name.
+    /// Returns the next row, or `None` at the end. Errors do not contain the file name.
     pub(super) fn next(&mut self, names: &[String]) -> Result<Option<Row>, String> {
         decoded(|| self.next_row(names))
     }
@@ -107,7 +109,8 @@ fn of_batch(batch: &RecordBatch, row: usize, names: &[String]) -> Result<Map<Str
     Ok(object)
 }
 
-/// Returns a cell as [`Cell::json`] does, with bytes and floats as `{"hex":..}`, so that they differ from text.
+/// Converts a cell like [`Cell::json`], but writes bytes and floating-point numbers as `{"hex":..}` to distinguish them
+/// from text.
 fn exact_json(cell: &Cell) -> Value {
     match (cell, cell.json()) {
         (Cell::Bytes(_), hex) => serde_json::json!({ "hex": hex }),

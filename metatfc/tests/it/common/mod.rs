@@ -7,11 +7,11 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// The stack that is not known, which the offset 0 of heap traces leads to.
+/// The unknown stack, which offset 0 of heap traces refers to.
 pub(crate) const NO_STACK: &str =
     "{\"@section\":\"stacks\",\"@record\":\"stack_item\",\"depth\":0,\"frame\":[],\"@shared\":true}\n";
 
-/// Runs it in a folder; `METATF_PATH` is that folder.
+/// Runs the command in a folder, with `METATF_PATH` set to this folder.
 pub(crate) fn metatfc(folder: &Path, args: &[&str]) -> Run {
     run(folder, args, b"")
 }
@@ -23,7 +23,7 @@ pub(crate) fn command(folder: &Path, args: &[&str]) -> Command {
     command
 }
 
-/// Runs it with standard input. No run may take long.
+/// Runs the command with standard input and a time limit.
 pub(crate) fn run(folder: &Path, args: &[&str], input: &[u8]) -> Run {
     let mut command = command(folder, args);
     let started = Instant::now();
@@ -33,7 +33,7 @@ pub(crate) fn run(folder: &Path, args: &[&str], input: &[u8]) -> Run {
     run
 }
 
-/// Writes a trace of JSON lines as a program does, which `encode` refuses if a reference leads nowhere.
+/// Writes a trace from JSON lines like a program. Unlike `encode`, this accepts dangling references.
 pub(crate) fn written(folder: &Folder, name: &str, dtd: &str, lines: &str, version: u8) {
     let schema = Schema::parse("events.dtd", dtd.as_bytes()).expect("a DTD");
     let options = WriteOptions { version, dtd_url: "events.dtd".to_owned(), ..WriteOptions::default() };
