@@ -135,23 +135,6 @@ fn of_batch(py: Python<'_>, problem: &ArrowError) -> PyErr {
     error::plain(metatf_arrow::message(problem))
 }
 
-<<<<<<< HEAD
-=======
-/// Converts a value that a column is compared with.
-fn scalar(value: &Bound<'_, PyAny>) -> PyResult<Scalar> {
-    if let Ok(value) = value.cast::<PyBool>() {
-        return Ok(Scalar::Integer(value.is_true().into()));
-    }
-    if let Ok(text) = value.cast::<PyString>() {
-        return Ok(Scalar::Text(text.to_str()?.to_owned()));
-    }
-    if value.is_instance_of::<pyo3::types::PyFloat>() {
-        return Ok(Scalar::Float(value.extract()?));
-    }
-    value.extract().map(Scalar::Integer)
-}
-
->>>>>>> prose-c
 #[pymethods]
 impl Table {
     /// Name of the table.
@@ -181,25 +164,11 @@ impl Table {
         Ok(Self { columns: Some(columns), ..self.clone() })
     }
 
-<<<<<<< HEAD
-    /// The rows for which a condition holds, such as `size >= 4096 and thread != 1`. Calls add up: all conditions must hold.
+    /// Return the rows that match a condition, such as `size >= 4096 and thread != 1`. Several conditions must all be true.
     ///
-    /// The language is that of `metatfc dump --where`.
+    /// The syntax is described in `metatfc dump --help`.
     #[pyo3(name = "where")]
     fn filter(&self, condition: &str) -> PyResult<Self> {
-=======
-    /// Return the rows for which the comparison of `column` with `value` is true: `==`, `!=`, `<`, `<=`, `>`, `>=`.
-    /// Several conditions must all be true.
-    ///
-    /// Times are numbers in the column's unit. Rows with null in the column are excluded.
-    #[pyo3(name = "where")]
-    fn filter(&self, column: &str, comparison: &str, value: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let Some(comparison) = Comparison::of_sign(comparison) else {
-            let message = format!("unknown comparison {comparison:?}: expected ==, !=, <, <=, > or >=");
-            return Err(PyValueError::new_err(message));
-        };
-        let filter = Filter { column: self.column(column)?, comparison, value: scalar(value)? };
->>>>>>> prose-c
         let mut conditions = self.conditions.clone();
         let added = conditions.add(&*self.table, condition);
         added.map_err(|error| PyValueError::new_err(error.to_string()))?;
