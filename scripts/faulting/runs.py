@@ -230,6 +230,9 @@ def states(bench, command, clean, before, run):
             found[name] = "lost"
         elif name in clean.meanings and (command.varies or without_names) and same(bench.meaning(name), clean.meanings[name]):
             found[name] = "new"
+        elif without_names and run.status == 1 and command.line.startswith("hatf symbolize") and bench.meaning(name)[:2] == ("trace", 0):
+            # A whole trace, whose frames lack the names that could not be found.
+            found[name] = "new"
         elif name in clean.meanings and (without_names or run.status == 1 and command.goes_to_damage) and clean.meanings[name][0] == "text":
             found[name] = "new"
         else:
