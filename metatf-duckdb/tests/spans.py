@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The extension gives the spans and events of traces as `metatfc spans` has them, and answers the questions of docs/sql.md.
+"""The extension gives the spans and events of traces as `metatfc spans` has them, and answers the questions of docs/tables.md.
 
     python metatf-duckdb/tests/spans.py PATH/TO/metatf.duckdb_extension PATH/TO/metatfc
 """
@@ -60,7 +60,7 @@ def questions(connection, trace):
     """The queries of the book have answers."""
     for name in ("spans", "events"):
         connection.execute(f"create view {name} as from metatf_{name}('{trace}')")
-    page = (CHECKOUT / "docs/sql.md").read_text()
+    page = (CHECKOUT / "docs/tables.md").read_text()
     queries = [query for query in re.findall(r"```sql\n(.*?)```", page, re.DOTALL) if re.search("(from|join) (spans|events)\\b", query)]
     assert len(queries) == 3
     for query in queries:
