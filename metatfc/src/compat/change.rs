@@ -4,7 +4,7 @@ use super::version::Level;
 use metatf_parser::schema::{Record, Section};
 use serde::Serialize;
 
-/// What changed. `docs/compat.md` has the reason for the level of each.
+/// What changed. `docs/versions.md` has the reason for the level of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Kind {
