@@ -1,4 +1,4 @@
-//! Traces of DTDs of others, by the names of their records and fields (docs/other-formats.md).
+//! Traces of DTDs of others, by the names of their records and fields (docs/convert.md).
 
 mod names;
 
