@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that the extension returns the same spans and events as `metatfc spans`, and runs the queries of docs/sql.md.
+"""Checks that the extension returns the same spans and events as `metatfc spans`, and runs the queries of docs/tables.md.
 
     python metatf-duckdb/tests/spans.py PATH/TO/metatf.duckdb_extension PATH/TO/metatfc
 """
@@ -60,7 +60,7 @@ def questions(connection, trace):
     """Checks that the queries of the book return rows."""
     for name in ("spans", "events"):
         connection.execute(f"create view {name} as from metatf_{name}('{trace}')")
-    page = (CHECKOUT / "docs/sql.md").read_text()
+    page = (CHECKOUT / "docs/tables.md").read_text()
     queries = [query for query in re.findall(r"```sql\n(.*?)```", page, re.DOTALL) if re.search("(from|join) (spans|events)\\b", query)]
     assert len(queries) == 3
     for query in queries:

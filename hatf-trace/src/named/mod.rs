@@ -1,4 +1,4 @@
-//! Traces of foreign DTDs, interpreted by the names of their records and fields (docs/other-formats.md).
+//! Traces of foreign DTDs, interpreted by the names of their records and fields (docs/convert.md).
 
 mod names;
 

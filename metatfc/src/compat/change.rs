@@ -4,7 +4,7 @@ use super::version::Level;
 use metatf_parser::schema::{Record, Section};
 use serde::Serialize;
 
-/// The kind of a change. `docs/compat.md` explains the level of each kind.
+/// The kind of a change. `docs/versions.md` explains the level of each kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Kind {

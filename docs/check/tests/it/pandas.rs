@@ -1,5 +1,6 @@
-//! The Python code in `docs/pandas.md` prints the output shown there, if pandas is installed. Its CSV is in `console`
-//! blocks, which are checked everywhere. `METATF_PYTHON` selects an interpreter other than `python3`.
+//! The Python code in section "CSV and pandas" of `docs/tables.md` prints the output shown there, if pandas is installed.
+//! Its CSV is in `console` blocks, which are checked everywhere. `METATF_PYTHON` selects an interpreter other than
+//! `python3`.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use metatf_docs_check::{commands, run, sandbox};
@@ -13,8 +14,10 @@ fn words<'l>(lines: impl IntoIterator<Item = &'l String>) -> Vec<Vec<&'l str>> {
 
 #[test]
 fn python_prints_what_the_page_says() {
-    let page = std::fs::read_to_string(root().join("docs/pandas.md")).unwrap();
-    let blocks = blocks(&page);
+    let page = std::fs::read_to_string(root().join("docs/tables.md")).unwrap();
+    let (_, section) = page.split_once("\n## CSV and pandas\n").unwrap();
+    let (section, _) = section.split_once("\n## Export\n").unwrap();
+    let blocks = blocks(section);
     let (folder, commands) = (sandbox(), commands());
     let lines = blocks.iter().filter(|block| block.info == "console").flat_map(|block| &block.lines);
     for line in lines.filter_map(|line| line.strip_prefix("$ ")).filter(|line| !line.starts_with("cat ")) {
