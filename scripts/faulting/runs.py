@@ -292,6 +292,9 @@ def judge(command, run, stdout, found, temporary, place, fault, others):
     # A pipe between the command's own processes only fails if one of them has died, and that is what the message says.
     if run.path.startswith("pipe:") and "failed in its child process" in run.message:
         return []
+    # The spool is left for another attempt.
+    if command.takes_spool and "cannot be read" in run.message:
+        return []
     # SQLite reports errors in its own words.
     if "sqlite" in command.line and re.search("disk I/O error|readonly database|unable to open database|disk is full", run.message):
         return []
