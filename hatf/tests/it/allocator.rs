@@ -115,7 +115,7 @@ fn in_a_static_program() {
     let trace = folder.path("off.mtf");
     hatf(["record", "--start-off", "-o", &trace, "--", program.to_str().unwrap()])
         .exits(0)
-        .says("was off all the time");
+        .says("recording was never turned on");
 }
 
 /// Runs a program that records itself, and makes the trace.

@@ -143,7 +143,7 @@ fn the_last_part() {
     for stacks in [None, cfg!(target_arch = "x86_64").then_some("--stacks=8")] {
         let _ = std::fs::remove_file(&dump);
         let arguments = ["record", "--keep", "256KiB", "-o", &trace].into_iter().chain(stacks);
-        hatf(arguments.chain(["--", program.to_str().unwrap(), "keep", &dump])).exits(0).says("asked for: ");
+        hatf(arguments.chain(["--", program.to_str().unwrap(), "keep", &dump])).exits(0).says("requested trace: ");
         assert_eq!(messages(Path::new(&dump)), ["off", "on", "1000001"], "{stacks:?}");
         for trace in [&dump, &trace] {
             assert_eq!(invariants::broken(Path::new(trace)), [""; 0], "{trace}");

@@ -65,7 +65,7 @@ fn simulate_as_data_and_as_a_picture() {
 fn simulate_by_mistake() {
     let trace = DATA.to_owned() + "gawk.raw32.zst";
     hatf(["simulate", &trace, "-a", "hoard"]).exits(2).says("`hoard` is not one of bsd, first, best, cache");
-    hatf(["simulate", &trace, "--weight", "x=1"]).exits(2).says("acts are examined, ");
+    hatf(["simulate", &trace, "--weight", "x=1"]).exits(2).says("expected one of examined, ");
     hatf(["simulate", "/no/such/trace"]).exits(1).says("/no/such/trace");
     hatf(["simulate", "/dev/null"]).exits(1).says("give it with --from");
     hatf(["simulate", "/dev/null", "--from", "raw32"]).exits(0).prints("0 events");

@@ -221,7 +221,7 @@ fn what_is_not_recorded_is_said() {
     assert!(run.err.contains("because of --no-linked-in"), "{}", run.err);
     assert_eq!(blocks(&trace).0, 0);
     let run = hatf(["record", "-o", &path, "--", "sh", "-c", &format!("{program}; exit 7")]).exits(7).says(said);
-    assert!(run.err.contains("those of the program that hatf record starts itself are"), "{}", run.err);
+    assert!(run.err.contains("they are recorded only in the program that hatf record starts itself"), "{}", run.err);
 }
 
 /// A process becomes a program that does not load the recorder.

@@ -105,7 +105,7 @@ fn a_truncated_spool_is_kept_and_its_loss_counted() {
     for bytes in [200_000, 500_000, 1_000_000] {
         let cut = copied(&spool, &other);
         fs::File::options().write(true).open(cut.join("events")).unwrap().set_len(bytes).unwrap();
-        let part = recover(&cut, &other.join("part.mtf")).exits(1).says("a part of the spool cannot be read");
+        let part = recover(&cut, &other.join("part.mtf")).exits(1).says("part of the spool cannot be read");
         let (records, lost) = counts(&part);
         assert!(records < all && records + lost >= all, "{records} and {lost} of {all}");
         assert!(cut.join("events").exists());

@@ -111,7 +111,7 @@ fn recorded_with_symbols() {
     let sites = recorded.sites(&["--no-symbols", "--rows", "100"]).prints("recursion at ").prints("stacks.c:");
     assert_eq!(sites.err, "");
     let refused = hatf(["record", "--symbolize", "-o", "-", "--", "true"]).exits(2);
-    refused.says("it has to be a file, in the format heap");
+    refused.says("the output must be a file in the format heap");
 
     let folder = Folder::new();
     let (trace, again) = (folder.path("p.mtf"), folder.path("again.mtf"));

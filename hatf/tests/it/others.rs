@@ -365,7 +365,7 @@ fn keys() {
     assert!(anonymized("c.mtf", &[]) != anonymized("d.mtf", &[]));
     fs::write(&key, "short").unwrap();
     hatf(["anonymize", &trace, "-o", &folder.path("e.mtf"), "--key", &key]).exits(2).says("at least 16 bytes");
-    hatf(["anonymize", &trace, "-o", "-", "--check"]).exits(2).says("name it with -o");
+    hatf(["anonymize", &trace, "-o", "-", "--check"]).exits(2).says("add -o FILE");
 }
 
 /// The sites of a trace by their frames: bytes and blocks of a measure.
@@ -588,7 +588,7 @@ fn outputs_and_inputs() {
         (&[][..], 2, "specify a part"),
         (&["--records", "9..5"], 2, "no records from 9 to 5"),
         (&["--records", "0..5"], 2, "the numbers of two records"),
-        (&["--records", "100000.."], 2, "record 100000 is none of them"),
+        (&["--records", "100000.."], 2, "record 100000 does not exist"),
         (&["--between", "1h.."], 2, "is after the end of the trace"),
         (&["--phase", "never"], 2, "its marks are"),
         (&["--between", "mark:ready..mark:never"], 2, "not in the trace"),

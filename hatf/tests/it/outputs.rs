@@ -145,13 +145,13 @@ fn a_trace_that_is_removed_or_renamed_meanwhile() {
     let recorder = start(&folder, "x.mtf");
     fs::remove_file(folder.join("x.mtf")).unwrap();
     let (output, said) = end(recorder);
-    assert!(output.status.code() == Some(7) && said.contains("the trace is x.mtf"), "{said}");
+    assert!(output.status.code() == Some(7) && said.contains("the trace is in x.mtf"), "{said}");
     is_whole(&folder.join("x.mtf"));
     let recorder = start(&folder, "x.mtf");
     fs::rename(folder.join("x.mtf"), folder.join("y.mtf")).unwrap();
     fs::write(folder.join("x.mtf"), "of another").unwrap();
     let (output, said) = end(recorder);
-    assert!(output.status.code() == Some(7) && said.contains("the trace is x.1.mtf"), "{said}");
+    assert!(output.status.code() == Some(7) && said.contains("the trace is in x.1.mtf"), "{said}");
     is_whole(&folder.join("x.1.mtf"));
     assert_eq!(folder.read("x.mtf"), b"of another");
     fs::remove_file(folder.join("x.1.mtf")).unwrap();
@@ -159,13 +159,13 @@ fn a_trace_that_is_removed_or_renamed_meanwhile() {
     fs::write(folder.join("other"), "of another").unwrap();
     fs::rename(folder.join("other"), folder.join("x.mtf")).unwrap();
     let (output, said) = end(recorder);
-    assert!(output.status.code() == Some(7) && said.contains("the trace is x.1.mtf"), "{said}");
+    assert!(output.status.code() == Some(7) && said.contains("the trace is in x.1.mtf"), "{said}");
     is_whole(&folder.join("x.1.mtf"));
     fs::create_dir(folder.join("d")).unwrap();
     let recorder = start(&folder, "d/z.mtf");
     fs::remove_dir_all(folder.join("d")).unwrap();
     let (output, said) = end(recorder);
-    assert!(output.status.code() == Some(7) && said.contains("the trace is z.mtf"), "{said}");
+    assert!(output.status.code() == Some(7) && said.contains("the trace is in z.mtf"), "{said}");
     is_whole(&folder.join("z.mtf"));
 }
 

@@ -68,7 +68,7 @@ fn threads_only() {
     let messages = |option| {
         hatf(["record", "-q", "-o", &folder.path("named.mtf"), option, "--", &program_name, "10"]).exits(0).err
     };
-    assert!(messages("--only-threads=nobody").contains("the name that --only-threads=nobody asks for"));
+    assert!(messages("--only-threads=nobody").contains("no thread that --only-threads=nobody matches"));
     assert_eq!(messages("--only-threads=other"), "");
     // With stacks each block of the thread has one, and the numbers stay.
     assert_eq!(sums(&report(&folder, &program, &["--only-threads", "worker-1", "--stacks"])), worker);

@@ -157,5 +157,5 @@ fn frames_in_handlers_of_signals() {
 fn where_there_is_no_python() {
     let folder = Folder::new();
     let trace = folder.path("trace.mtf");
-    hatf(["record", "--python", "-o", &trace, "--", "/bin/true"]).exits(0).says("there was no Python");
+    hatf(["record", "--python", "-o", &trace, "--", "/bin/true"]).exits(0).says("no Python was found");
 }

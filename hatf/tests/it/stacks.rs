@@ -312,7 +312,7 @@ fn the_site_that_changed_is_named() {
     assert_eq!(differing(&after, &before), [("right".to_owned(), -13, -2600)]);
     let failing =
         |by: &str, limit: &str, code| hatf(["diff", &before, &after, "--by", by, "--fail-over", limit]).exits(code);
-    let run = failing("allocated", "0.5%", 1).says("bytes allocated grew from ").says("by more than 0.5%");
+    let run = failing("allocated", "0.5%", 1).says("bytes allocated grew from ").says("more than the limit of 0.5%");
     run.says("largest contribution: +2,600 bytes by right <- main <- ");
     failing("allocated", "2600", 0);
     failing("allocated", "2599", 1).says("by more than 2,599");
@@ -342,7 +342,7 @@ fn differences_of_traces_that_lack_something() {
     // From nothing everything grows by more than any percentage.
     hatf(["diff", &empty, &sample, "--from", "jsonl", "--fail-over", "1000%"])
         .exits(1)
-        .says("(new), by more than 1000%");
+        .says("(new), more than the limit of 1000%");
     // An input without a form, and one that is not there, are named.
     hatf(["diff", &plain, "/nothing.mtf"]).exits(1).says("/nothing.mtf: ");
 }

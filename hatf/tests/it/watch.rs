@@ -173,7 +173,7 @@ fn numbers_are_those_of_a_report() {
 fn what_cannot_be_watched() {
     let folder = Folder::new();
     let trace = folder.path("t.mtf");
-    hatf(["watch", "true"]).exits(2).says("standard output is not one: hatf run PROGRAM");
+    hatf(["watch", "true"]).exits(2).says("standard output is not one: use hatf run PROGRAM");
     hatf(["watch"]).exits(2).says("PROGRAM|TRACE");
     assert!(!Path::new(&trace).exists());
 }

@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_recorded() {
-        assert!(Target::find(std::process::id()).unwrap_err().to_string().contains("is this one"));
+        assert!(Target::find(std::process::id()).unwrap_err().to_string().contains("is hatf itself"));
         assert!(Target::find(u32::MAX).unwrap_err().to_string().contains("no process"));
     }
 }
