@@ -10,7 +10,11 @@ fn written() -> Vec<u8> {
         writer.other(&Other { tag, size: 6, rest: &b"hi"[..] }).unwrap();
     }
     // The tags of `start` and of `metadata`, and a tag of three bytes.
-    for (tag, why) in [(4, "tag 4 belongs to another record"), (3, "tag 3 is"), (0x1_0000, "does not fit in 2 bytes")] {
+    for (tag, why) in [
+        (4, "tag 4 belongs to another record"),
+        (3, "tag 3 belongs to another record"),
+        (0x1_0000, "does not fit in 2 bytes"),
+    ] {
         let error = writer.other(&Other { tag, size: 4, rest: &b""[..] }).unwrap_err().to_string();
         assert!(error.contains(why), "{error}");
     }

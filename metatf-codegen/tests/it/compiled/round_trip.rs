@@ -170,7 +170,7 @@ fn counts_are_checked() {
     let mut writer = shapes::Writer::new(Vec::new()).unwrap();
     let wrong = shapes::Twice { n: 2, x: vec![1], n_items: vec![] };
     let error = writer.twice(&wrong).unwrap_err();
-    assert!(error.to_string().contains("another number of items"), "{error}");
+    assert!(error.to_string().contains("the number of items differs from the count field"), "{error}");
     writer.finish().unwrap();
 }
 
