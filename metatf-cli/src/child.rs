@@ -72,7 +72,7 @@ impl ChildCommand {
     /// Starts a child.
     ///
     /// # Errors
-    /// Returns the error of the system.
+    /// Returns the system error.
     pub fn start(&self) -> Result<Child, Death> {
         let mut command = Command::new(&self.program);
         command.args(&self.arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -225,7 +225,7 @@ fn read_message(input: &mut dyn Read) -> io::Result<Option<Message>> {
 /// [piped](Stdio::piped). Returns errors of these pipes, whereas [`Command::output`] panics.
 ///
 /// # Errors
-/// Returns the error of the system.
+/// Returns the system error.
 pub fn output_of(command: &mut Command) -> io::Result<process::Output> {
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
     let read = both(child.stdout.take(), child.stderr.take());

@@ -136,14 +136,14 @@ pub(crate) fn stop(reason: Stop) {
     }
 }
 
-/// Returns the spool of the session, even if the session is not live: in a forked child, it is the parent's.
+/// Returns the spool of the session, even if the session is not live. In a forked child, this is the parent's spool.
 pub(crate) fn inherited() -> Option<Spool<'static>> {
     // SAFETY: as in `current`.
     unsafe { SESSION.load(Ordering::Acquire).as_ref() }.map(|session| session.spool)
 }
 
-/// Replaces that spool by private zeros: threads in the middle of a hook write there from now on. Must be called in a
-/// forked child, which has one thread.
+/// Replaces the inherited spool with private zeros, to which any hook still in progress then writes. Must be called in a
+/// forked child, which has only one thread.
 pub(crate) fn leave_spool() {
     // Chunks that another thread of the parent was about to unmap are not written to by any hook.
     CHANGING.store(false, Ordering::Relaxed);
