@@ -90,7 +90,7 @@ impl Child {
     /// Sends a request.
     ///
     /// # Errors
-    /// Returns an error of the pipe. If the child has ended, [`receive`](Self::receive) reports the reason.
+    /// Returns a pipe error. If the child has ended, [`receive`](Self::receive) reports the reason.
     pub fn send(&mut self, request: &[u8]) -> Result<(), Death> {
         match write_message(&mut self.requests, REQUEST, request) {
             Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Death::System(error)),
@@ -162,7 +162,7 @@ impl ToParent<'_> {
     /// Sends a message, which may be buffered until the [next flush](Self::flush) or until the request is answered.
     ///
     /// # Errors
-    /// Returns an error of the pipe.
+    /// Returns a pipe error.
     pub fn send(&mut self, kind: u8, content: &[u8]) -> io::Result<()> {
         write_message(&mut self.0, kind, content)
     }
@@ -170,7 +170,7 @@ impl ToParent<'_> {
     /// Sends the buffered messages.
     ///
     /// # Errors
-    /// Returns an error of the pipe.
+    /// Returns a pipe error.
     pub fn flush(&mut self) -> io::Result<()> {
         self.0.flush()
     }

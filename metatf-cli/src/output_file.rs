@@ -144,7 +144,7 @@ impl OutputFile {
         }
     }
 
-    /// Flushes the sink, gives the file its name, and waits until both are on the disk. If the output is dropped
+    /// Flushes the sink, gives the file its name, and waits until both are on disk. If the output is dropped
     /// instead, a file that has not appeared is removed.
     ///
     /// # Errors
@@ -159,7 +159,7 @@ impl OutputFile {
         self.sync()
     }
 
-    /// Waits until the file that has [appeared](Self::appear) is on the disk, with its name. A network file system may
+    /// Waits until the file that has [appeared](Self::appear) is on disk, with its name. A network file system may
     /// report here that it is full.
     ///
     /// # Errors
