@@ -11,8 +11,9 @@ pub(super) const NAME: &str = "thread";
 
 /// The current thread, taken from the latest record that names a thread.
 pub(super) struct ThreadColumn {
-    /// The index of the record that names a thread, and the position of the thread's number among its values.
+    /// The index of the record that names a thread.
     record: u16,
+    /// The position of the thread's number among the record's values.
     place: usize,
     pub(super) number: u64,
 }
