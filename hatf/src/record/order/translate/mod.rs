@@ -276,7 +276,7 @@ impl Translator {
         self.give(&SpoolEvent { thread, ..*slot }, Stack::NONE, EventKind::ThreadName { name }, sink)
     }
 
-    /// Notes that a realloc of a block has begun. `taken` says whether the trace already contains the free of the
+    /// Notes that a realloc of a block has begun. `taken` is whether the trace already contains the free of the
     /// block.
     pub(crate) fn begin_realloc(&mut self, thread: u32, old: u64, taken: bool) {
         // A realloc that is already known is the same one: a trace is being completed.
