@@ -248,7 +248,7 @@ impl Translator {
         Event { time: slot.time, thread: slot.thread.into(), heap: self.heap, stack, ..Event::new(kind) }
     }
 
-    /// Notes the `pthread_t` by which other threads name a thread, and applies a name that it has already been given.
+    /// Stores the `pthread_t` by which other threads name a thread, and applies a name that it has already been given.
     fn thread_begins(&mut self, slot: &SpoolEvent, sink: &mut dyn EventSink) -> Result<()> {
         if slot.old == 0 {
             return Ok(());
