@@ -33,8 +33,9 @@ const VACANT: u32 = u32::MAX - 1;
 /// The upper bound of slots, exclusive.
 pub(crate) const MOST_SLOTS: u32 = VACANT;
 
-/// The maximum number of cached region lookups, and the marker of an unused cache entry.
+/// The maximum number of cached region lookups.
 const RECENT: usize = 1 << 12;
+/// The marker of an unused cache entry.
 const NONE: (u64, u32) = (u64::MAX, 0);
 
 /// Returns the last byte of a block. An empty block ends at its own address, and sizes are capped at 2^47 bytes.

@@ -77,8 +77,9 @@ pub struct Kept {
     to: Point,
     begun: Option<Place>,
     ended: Option<Place>,
-    /// The last event so far, and the latest timestamp of a record.
+    /// The last event so far.
     last: Place,
+    /// The latest timestamp of a record.
     latest: u64,
     marks: Vec<String>,
     more_marks: bool,

@@ -155,8 +155,9 @@ pub struct Moments {
     allocated: Vec<(u64, Amount)>,
     /// The moment of allocation of each live object, indexed by slot.
     born: Vec<u16>,
-    /// Allocations of each site in the current moment, and the sites with such allocations.
+    /// Allocations of each site in the current moment.
     current: Vec<Amount>,
+    /// The sites with such allocations.
     sites: Vec<u32>,
     live: u64,
     /// The sampling weight of blocks.

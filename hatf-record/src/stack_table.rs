@@ -27,9 +27,9 @@ const WHOLE_NODES: usize = 1 << 20;
 /// The number of slots before the first node. They contain the magic number, the depth, the number of nodes that did
 /// not fit, and the number of allocated levels after the first.
 const HEAD: usize = 2;
-/// The number of positions probed for a node. It is small because full levels are probed for all later nodes, and
-/// larger in the last level.
+/// The number of positions probed for a node. It is small because full levels are probed for all later nodes.
 const PROBES: usize = 8;
+/// The number of positions probed in the last level.
 const LAST_PROBES: usize = 64;
 /// The number of bits in an address.
 const ADDRESS_BITS: u32 = 48;

@@ -43,7 +43,7 @@ pub enum Form {
 pub enum WriteError {
     /// An error of the table that is read. The message contains the path of the trace.
     Table(String),
-    /// An error of the file that is written.
+    /// An error of the output file.
     Output(io::Error),
 }
 

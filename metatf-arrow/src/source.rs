@@ -77,7 +77,7 @@ impl Source {
         Trace::new(self.schema.clone(), reader)
     }
 
-    /// Converts an error of the trace, using the names of its format.
+    /// Converts a trace error, using the names of its format.
     pub(crate) fn error(&self, error: &metatf::Error) -> Error {
         Error::new(&self.path, metatf::explain(&self.schema.format, error))
     }

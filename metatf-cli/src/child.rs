@@ -72,7 +72,7 @@ impl ChildCommand {
     /// Starts a child.
     ///
     /// # Errors
-    /// Returns the error of the system.
+    /// Returns the system error.
     pub fn start(&self) -> Result<Child, Death> {
         let mut command = Command::new(&self.program);
         command.args(&self.arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -90,7 +90,7 @@ impl Child {
     /// Sends a request.
     ///
     /// # Errors
-    /// Returns an error of the pipe. If the child has ended, [`receive`](Self::receive) reports the reason.
+    /// Returns a pipe error. If the child has ended, [`receive`](Self::receive) reports the reason.
     pub fn send(&mut self, request: &[u8]) -> Result<(), Death> {
         match write_message(&mut self.requests, REQUEST, request) {
             Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Death::System(error)),
@@ -162,7 +162,7 @@ impl ToParent<'_> {
     /// Sends a message, which may be buffered until the [next flush](Self::flush) or until the request is answered.
     ///
     /// # Errors
-    /// Returns an error of the pipe.
+    /// Returns a pipe error.
     pub fn send(&mut self, kind: u8, content: &[u8]) -> io::Result<()> {
         write_message(&mut self.0, kind, content)
     }
@@ -170,7 +170,7 @@ impl ToParent<'_> {
     /// Sends the buffered messages.
     ///
     /// # Errors
-    /// Returns an error of the pipe.
+    /// Returns a pipe error.
     pub fn flush(&mut self) -> io::Result<()> {
         self.0.flush()
     }
@@ -225,7 +225,7 @@ fn read_message(input: &mut dyn Read) -> io::Result<Option<Message>> {
 /// [piped](Stdio::piped). Returns errors of these pipes, whereas [`Command::output`] panics.
 ///
 /// # Errors
-/// Returns the error of the system.
+/// Returns the system error.
 pub fn output_of(command: &mut Command) -> io::Result<process::Output> {
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
     let read = both(child.stdout.take(), child.stderr.take());

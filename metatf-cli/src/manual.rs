@@ -15,7 +15,7 @@ type Page = (OutputFile, Box<dyn Sink + Send>);
 /// appear when all have been written; if writing one fails, the directory is unchanged.
 ///
 /// # Errors
-/// Returns the error of the system.
+/// Returns the system error.
 pub fn write_manual(command: clap::Command, folder: &Path) -> io::Result<()> {
     let mut command = command.disable_help_subcommand(true);
     command.build();

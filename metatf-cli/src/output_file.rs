@@ -57,7 +57,7 @@ impl OutputFolder {
     /// Creates an output file, like [`OutputFile::create`]. A link of the same name is replaced, not followed.
     ///
     /// # Errors
-    /// Returns the error of the system.
+    /// Returns the system error.
     pub fn file(&self, name: &OsStr) -> io::Result<(OutputFile, Box<dyn Sink + Send>)> {
         OutputFile::create_in(self, name)
     }
@@ -69,7 +69,7 @@ impl OutputFile {
     /// (a pipe, `/dev/null`), it is written directly.
     ///
     /// # Errors
-    /// Returns the error of the system.
+    /// Returns the system error.
     pub fn create(path: &Path) -> io::Result<(Self, Box<dyn Sink + Send>)> {
         if path == Path::new("-") {
             return Ok(Self::watched(None, Forward(BufWriter::with_capacity(BUFFER, io::stdout()))));
@@ -103,7 +103,7 @@ impl OutputFile {
     /// when the output gets its name, this is an error, and that file is unchanged.
     ///
     /// # Errors
-    /// Returns the error of the system.
+    /// Returns the system error.
     pub fn create_new(path: &Path) -> io::Result<(Self, Box<dyn Sink + Send>)> {
         if fs::symlink_metadata(path).is_ok() {
             return Err(io::ErrorKind::AlreadyExists.into());
@@ -144,11 +144,11 @@ impl OutputFile {
         }
     }
 
-    /// Flushes the sink, gives the file its name, and waits until both are on the disk. If the output is dropped
+    /// Flushes the sink, gives the file its name, and waits until both are on disk. If the output is dropped
     /// instead, a file that has not appeared is removed.
     ///
     /// # Errors
-    /// Returns the error of the system.
+    /// Returns the system error.
     pub fn keep(mut self, mut sink: Box<dyn Sink + '_>) -> io::Result<()> {
         sink.flush()?;
         drop(sink);
@@ -159,11 +159,11 @@ impl OutputFile {
         self.sync()
     }
 
-    /// Waits until the file that has [appeared](Self::appear) is on the disk, with its name. A network file system may
+    /// Waits until the file that has [appeared](Self::appear) is on disk, with its name. A network file system may
     /// report here that it is full.
     ///
     /// # Errors
-    /// Returns the error of the system.
+    /// Returns the system error.
     pub fn sync(&self) -> io::Result<()> {
         let Some(Placed { file, folder, .. }) = &self.placed else { return Ok(()) };
         file.sync_all()?;
@@ -174,7 +174,7 @@ impl OutputFile {
     /// replaces any file of that name. Does nothing if there is nothing to name.
     ///
     /// # Errors
-    /// Returns the error of the system.
+    /// Returns the system error.
     pub fn appear(&mut self) -> io::Result<()> {
         let Some(Pending { file, temporary, folder, name, is_new }) = self.pending.take() else { return Ok(()) };
         let linked = if temporary.is_none() { folder.link(&file, &name) } else { Ok(()) };
@@ -219,7 +219,7 @@ impl OutputFile {
     /// Copies the file that has [appeared](Self::appear), even if it has lost its name.
     ///
     /// # Errors
-    /// Returns the error of the system.
+    /// Returns the system error.
     #[cfg(unix)]
     pub fn copy(&self, to: &mut dyn Write) -> io::Result<()> {
         use std::os::unix::fs::FileExt as _;

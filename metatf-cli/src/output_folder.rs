@@ -1,9 +1,8 @@
 //! A directory for output files, which are created through its file descriptor.
 //!
-//! Another user may rename a directory or replace it by a link while we write to it, and may have placed links in it
-//! before.
-//! A file is therefore opened relative to the descriptor of the directory, without following links, and replaces
-//! whatever has its name.
+//! Another user may rename a directory or replace it by a link while we write to it, and may already have placed links
+//! in it. A file is therefore opened relative to the descriptor of the directory, without following links, and replaces
+//! any file with the same name.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -24,10 +23,10 @@ pub struct OutputFolder {
 }
 
 impl OutputFolder {
-    /// Opens a directory that the user named, and creates it if necessary.
+    /// Opens a directory named by the user, creating it if necessary.
     ///
     /// # Errors
-    /// Returns the error of the system.
+    /// Returns the system error.
     pub fn create(path: &Path) -> io::Result<Self> {
         fs::create_dir_all(path)?;
         Self::open(path)
@@ -37,7 +36,7 @@ impl OutputFolder {
     /// not have been created by another user.
     ///
     /// # Errors
-    /// Fails with the error of the system, or if the directory is a link or belongs to another user.
+    /// Returns the system error, or an error if the directory is a link or belongs to another user.
     pub fn create_own(path: &Path) -> io::Result<Self> {
         match fs::create_dir(path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -65,7 +64,7 @@ impl OutputFolder {
     /// Opens the directory of a file, which need not exist.
     ///
     /// # Errors
-    /// Returns the error of the system.
+    /// Returns the system error.
     pub fn of(file: &Path) -> io::Result<Self> {
         Self::open(file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new(".")))
     }
@@ -77,7 +76,7 @@ impl OutputFolder {
     /// Opens a directory below this one, given by the names of its path, and creates missing directories.
     ///
     /// # Errors
-    /// Fails with the error of the system, or if one of the names is a link.
+    /// Returns the system error, or an error if one of the names is a link.
     pub fn folders(&self, names: impl IntoIterator<Item = impl AsRef<OsStr>>) -> io::Result<Self> {
         names.into_iter().try_fold(self.clone(), |folder, name| {
             let name = name.as_ref();
@@ -95,7 +94,7 @@ impl OutputFolder {
     /// removed.
     ///
     /// # Errors
-    /// Returns the error of the system.
+    /// Returns the system error.
     pub fn new_file(&self, name: &OsStr) -> io::Result<File> {
         self.remove(name);
         self.handle.create(name)
@@ -104,7 +103,7 @@ impl OutputFolder {
     /// Opens a regular file for reading.
     ///
     /// # Errors
-    /// Fails with the error of the system, or if it is not a regular file.
+    /// Returns the system error, or an error if it is not a regular file.
     pub fn read(&self, name: &OsStr) -> io::Result<File> {
         let file = self.handle.read(name)?;
         if !file.metadata()?.is_file() {
@@ -118,10 +117,10 @@ impl OutputFolder {
         let _ = self.handle.remove(name);
     }
 
-    /// Renames a file, and replaces any file of the new name.
+    /// Renames a file, replacing any existing file of that name.
     ///
     /// # Errors
-    /// Returns the error of the system.
+    /// Returns the system error.
     pub fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
         self.handle.rename(from, to)
     }
@@ -129,15 +128,15 @@ impl OutputFolder {
     /// Gives a file an additional name, which must not exist yet.
     ///
     /// # Errors
-    /// Fails with the error of the system, or if a file has that name.
+    /// Returns the system error, or an error if a file has that name.
     pub(crate) fn link_name(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
         self.handle.link_name(from, to)
     }
 
-    /// Waits until the names in the directory are on the disk.
+    /// Waits until the directory entries are on disk.
     ///
     /// # Errors
-    /// Returns the error of the system.
+    /// Returns the system error.
     pub fn sync(&self) -> io::Result<()> {
         self.handle.sync()
     }

@@ -1,4 +1,4 @@
-//! Support for mapped input and for temporary files that buffer content. Without the feature `files`, as in a browser,
+//! Support for mapped input and for temporary files that buffer content. Without the `files` feature, as in a browser,
 //! both are replaced by memory.
 
 pub(crate) use place::{IS_SHARED, Map, Spool, keep, map, spool};

@@ -128,7 +128,7 @@ pub struct WriteOptions {
     pub group_size: usize,
     /// Limits for automatic flushing. Version 0 traces and volatile sinks are not flushed.
     pub flush: FlushEvery,
-    /// Number of threads for compressing and planning. With 0 or 1, the default, and without the feature `parallel`,
+    /// Number of threads for compressing and planning. With 0 or 1, the default, and without the `parallel` feature,
     /// the caller's thread does this work. The output does not depend on the number. Each thread keeps a few chunks in
     /// memory.
     pub threads: usize,

@@ -79,7 +79,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a stream. Version 1 is read chunk by chunk. Version 0 requires random access for its table, so it is first
-    /// copied to an unlinked temporary file, or to memory without the feature `files`. `io::stdin()` is `Send`, but its
+    /// copied to an unlinked temporary file, or to memory without the `files` feature. `io::stdin()` is `Send`, but its
     /// lock is not.
     /// # Errors
     /// Returns an error if the header is invalid (spec 5.1) or reading fails.
@@ -129,7 +129,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a raw file from a stream, as [`Reader::open_raw`] does, using an unlinked temporary file, or memory
-    /// without the feature `files`.
+    /// without the `files` feature.
     ///
     /// # Errors
     /// Returns an error if reading fails.

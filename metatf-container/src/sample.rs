@@ -3,8 +3,9 @@
 use super::raw_content::RawContent;
 use crate::memory;
 
-/// Number of pieces, and the fraction of the content (1/16) that they cover together.
+/// Number of pieces.
 const PIECES: usize = 4;
+/// The pieces together cover 1/16 of the content.
 const PART: usize = 16;
 /// Minimum size of a piece in bytes.
 const PIECE: usize = 16 << 10;

@@ -132,7 +132,7 @@ impl<'a> Source<'a> {
     }
 
     /// Makes all bytes accessible, for raw streams and for version 0, whose table requires it. They are copied to an
-    /// unlinked temporary file, or to memory without the feature `files`. Nothing may have been released.
+    /// unlinked temporary file, or to memory without the `files` feature. Nothing may have been released.
     pub(crate) fn spool(self) -> Result<Self> {
         let kept = match self {
             // Pieces are read at explicit offsets, so the file's position is still at its beginning.

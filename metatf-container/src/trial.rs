@@ -42,8 +42,9 @@ pub(crate) struct Found {
 #[derive(Clone, Copy, Debug, Default)]
 struct FilterFound {
     best: u8,
-    /// Number of chunks until filters are tried again, and the initial number after the last trial.
+    /// Number of chunks until filters are tried again.
     left: u8,
+    /// The initial value of `left` after the last trial.
     wait: u8,
     /// Whether the second-best filter is at most [`CLOSE`] percent longer.
     close: bool,

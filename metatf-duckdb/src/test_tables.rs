@@ -1,6 +1,6 @@
 //! Tables for tests of the extension: one with all types, and tables that violate the interface.
 //!
-//! They are only built with the feature `test-tables`.
+//! They are built only with the `test-tables` feature.
 
 use std::sync::Arc;
 

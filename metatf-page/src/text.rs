@@ -19,8 +19,9 @@ pub struct TextStyle {
 const INDENT: &str = "  ";
 /// The width of a chart in columns.
 const COLUMNS: usize = 72;
-/// Maximum number of lines in a call tree, and the divisor of the total below which calls are omitted.
+/// Maximum number of lines in a call tree.
 const CALLS: usize = 30;
+/// Calls with less than the total divided by this are omitted.
 const LEAST_PART: u64 = 100;
 
 pub(crate) fn page(page: &Page, style: TextStyle, out: &mut dyn Write) -> io::Result<()> {

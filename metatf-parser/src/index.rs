@@ -14,7 +14,7 @@ pub struct Index {
     pub diagnostics: Vec<Diagnostic>,
     /// All named or numbered items.
     pub symbols: Vec<Symbol>,
-    /// The places that name a symbol, in text order. They do not overlap.
+    /// The places that name a symbol, in source order. They do not overlap.
     pub uses: Vec<Use>,
     /// The global records, followed by those of each section.
     pub outline: Vec<Declared>,
@@ -31,7 +31,7 @@ pub enum SymbolKind {
     SectionNumber,
     /// A record.
     Record,
-    /// A field of a record, or all fields with a name that a section or the top level sets properties for.
+    /// A field of a record, or all fields with the same name if a section or the top level sets their properties.
     Field,
 }
 
@@ -47,8 +47,8 @@ pub struct Symbol {
     pub name: String,
     /// The comment above a section or a record.
     pub doc: Option<String>,
-    /// The byte ranges of the declarations, in text order. For a field named by a section or at the top level, these
-    /// are all field lists that contain it. Empty for a predefined or undeclared item.
+    /// The byte ranges of the declarations, in source order. If a section or the top level sets properties of a field,
+    /// the field has a range in every field list that contains it. Empty for a predefined or undeclared item.
     pub definitions: Vec<Range<usize>>,
     /// Family number. Symbols of the same family must be renamed together: fields set by the same property, or records
     /// that the same path may mean.

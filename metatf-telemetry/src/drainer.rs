@@ -149,7 +149,7 @@ impl Drainer {
     /// write.
     ///
     /// # Errors
-    /// Returns the error of the trace, which is then abandoned, while the buffers keep their content.
+    /// Returns the trace error. The trace is then abandoned, while the buffers keep their content.
     pub(crate) fn batch(&mut self, all: bool) -> Result<bool, Error> {
         if self.is_over() {
             return Ok(false);

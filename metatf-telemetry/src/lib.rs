@@ -13,8 +13,8 @@
 //! | [`layout`] | the bytes of a buffers file |
 //!
 //! The crate depends only on `libc`: a program writes events to buffers, and `metatfc postmortem` creates a trace from
-//! them. With the feature `drain`, the program writes its trace itself, which adds the runtime, the parser and zstd as
-//! dependencies. With the feature `off`, emitters compile to nothing.
+//! them. With the `drain` feature, the program writes its trace itself, which adds the runtime, the parser and zstd as
+//! dependencies. With the `off` feature, emitters compile to nothing.
 
 #![cfg_attr(not(feature = "drain"), allow(dead_code, unused_imports, reason = "the drain uses the rest"))]
 

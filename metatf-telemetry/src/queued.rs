@@ -26,9 +26,9 @@ use crate::trace_file::{TraceSink, create_own};
 
 /// Maximum number of bytes of events in a sink's queue. One more batch is accepted, so that any batch fits.
 const QUEUE_BYTES: u64 = 16 << 20;
-/// Maximum time that `block` waits for room, and maximum time at the end to wait for a sink of each policy without
-/// progress.
+/// Maximum time that `block` waits for room.
 const WAIT: Duration = Duration::from_secs(1);
+/// Maximum time at the end to wait for a sink of each policy without progress.
 const END_WAIT: Duration = Duration::from_secs(10);
 /// Maximum time for a connection.
 const CONNECT: Duration = Duration::from_secs(5);

@@ -56,7 +56,7 @@ impl Guard {
     /// Writes all events and ends the trace.
     ///
     /// # Errors
-    /// Returns the error of the trace.
+    /// Returns the trace error.
     pub fn finish(self) -> Result<(), Error> {
         let telemetry = self.0;
         core::mem::forget(self);
@@ -372,7 +372,7 @@ impl Telemetry {
     /// Writes all events so far to the trace and flushes it to the system. With [`Policy::Overwrite`], does nothing.
     ///
     /// # Errors
-    /// Returns the error of the trace.
+    /// Returns the trace error.
     pub fn flush(&self) -> Result<(), Error> {
         self.flush_within(PATIENCE)
     }
@@ -410,7 +410,7 @@ impl Telemetry {
     /// Writes all events and ends the trace. Events are no longer emitted afterwards. A second call does nothing.
     ///
     /// # Errors
-    /// Returns the error of the trace, in which case the buffers are kept for `metatfc postmortem`.
+    /// Returns the trace error, in which case the buffers are kept for `metatfc postmortem`.
     pub fn stop(&self) -> Result<(), Error> {
         if self.state.compare_exchange(RUNNING, ENDED, AcqRel, Relaxed).is_err() {
             return Ok(());

@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::layout::{RING_LEAST, RING_MOST, RINGS_MOST};
 use crate::sys;
 
-/// The behavior of a thread with a full ring. Without the feature `drain`, it always overwrites.
+/// The behavior of a thread with a full ring. Without the `drain` feature, it always overwrites.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[repr(u32)]
 pub enum Policy {
@@ -188,7 +188,7 @@ impl Settings {
         Ok(self)
     }
 
-    /// Returns the kinds that are enabled at the start. `has_sink` tells whether the program provides a sink for the
+    /// Returns the kinds that are enabled at the start. `has_sink` is whether the program provides a sink for the
     /// trace.
     pub(crate) fn kinds(&self, has_sink: bool) -> &str {
         match self.control.as_str() {

@@ -29,8 +29,9 @@ pub(crate) const RUNNING: u32 = 2;
 /// Ended.
 pub(crate) const ENDED: u32 = 3;
 
-/// Sizes in bytes of an event that identifies a thread, and of one that reports dropped events.
+/// Size in bytes of an event that identifies a thread.
 const THREAD_BYTES: u64 = 32;
+/// Size in bytes of an event that reports dropped events.
 const DROPPED_BYTES: u64 = 24;
 
 /// A function that returns the calling thread's [`Slot`]s of a DTD: the slot of most events and, if the DTD has rare
@@ -57,9 +58,9 @@ pub struct Telemetry {
     /// A counter that the drain waits for, which changes when a thread advances to another block.
     pub(crate) wake: AtomicU32,
     pub(crate) sleeping: AtomicU32,
-    /// A counter that threads wait for, which changes when events were drained or a thread has released its ring; and
-    /// the number of waiting threads.
+    /// A counter that threads wait for. It changes when events were drained or a thread has released its ring.
     moved: AtomicU32,
+    /// The number of waiting threads.
     waiting: AtomicU32,
     /// Set to 1 while a forked child creates its buffers, at its first event.
     making: AtomicU32,

@@ -13,7 +13,7 @@
 //! | [`built_in`] | the DTDs included in the project |
 //! | [`pipeline`] | a thread that processes the results of another in order |
 //!
-//! Traces are read and written with [`metatf::dynamic`]. With the feature `parallel`, several threads plan the leaves
+//! Traces are read and written with [`metatf::dynamic`]. With the `parallel` feature, several threads plan the leaves
 //! of a block.
 //!
 //! ```

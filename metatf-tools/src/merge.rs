@@ -109,7 +109,8 @@ impl<'a> TraceSource<'a> {
         &self.converter
     }
 
-    /// Notes a section whose elements metadata lets records take or refer to.
+    /// Marks the stream section that a metadata record makes a leaf stride through. Rejects an offset that the DTD does
+    /// not declare.
     fn metadata(&mut self, at: At, metadata: Metadata) -> Result<(), ConvertError> {
         let format = &self.trace.schema().format;
         let declared = || {

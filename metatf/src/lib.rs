@@ -20,7 +20,7 @@
 //! pure Rust but cannot encode it. The default feature `files` maps input files and buffers pending data in temporary
 //! files. Without it, both are kept in memory, and the crate also builds for `wasm32-unknown-unknown`.
 //!
-//! With the feature `dynamic`, reading or writing a trace needs no generated code:
+//! With the `dynamic` feature, reading or writing a trace needs no generated code:
 //!
 #![cfg_attr(feature = "dynamic", doc = "```")]
 #![cfg_attr(not(feature = "dynamic"), doc = "```ignore")]

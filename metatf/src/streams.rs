@@ -69,8 +69,9 @@ pub(crate) struct Streams {
 /// A cursor, which belongs to a pair of a record's section and a target section.
 #[derive(Clone, Debug, Default)]
 struct Cursor {
-    /// Elements decoded in one batch, and the index of the next one.
+    /// Elements decoded in one batch.
     ready: Vec<u64>,
+    /// The index of the next element in `ready`.
     at: usize,
     /// Number of elements to skip after the decoded ones before the next one is consumed.
     skip: u64,
@@ -90,8 +91,9 @@ struct StreamWalk {
     next: u64,
 }
 
-/// Number of elements decoded in one batch: initial and maximum.
+/// Initial number of elements decoded in one batch.
 const FEW: usize = 16;
+/// Maximum number of elements decoded in one batch.
 const MANY: usize = 512;
 
 impl Streams {

@@ -45,7 +45,7 @@ impl Labels {
         self.kinds.get(usize::from(record)).is_some_and(Kind::learns)
     }
 
-    /// Notes the string or label that a record defines.
+    /// Stores the string or label that a record defines.
     pub(crate) fn learn(&mut self, schema: &Schema, record: u16, owned: &OwnedRecord) {
         let Some(kind) = self.kinds.get(usize::from(record)).filter(|kind| kind.learns()) else { return };
         let number = |place: Option<Place>| place?.number(owned);

@@ -96,7 +96,7 @@ impl Referring {
 }
 
 impl Starts {
-    /// Notes an element. Elements must be added in order.
+    /// Adds an element. Elements must be added in order.
     pub(crate) fn add(&mut self, offset: u64) {
         if self.bits.is_empty() {
             self.from = offset;

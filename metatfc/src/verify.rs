@@ -126,7 +126,7 @@ fn verify(args: &Args, path: &Path) -> Result<()> {
     }
 }
 
-/// A trace whose present content is intact.
+/// The result of reading an intact trace, which may be unfinished.
 struct Read {
     /// The number of records, elements and groups.
     counts: String,
@@ -158,7 +158,7 @@ fn read_all(args: &Args, name: &str, file: &Reopenable, found: &mut Option<Schem
         return fail(&error);
     }
     let container = trace.reader().container();
-    // The warnings have been printed when they occurred.
+    // The warnings were printed when they occurred.
     if container.warnings().iter().any(|warning| warning.is_loss()) {
         return Err(Failure::Printed);
     }

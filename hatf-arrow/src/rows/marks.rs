@@ -17,7 +17,7 @@ pub(crate) struct MarkRow {
     /// Index in [`kinds`].
     kind: usize,
     name: String,
-    /// The live heap, or `None` if the trace does not tell when objects end.
+    /// The live heap, or `None` if the trace does not show when objects end.
     live: Option<Amount>,
     allocated_objects: u64,
     allocated_bytes: u64,

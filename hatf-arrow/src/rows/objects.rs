@@ -13,7 +13,7 @@ use crate::column::{Column, Of};
 pub(crate) struct TableObject {
     row: ObjectRow,
     stack: u64,
-    /// Whether the trace tells when objects end.
+    /// Whether the trace shows when objects end.
     ends_are_known: bool,
 }
 

@@ -26,7 +26,7 @@ pub(crate) struct ProcessRow {
     allocated_bytes: u64,
     peak_bytes: u64,
     peak_ns: u64,
-    /// Whether the trace does not tell when objects end.
+    /// Whether the trace does not show when objects end.
     has_sizes_only: bool,
 }
 

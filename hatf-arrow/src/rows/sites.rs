@@ -18,7 +18,7 @@ pub(crate) struct SiteRow {
     counts: Counts,
     bounds: Bounds,
     own_function: Option<String>,
-    /// Whether the trace tells when objects end, and whether it contains lifetimes. Other measures have no meaning.
+    /// Whether the trace shows when objects end, and whether it contains lifetimes. Other measures have no meaning.
     ends_are_known: bool,
     lives_are_known: bool,
 }

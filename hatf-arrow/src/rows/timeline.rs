@@ -10,7 +10,7 @@ use crate::column::{Column, Of};
 /// The heap at a point in time.
 pub(crate) struct TimelineRow {
     now: Snapshot,
-    /// Whether the trace tells when objects end.
+    /// Whether the trace shows when objects end.
     ends_are_known: bool,
 }
 

@@ -36,8 +36,9 @@ impl Default for MimallocSettings {
     }
 }
 
-/// Slices per segment, and slices per page of medium blocks.
+/// Slices per segment.
 const SEGMENT: u64 = 512;
+/// Slices per page of medium blocks.
 const MEDIUM: u64 = 8;
 /// Divisor of the page size that gives the largest block stored in the page.
 const BLOCKS: u64 = 4;

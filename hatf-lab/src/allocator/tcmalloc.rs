@@ -38,15 +38,19 @@ impl Default for TcmallocSettings {
 
 /// The largest size class.
 const LARGEST: u64 = 256 << 10;
-/// The initial capacity of a cache, which is also the step by which a full cache grows; and the minimum capacity.
+/// The initial capacity of a cache and the amount by which a full cache grows, in bytes.
 const STEP: u64 = 64 << 10;
+/// The initial capacity of a cache if no bytes are left to claim.
 const LEAST_CACHE: u64 = 512 << 10;
-/// The maximum list length in a cache, and the number of times a list may exceed its length.
+/// The maximum length of a cache's list.
 const LONGEST: usize = 8192;
+/// The number of times that a list may exceed its current maximum length.
 const OVERAGES: u32 = 3;
-/// Complete batches that a central list holds: the initial number, the maximum number, and the maximum number of bytes.
+/// The initial number of complete batches that a central list can hold.
 const SLOTS: usize = 16;
+/// The maximum number of these batches.
 const MOST_SLOTS: u64 = 64;
+/// The maximum number of bytes in these batches.
 const SLOT_BYTES: u64 = 1 << 20;
 /// Flag of a block that is a run of its own and not part of a span.
 const RUN: u32 = 1 << 31;
@@ -137,7 +141,7 @@ fn classes(settings: &TcmallocSettings) -> (Vec<u64>, Vec<Class>) {
         let batch = usize::try_from(batch).unwrap_or(2);
         let class = Class { pages: bytes / PAGE, batch, slots: usize::try_from(slots).unwrap_or(1) };
         match (sizes.last_mut(), of.last_mut()) {
-            // A span holds as many blocks of the larger class.
+            // A span holds just as many blocks of the larger class.
             (Some(last), Some(before)) if before.pages == class.pages && bytes / *last == bytes / size => {
                 (*last, *before) = (size, class);
             }

@@ -26,8 +26,9 @@ impl Default for TlsfSettings {
     }
 }
 
-/// The size granularity, and the smallest block including its header.
+/// The size granularity.
 const UNIT: u64 = 16;
+/// The smallest block, including its header.
 const LEAST: u64 = 32;
 
 /// A heap with two-level segregated fit.

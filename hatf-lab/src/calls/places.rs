@@ -18,8 +18,9 @@ pub struct Places<'s> {
     is_python: Vec<bool>,
     /// Whether each frame is a wrapper.
     passes: Vec<bool>,
-    /// The application frames of all stacks, and the end index of each stack's frames.
+    /// The application frames of all stacks.
     own: Vec<u32>,
+    /// The end index of each stack's frames.
     ends: Vec<usize>,
     /// The group of each frame.
     group: Vec<u32>,

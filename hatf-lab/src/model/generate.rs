@@ -47,8 +47,9 @@ pub struct Generator {
     pub(super) most: u64,
     timed: bool,
     queue: Queue,
-    /// The number of slots ever used, and the free ones among them.
+    /// The number of slots ever used.
     slots: u32,
+    /// The free slots among them.
     spare: Vec<u32>,
     live_bytes: u64,
     totals: Totals,

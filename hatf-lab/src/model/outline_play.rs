@@ -45,8 +45,9 @@ struct Planned {
     place: u64,
     group: usize,
     kind: Kind,
-    /// The number of past events of this kind, and the total number.
+    /// The number of past events of this kind.
     done: u64,
+    /// The total number of events of this kind.
     count: u64,
 }
 

@@ -24,7 +24,7 @@ const MANY: usize = 4 * FEW;
 /// table. Entries are ordered by their fields; the first two are decisive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Free {
-    /// The bits of the time. Non-negative floats have the same order as their bits.
+    /// The bit pattern of the time. Non-negative floats have the same order as their bit patterns.
     time: u64,
     pub(super) object: Live,
 }

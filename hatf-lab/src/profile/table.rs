@@ -83,7 +83,8 @@ pub struct Lookups {
     pub lookups: u64,
     /// The number of lookups that filled an empty entry.
     pub first_fills: u64,
-    /// The number of lookups that evicted an entry. All other lookups found their context.
+    /// The number of lookups that evicted an entry. Lookups that neither filled nor evicted an entry found their
+    /// context.
     pub evictions: u64,
 }
 

@@ -40,8 +40,9 @@ struct MalloclabSource<R> {
     number: u64,
     heap: u64,
     weight: u64,
-    /// The number of operations that the head announces, and the number read so far.
+    /// The number of operations that the head announces.
     announced: u64,
+    /// The number of operations read so far.
     operations: u64,
     done: bool,
 }

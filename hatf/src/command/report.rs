@@ -177,8 +177,9 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
     Ok(0)
 }
 
-/// Maximum number of rows in the report's own table of stacks per measure, and of functions per stack.
+/// Maximum number of rows per measure in the report's own table of stacks.
 const ROWS: usize = 5;
+/// Maximum number of functions per stack in this table.
 const DEPTH: usize = 3;
 
 /// Returns a profiler that merges heap info blocks as they arrive.

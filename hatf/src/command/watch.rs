@@ -151,7 +151,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 /// Shows the screen until the user leaves it. Returns the last contents and, if the program has ended, its status.
 fn show(options: &Watch, watched: &mut Watched, followed: &Arc<Followed>) -> Result<(Shown, Option<u8>, Written)> {
     let latest = Arc::new(Latest::default());
-    // The threads end with this process, because symbolization may take a long time.
+    // These threads are not joined but end with this process, because symbolization may take a long time.
     let numbers = (Arc::clone(&latest), Snapshots::new(Arc::clone(followed)), watched.trace.clone());
     spawn("hatf-numbers", {
         let followed = Arc::clone(followed);
@@ -225,7 +225,7 @@ fn next_action(view: &mut View) -> Result<Option<Action>> {
     })
 }
 
-/// Takes snapshots repeatedly, and keeps the recording flushing its trace.
+/// Takes snapshots repeatedly and makes the recording flush its trace.
 fn make_snapshots((latest, mut snapshots, trace): (Arc<Latest>, Snapshots, PathBuf), followed: &Followed) {
     let mut told: Option<Instant> = None;
     loop {
@@ -249,7 +249,7 @@ fn make_snapshots((latest, mut snapshots, trace): (Arc<Latest>, Snapshots, PathB
     }
 }
 
-/// Updates the functions that hold memory repeatedly, using at most a quarter of the time.
+/// Repeatedly updates the functions that hold memory, using at most a quarter of the time.
 fn find_functions((latest, mut finder, symbols): (Arc<Latest>, Finder, Symbols), followed: &Followed) {
     let begun = Instant::now();
     let mut name_at = Duration::ZERO;

@@ -7,8 +7,9 @@ use serde::{Serialize, Serializer};
 use super::site_tables::{NOT_KNOWN, SiteTables, title as name};
 use crate::calls::{Around, Group, Groups, Place, Places, title};
 
-/// Maximum number of lines and of callers in a row.
+/// Maximum number of lines in a row.
 const LINES: usize = 3;
+/// Maximum number of callers in a row.
 const CALLERS: usize = 3;
 
 /// Allocations by group; JSON contains all groups.

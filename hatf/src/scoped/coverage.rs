@@ -26,8 +26,9 @@ pub struct ScopeCoverage {
     /// Missing events.
     pub lost: u64,
     inside: Phases,
-    /// For each thread, the number of functions it is in, and the number of objects in each phase or mark it is in.
+    /// For each thread, the number of functions that it is in.
     depths: HashMap<u64, u64>,
+    /// For each thread, the number of objects in each phase or mark that it is in.
     counts: HashMap<u64, Vec<u64>>,
 }
 

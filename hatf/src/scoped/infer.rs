@@ -147,7 +147,7 @@ impl<'a> RegionWriter<'a> {
         Ok(self.simulation)
     }
 
-    /// Stores an error of the sink.
+    /// Stores a sink error.
     fn keep_error<T>(&mut self, written: metatf::Result<T>) -> hatf_lab::Result<()> {
         written.map(drop).map_err(|error| {
             self.error = Some(error);

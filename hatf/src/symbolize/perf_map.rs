@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Read};
 /// Maximum length of a line; longer lines are ignored.
 const LINE: u64 = 1 << 16;
 
-/// Maximum size of a map. The maps of large Java programs have 10 MiB.
+/// Maximum size of a map. The maps of large Java programs reach 10 MiB.
 const MAP: u64 = 256 << 20;
 
 /// A function.
@@ -22,7 +22,7 @@ pub(super) struct PerfMap(Vec<Entry>);
 
 impl PerfMap {
     /// Reads lines that consist of a hexadecimal start, a hexadecimal size and a name, and skips other lines. If two
-    /// functions begin at one address, the later line counts, because the code was replaced.
+    /// functions begin at the same address, the later line is used, because it describes the newer code.
     ///
     /// # Errors
     /// The input failed, or it exceeds the maximum size of a map.

@@ -1,4 +1,4 @@
-//! Reads CSV (RFC 4180) line by line, and tells whether a cell was quoted.
+//! Reads CSV (RFC 4180) line by line, and reports whether a cell was quoted.
 
 use std::io::{self, BufRead};
 

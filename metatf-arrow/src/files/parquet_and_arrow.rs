@@ -94,7 +94,7 @@ fn unpacked(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, Arro
     RecordBatch::try_new(Arc::clone(schema), columns)
 }
 
-/// Converts an error of the writer. If an I/O error caused it, returns the I/O error.
+/// Converts a writer error. If an I/O error caused it, returns the I/O error.
 fn parquet_error(error: ParquetError) -> WriteError {
     WriteError::Output(match error {
         ParquetError::External(error) => match error.downcast::<io::Error>() {

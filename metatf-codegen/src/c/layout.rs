@@ -16,8 +16,9 @@ pub(crate) struct Layout {
     pub(crate) dropped: Option<EventC>,
     pub(crate) clock_sync: Option<EventC>,
     pub(crate) intern: Option<EventC>,
-    /// The size of a tag, and the tag of a comment.
+    /// The size of a tag.
     pub(crate) tag_width: u8,
+    /// The tag of a comment.
     pub(crate) comment: u32,
     /// The records without an emitter.
     pub(crate) without: Vec<Missing>,

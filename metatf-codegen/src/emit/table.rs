@@ -1,5 +1,5 @@
-//! The table from which the runtime's `records!` generates everything except structs and enums. The macro documents its
-//! rows.
+//! The table from which the runtime's `records!` generates everything except structs and enums. The macro's own comment
+//! describes the rows.
 
 use metatf_parser::schema::{Dtd, RawFile, Section, SectionId};
 use proc_macro2::{Literal, TokenStream};
@@ -13,7 +13,7 @@ use crate::model::{Model, Stream, Tagged, Ty};
 use crate::names::ident;
 use crate::options::Options;
 
-/// Emits the call of `records!`.
+/// Emits the `records!` invocation.
 pub(super) fn emit(
     dtd: &Dtd,
     model: &Model,

@@ -11,11 +11,13 @@ use crate::intervals::Panel;
 const LEFT: f64 = 80.0;
 const WIDTH: f64 = 750.0;
 const RIGHT: f64 = LEFT + WIDTH;
-/// The top of the first panel, and the distance from the bottom of a panel to the top of the next.
+/// The top of the first panel.
 const TOP: f64 = 66.0;
+/// The distance from the bottom of a panel to the top of the next.
 const GAP: f64 = 56.0;
-/// The height of a single panel, and of one of several.
+/// The height of a single panel.
 const ALONE: f64 = 300.0;
+/// The height of each of several panels.
 const PANEL: f64 = 150.0;
 /// The distance between two lines of the legend.
 const LINE: f64 = 20.0;

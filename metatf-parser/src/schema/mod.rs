@@ -410,7 +410,8 @@ pub enum PredictorKind {
     LastValue(u8),
     /// Predicts the last value plus the last difference, with one candidate.
     Stride,
-    /// Predicts the values that followed the last 1 to 3 values before (a finite context), with two candidates.
+    /// Predicts the values that followed earlier occurrences of the last 1 to 3 values (a finite context), with two
+    /// candidates.
     Fcm(u8),
     /// Works like `Fcm` on differences instead of values, with two candidates.
     Dfcm(u8),

@@ -9,7 +9,7 @@ pub const RECORDS_SIZE: &str = "records_size";
 /// Role of a field in the data after the records.
 pub const TRAILER: &str = "trailer";
 
-/// The description of files without a header in a DTD.
+/// A DTD's description of files without a header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RawFile {
     /// The records that a file may start with, in DTD order.
@@ -34,7 +34,7 @@ pub struct RawStart {
 }
 
 impl Dtd {
-    /// Returns the description of files without a header, or `None` if the DTD has none.
+    /// Returns the description of files without a header, or `None` if the DTD does not describe such files.
     #[must_use]
     pub fn raw_file(&self) -> Option<RawFile> {
         let ids = || (0..=u16::MAX).map(SectionId).zip(&self.sections).skip(1);

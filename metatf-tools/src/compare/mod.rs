@@ -211,7 +211,7 @@ impl<'c, 'a> Comparer<'c, '_, 'a> {
         Ok(())
     }
 
-    /// Notes the counts and the stream sections used in both traces.
+    /// Collects the counts and the stream sections used in both traces.
     fn note(&mut self, cursors: Cursors<'_, '_>) {
         let [left, right] = cursors;
         for (number, through) in left.reached.iter().enumerate() {

@@ -18,7 +18,7 @@ type OffsetPair = [(usize, u64); 2];
 #[derive(Debug, Default)]
 pub(super) struct Offsets {
     known: HashMap<OffsetPair, bool>,
-    /// Addresses, which, like offsets, are numbers that refer to something.
+    /// Addresses, which refer to something, like offsets.
     pub(super) addresses: Addresses,
 }
 

@@ -40,7 +40,7 @@ impl Tally {
         }
     }
 
-    /// Counts two records at the same position. `in_step` tells whether their values are counted, too.
+    /// Counts two records at the same position. `in_step` is whether their values are counted, too.
     pub(super) fn both(&mut self, key: Key, in_step: bool) {
         if let Some(counts) = self.counts(key) {
             counts.counts = counts.counts.map(|count| count + 1);

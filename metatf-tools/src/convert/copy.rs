@@ -13,7 +13,7 @@ pub trait ConvertedSink {
     /// Returns an error if a value cannot be written or the sink fails.
     fn record(&mut self, section: usize, record: u16, owned: &OwnedRecord) -> Result<()>;
 
-    /// Writes an element of a stream section. `shared` tells whether the section is a shared table.
+    /// Writes an element of a stream section. `shared` is whether the section is a shared table.
     ///
     /// # Errors
     /// Returns an error if a value cannot be written.

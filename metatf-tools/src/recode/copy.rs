@@ -195,7 +195,7 @@ impl Copy {
         Ok(())
     }
 
-    /// Notes the stream sections that leaves stride through according to the DTD.
+    /// Marks the stream sections that leaves stride through according to the DTD.
     fn note_declared(&mut self, section: usize) {
         let format = &self.schema.format;
         for &record in format.sections.get(section).map_or(&[][..], |s| &s.records) {

@@ -58,8 +58,9 @@ pub(super) fn path(sequence: &LeafSteps, scratch: &mut Scratch) -> Path {
 /// `N` is the number of lanes, at least the number of widths. `F` is the maximum number of families.
 struct Search<'s, L: Lanes<N>, const N: usize, const F: usize> {
     modes: Modes<'s, N, F>,
-    /// The bytes of each lane, and the cost of one occurrence.
+    /// The bytes of each lane.
     bytes: [u32; N],
+    /// The cost of one occurrence.
     one: L,
     /// For each number of needed bytes, `NEVER` in the lanes with a smaller width or no width.
     narrower: [L; 16],

@@ -199,7 +199,7 @@ impl<'b> TrialSection<'b> {
         }
     }
 
-    /// Notes the codes of a record.
+    /// Adds the codes of a record to those of its leaves.
     fn note(&mut self, kind: usize, trial: &TrialEncoder<'_>) {
         let Some(leaves) = self.plans.leaves.get_mut(kind) else { return };
         self.needs.clear();

@@ -185,7 +185,7 @@ impl<'p, 'r> Printer<'p, 'r> {
         Self { out, schema, record, owned, next: 0, last: [0; 256], options, nested, resolve }
     }
 
-    /// Prints the members of an object. `comma` tells whether a comma must precede the first one. Items nest at most 32
+    /// Prints the members of an object. `comma` is whether a comma must precede the first one. Items nest at most 32
     /// levels deep (spec 3.5).
     fn items(&mut self, items: &[Item], mut comma: bool) -> Result<()> {
         for item in items {

@@ -34,8 +34,9 @@ struct CellUndo {
 pub(crate) struct Attempt {
     pub(crate) misfits: Vec<Misfit>,
     undo: Vec<CellUndo>,
-    /// The predicted leaves of the record, and the numbers that value models depend on.
+    /// The predicted leaves of the record.
     predictions: Vec<Prediction>,
+    /// The numbers that value models depend on.
     numbers: Vec<u64>,
     learnt: LearntCodes,
 }
@@ -63,8 +64,9 @@ pub(crate) struct Prediction {
     pub(crate) model: u16,
     pub(crate) value: u64,
     pub(crate) context: Context,
-    /// The position of its code in the section's chunk, and the code's width.
+    /// The position of its code in the section's chunk.
     pub(crate) at: usize,
+    /// The width of its code.
     pub(crate) width: Width,
 }
 

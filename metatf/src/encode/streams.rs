@@ -153,7 +153,7 @@ struct StreamUndo {
 enum Placement {
     /// The element already had this value.
     Kept,
-    /// The stream grew from this length.
+    /// The length of the stream before it grew.
     Grown(usize),
     /// A previously skipped element received its value.
     Filled(usize),

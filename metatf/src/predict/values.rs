@@ -11,8 +11,9 @@ use crate::format::{Predictor, PredictorKind};
 
 /// Length of a history in values.
 const HISTORY: usize = 3;
-/// Number of lines in a table with a context: initial and maximum.
+/// Initial number of lines in a table with a context.
 const FIRST_LINES: usize = 1 << 6;
+/// Maximum number of lines in a table with a context.
 const MOST_LINES: usize = 1 << 16;
 /// Maximum total of numbers in a section's tables, excluding those with a single line.
 const MOST_NUMBERS: usize = 1 << 22;

@@ -2,7 +2,7 @@
 //!
 //! The start of a record is known only from the end of the previous one. After corruption, reading resumes at the next
 //! offset where two consecutive records decode, or one that ends the file, with valid tags and constants and with all
-//! fields inside the file. Any bytes may look like a catch-all record, so catch-all records do not count here, nor
+//! fields inside the file. Any bytes may look like a catch-all record, so catch-all records are not trusted here or
 //! directly before corruption.
 
 use super::{At, Event, RecordReader};
@@ -16,8 +16,8 @@ use std::{iter, mem};
 /// Number of consecutive complete records that identify the start of a record after corruption.
 const RECORDS: u64 = 2;
 
-/// Maximum number of catch-all records directly before corruption that are discarded. More of them do not occur by
-/// chance, and the limit bounds the time.
+/// Maximum number of catch-all records discarded directly before corruption. Longer runs do not occur by chance, and
+/// the limit bounds the running time.
 const UNSURE: u64 = 1000;
 
 /// The result of reading from an offset.

@@ -41,7 +41,7 @@ impl<S: Sink> RecordWriter<S> {
         self.put_general::<K, T>(section, fields, learnt)
     }
 
-    /// Encodes a record of the stateful tier. If this is not possible, nothing has changed, and the error tells whether
+    /// Encodes a record of the stateful tier. If this is not possible, nothing has changed, and the error shows whether
     /// models have learned the record's first values.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn put_stateful<K: Known, T: WriteFields, const PLANS: usize>(
@@ -75,7 +75,7 @@ impl<S: Sink> RecordWriter<S> {
         Ok(())
     }
 
-    /// Encodes a record of any tier. `learnt` tells whether models have already learned its first values.
+    /// Encodes a record of any tier. `learnt` is whether models have already learned its first values.
     #[inline(never)]
     fn put_general<K: Known, T: WriteFields>(&mut self, section: usize, fields: &T, learnt: bool) -> Result<()> {
         let encode = |row: &mut RowWriter<'_>| fields.write_fields(row, 0);

@@ -1,4 +1,4 @@
-//! Finds out how a reader built from one DTD reads traces of another (spec 5.3).
+//! Determines how a reader built from one DTD reads traces of another (spec 5.3).
 
 use super::change::{Change, Place};
 use metatf::format::Format;
@@ -10,7 +10,7 @@ use std::collections::HashSet;
 /// Problems of a reader with traces of another version.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Reads {
-    /// Whether the reader gets no values, or wrong ones.
+    /// Whether the reader gets no values or incorrect values.
     #[serde(rename = "break")]
     pub(super) is_break: bool,
     /// The reason why the reader rejects the trace.
@@ -28,7 +28,7 @@ impl Reads {
         match unmatched(&Format::from_dtd(reader), &Format::from_dtd(trace)) {
             Err(refused) => Self { is_break: true, refused: Some(refused), ..Self::default() },
             Ok(unmatched) => {
-                // A record that never appears is not a wrong value.
+                // A record that never appears is not an incorrect value.
                 let (records, fields) = places(reader);
                 let is_field = |place: &String| fields.contains(place) || !records.contains(place);
                 let lacking: Vec<_> = unmatched.absent.into_iter().filter(is_field).collect();

@@ -4,12 +4,17 @@ use super::html::markup;
 use metatf_parser::schema::{Leaf, Width};
 use std::fmt::Write as _;
 
-/// Pixels: the width of a line, a byte, the smallest box, and a letter; the height of a box and of a line.
+/// Width of a line in pixels.
 const LINE: usize = 900;
+/// Width of a byte in pixels.
 const BYTE: usize = 26;
+/// Width of the smallest box in pixels.
 const LEAST: usize = 44;
+/// Width of a letter in pixels.
 const LETTER: usize = 8;
+/// Height of a box in pixels.
 const BOX: usize = 30;
+/// Height of a line in pixels.
 const STEP: usize = 72;
 /// Maximum number of bytes drawn to scale; a longer field gets a box of this width.
 const MOST_BYTES: usize = 8;

@@ -44,7 +44,7 @@ pub(super) fn can(args: &Args, trace: &Trace<'_>) -> bool {
     several && trace.reader().container().split().is_some_and(|split| !split.has_small_groups())
 }
 
-/// Prints the selected records. Returns an error of the trace, if any, after printing what precedes it, and the number
+/// Prints the selected records. Returns a trace error, if any, after printing what precedes it, and the number
 /// of data records read.
 pub(super) fn run(
     args: &Args,

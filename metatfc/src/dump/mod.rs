@@ -201,7 +201,7 @@ trait Printer {
         self.resolver().is_some_and(|resolver| resolver.carries())
     }
 
-    /// Notes an event, whether or not it is printed.
+    /// Processes an event before it is printed or skipped.
     fn note(&mut self, trace: &Trace<'_>, event: Event) {
         let _ = (trace, event);
     }

@@ -79,8 +79,9 @@ pub(crate) struct Text {
     widths: Widths,
     /// The omitted gaps, if padding is to be omitted.
     left: Option<Vec<Gap>>,
-    /// The line being printed, and the ends of its columns.
+    /// The line being printed.
     line: String,
+    /// The ends of its columns.
     gaps: Vec<Gap>,
     /// The beginning of lines, by section and record.
     starts: HashMap<(usize, u16), String>,

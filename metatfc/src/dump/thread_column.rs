@@ -9,10 +9,11 @@ use metatf_parser::schema::Item;
 /// The name of the column.
 pub(super) const NAME: &str = "thread";
 
-/// The current thread, which is the one named by the latest record that names a thread.
+/// The current thread, taken from the latest record that names a thread.
 pub(super) struct ThreadColumn {
-    /// The index of the record that names a thread, and the position of the number among its values.
+    /// The index of the record that names a thread.
     record: u16,
+    /// The position of the thread's number among the record's values.
     place: usize,
     pub(super) number: u64,
 }
@@ -48,7 +49,7 @@ impl ThreadColumn {
         matches!(event, Event::Record(at) if at.record == self.record)
     }
 
-    /// Notes a decoded event.
+    /// Updates the current thread if a decoded event names one.
     pub(super) fn take(&mut self, trace: &Trace<'_>, event: Event) {
         if self.is_named_by(event)
             && let Some(Value::Number(number)) = trace.record().get(self.place)

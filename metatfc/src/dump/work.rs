@@ -57,7 +57,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Prints the selected records. Returns an error of the trace, if any, so that earlier output is printed first.
+    /// Prints the selected records. Returns a trace error, if any, so that earlier output is printed first.
     pub(super) fn run(&mut self, trace: &mut Trace<'static>) -> Result<Option<metatf::Error>> {
         let head = self.args.head.unwrap_or(u64::MAX).saturating_add(self.args.skip);
         let mut progress = Progress::new("records").printing();

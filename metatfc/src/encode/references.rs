@@ -51,7 +51,7 @@ impl References {
         })
     }
 
-    /// Notes the references and elements of a line that was written.
+    /// Adds the references and elements of a written line.
     pub(super) fn take<S: Sink>(
         &mut self,
         number: u64,
@@ -83,7 +83,7 @@ impl References {
         Ok(())
     }
 
-    /// Notes the elements written, and checks the references of the previous group if it has ended.
+    /// Adds the written elements and checks the references of the previous group if it has ended.
     fn settle<S: Sink>(&mut self, schema: &Schema, writer: &mut Writer<S>) -> Result<(), Dangling> {
         let mut of_group = Vec::new();
         for element in writer.take_elements() {

@@ -19,13 +19,14 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Memory limit: a base in bytes, and the number of bytes added per byte of the tables.
+/// Base of the memory limit in bytes.
 const MEMORY: u64 = 1 << 30;
+/// Bytes added to the memory limit per byte of the tables.
 const MEMORY_A_BYTE: u64 = 64;
 
-/// CPU time limit: seconds for decoding a part of a table or a few thousand rows, and the number of table bytes that
-/// add a second.
+/// CPU time limit in seconds for decoding a part of a table or a few thousand rows.
 const SECONDS: u64 = 60;
+/// Number of table bytes that add a second to the CPU time limit.
 const BYTES_A_SECOND: u64 = 1 << 20;
 
 /// Maximum number of trace bytes in a message.

@@ -10,7 +10,7 @@ use std::cell::OnceCell;
 /// The error returned for a request: code and message.
 pub(super) type Refusal = (ErrorCode, String);
 
-/// A document and what is known about it.
+/// A document and the results of its analysis.
 pub(super) struct Document {
     pub(super) text: String,
     /// The editor's version number of this text.
@@ -43,13 +43,13 @@ impl Document {
         self.index.get_or_init(|| metatf_parser::index(self.text.as_bytes()))
     }
 
-    /// Returns the findings of the lint rules that are on and need no trace.
+    /// Returns the findings of the enabled lint rules that need no trace.
     pub(super) fn findings(&self) -> &[Finding] {
         self.findings.get_or_init(|| metatf_parser::lint(self.text.as_bytes(), self.index(), Rule::is_on))
     }
 
-    /// Returns the index, or that of an earlier text. This is for answers that are needed at the next key press and
-    /// depend only on names.
+    /// Returns the index if it has been computed, otherwise preferably the index of an earlier text. Used for answers
+    /// that are needed by the next key press and depend only on names.
     pub(super) fn recent_index(&self) -> &Index {
         self.index.get().or(self.before.as_ref()).unwrap_or_else(|| self.index())
     }

@@ -23,8 +23,9 @@ pub(crate) struct Runs<'a> {
     schema: &'a Schema,
     options: WriteOptions,
     most: usize,
-    /// The records in memory, in the order of the trace, and their bytes.
+    /// The records in memory, in trace order.
     kept: Vec<Keyed>,
+    /// The total number of bytes of these records.
     bytes: usize,
     runs: Vec<Run>,
 }

@@ -97,7 +97,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 }
 
 impl Stat {
-    /// Counts the chunks listed by the index, or else by their headers. Errors are left to the reader of the trace.
+    /// Counts the chunks listed in the index or, if there is no index, found by their headers. Ignores errors, because
+    /// reading the trace reports them.
     fn count_chunks(&mut self, mut reader: Reader<'_>) {
         let Ok(chunks) = reader.chunks().map(<[_]>::to_vec) else { return };
         for (n, chunk) in chunks.iter().enumerate() {

@@ -91,7 +91,7 @@ impl References {
         Ok(true)
     }
 
-    /// Notes an event that was read separately.
+    /// Processes an event that was read separately.
     pub(super) fn event(&mut self, group: &Trace<'_>, event: Event, out: &mut OfGroup) {
         match event {
             Event::Record(at) => {
@@ -141,7 +141,7 @@ impl References {
         });
     }
 
-    /// Notes the references found in a record.
+    /// Adds the references found in a record.
     fn note(&mut self, group: &Trace<'_>, at: At) {
         for (leaf, target) in self.found.drain(..) {
             let hash = target.1.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 52 ^ target.0 as u64;

@@ -4,8 +4,9 @@ use super::super::blocks::{Block, Blocks, NONE};
 use super::super::lists::Lists;
 use super::super::{Act, Acts};
 
-/// The minimum chunk size and the size granularity.
+/// The minimum chunk size.
 pub(super) const LEAST: u64 = 32;
+/// The size granularity.
 pub(super) const UNIT: u64 = 16;
 /// The smallest size that is not small.
 pub(super) const LARGE: u64 = 1024;

@@ -50,8 +50,9 @@ impl Default for GlibcSettings {
 const ARENA: u64 = 1 << 39;
 /// Freeing a chunk of this size or more merges the fast bins.
 const MERGE_FAST: u64 = 64 << 10;
-/// The maximum of the automatic mapping threshold, and the maximum number of mapped blocks.
+/// The maximum of the automatic mapping threshold.
 const MMAP_MAX: u64 = 32 << 20;
+/// The maximum number of mapped blocks.
 const MMAPS: u64 = 65536;
 /// Bytes that a thread's cache occupies in its arena.
 const TCACHE: u64 = 0x290;

@@ -16,7 +16,7 @@ const ALIGNED: u32 = 3;
 const IN_LEAF: u32 = 21;
 /// The number of address bits that select a leaf, and the number that select a table.
 const IN_TABLE: u32 = 12;
-/// The number of bits in addresses of programs, which is smaller if pointers are.
+/// The number of bits in user-space addresses, or in pointers if these are smaller.
 const BITS: u32 = ALIGNED + IN_LEAF + 2 * IN_TABLE;
 
 struct Table([AtomicPtr<Leaf>; 1 << IN_TABLE]);
@@ -38,7 +38,7 @@ fn make<T>(place: &AtomicPtr<T>) -> Option<&'static T> {
     let made = memory::pages(size_of::<T>())?.cast::<T>();
     if place.compare_exchange(null_mut(), made, Ordering::AcqRel, Ordering::Acquire).is_err() {
         // Another thread was faster.
-        // SAFETY: the pages that were created just now, which nobody else has.
+        // SAFETY: the pages that were created just now, to which nobody else has a pointer.
         unsafe { memory::unmap(made.cast(), size_of::<T>()) };
     }
     there(place)

@@ -274,7 +274,7 @@ impl<'t> Module<'t> {
         Some(module)
     }
 
-    /// Changes the addresses of functions that have hooks.
+    /// Redirects the table slots of functions that have hooks.
     fn change(&self, pass: &mut Pass<'_>) {
         let mut opened = false;
         for table in &self.relocations {

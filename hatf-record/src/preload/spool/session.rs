@@ -38,11 +38,11 @@ pub(crate) struct Session {
     pub(super) when_full: WhenFull,
     /// The maximum time to wait for a chunk, in nanoseconds.
     pub(super) patience: u64,
-    /// Whether waiting was in vain, in which case nobody waits until the reader has caught up.
+    /// Whether a wait was in vain, after which no thread waits until the reader has caught up.
     pub(super) stalled: &'static Stalled,
     /// The spool that receives the events.
     pub(crate) spool: Spool<'static>,
-    /// Chunks of the spool that are mapped after those: threads owned them when the others were given up.
+    /// Chunks beyond the end of the spool that are still mapped, because threads owned them when the spool was shrunk.
     behind: &'static [u32],
 }
 
@@ -136,14 +136,14 @@ pub(crate) fn stop(reason: Stop) {
     }
 }
 
-/// Returns the spool of the session, even if the session is not live: in a forked child, it is the parent's.
+/// Returns the spool of the session, even if the session is not live. In a forked child, this is the parent's spool.
 pub(crate) fn inherited() -> Option<Spool<'static>> {
     // SAFETY: as in `current`.
     unsafe { SESSION.load(Ordering::Acquire).as_ref() }.map(|session| session.spool)
 }
 
-/// Replaces that spool by private zeros: threads in the middle of a hook write there from now on. Must be called in a
-/// forked child, which has one thread.
+/// Replaces the inherited spool with private zeros, to which any hook still in progress then writes. Must be called in
+/// a forked child, which has only one thread.
 pub(crate) fn leave_spool() {
     // Chunks that another thread of the parent was about to unmap are not written to by any hook.
     CHANGING.store(false, Ordering::Relaxed);
@@ -153,8 +153,8 @@ pub(crate) fn leave_spool() {
     }
 }
 
-/// Does the same in a process that may be recorded again, using the same address range. Returns `false` if the process
-/// was not recorded.
+/// Replaces the spool in the same way in a process that may be recorded again, using the same address range. Returns
+/// `false` if the process was not recorded.
 #[cfg(all(feature = "preload", target_arch = "x86_64"))]
 pub(crate) fn retire_spool() -> bool {
     // SAFETY: as in `current`.

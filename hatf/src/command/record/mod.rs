@@ -159,7 +159,7 @@ fn to_file(
         (recorded, trace.finish())
     };
     let mut outcome = recorded?;
-    // The spool is removed once the trace is on the disk.
+    // The spool is removed once the trace is on disk.
     let finished = finished.and_then(|()| sink.flush().and_then(|()| output.sync()).map_err(problem()));
     let failure = output.error();
     let failure = match finished {

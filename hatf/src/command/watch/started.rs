@@ -17,9 +17,9 @@ use crate::command::record::trace_output::free_name;
 
 /// Number of bytes of the program's output to inspect.
 const TAIL: u64 = 64 << 10;
-/// Interval of checks for the trace.
+/// Interval at which to check whether the trace exists.
 const LOOK: Duration = Duration::from_millis(10);
-/// Start of a Meta-TF trace.
+/// First bytes of a Meta-TF trace.
 const MAGIC: &[u8] = &[0x7f, b'M', b'T', b'F'];
 
 /// A started recording.
@@ -135,7 +135,7 @@ impl Started {
         let mut bytes = Vec::new();
         file.take(TAIL).read_to_end(&mut bytes).ok()?;
         let text = String::from_utf8_lossy(&bytes);
-        // For a line that is overwritten, as by a progress bar, only the last state counts.
+        // If a line is overwritten, as by a progress bar, only its final state is returned.
         let last = |line: &str| without_colours(line.trim_end_matches('\r').rsplit('\r').next().unwrap_or_default());
         Some(text.lines().skip(usize::from(length > TAIL)).map(last).collect())
     }

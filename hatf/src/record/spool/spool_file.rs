@@ -81,7 +81,7 @@ impl SpoolFile {
         let chunks = usize::try_from(bytes / CHUNK_BYTES as u64).unwrap_or(usize::MAX).min(CHUNKS_MAX);
         if chunks < CHUNKS_MIN {
             let least = CHUNKS_MIN as u64 * CHUNK_BYTES as u64;
-            // The system's errors for these limits, so that the message says which limit it is.
+            // The system's errors for these limits, so that the message identifies the limit.
             let error = match () {
                 () if file_size_limit() < least => libc::EFBIG,
                 () if own_limits() < least => libc::ENOMEM,

@@ -15,8 +15,9 @@ use crate::event::Stack;
 
 /// Maximum number of frames that are followed in a stack, because the chain of callers may be corrupt.
 const DEPTH_MAX: usize = 1024;
-/// Maximum number of cached stacks, and of frames in them.
+/// Maximum number of cached stacks.
 const KEPT: usize = 1 << 18;
+/// Maximum number of frames in the cached stacks.
 const KEPT_FRAMES: usize = 1 << 23;
 
 /// Creates the file for stacks of this many frames, with a maximum size in bytes. Reserves the disk blocks of its first

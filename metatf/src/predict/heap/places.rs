@@ -1,7 +1,7 @@
 //! Finds the block at an address.
 //!
-//! Allocators return nearby multiples of 16, so addresses are looked up by leaves of 16 such places. One lookup and one
-//! cache line serve several neighbors. A leaf is found in a table indexed by the last bits of its key, so neighbors in
+//! Allocators return nearby multiples of 16, so each leaf covers 16 consecutive multiples. One lookup and one cache
+//! line serve several neighbors. A leaf is found in a table indexed by the last bits of its key, so neighbors in
 //! memory are also neighbors in the table; only colliding leaves are hashed. Addresses that are not multiples of 16 are
 //! hashed individually.
 

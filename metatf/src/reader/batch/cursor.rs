@@ -8,8 +8,9 @@ pub(super) struct TypeCursor {
     pub(super) tag: u32,
     pub(super) position: u16,
     pub(super) extent: Extent,
-    /// The slot in `places` for the next record, and the distance between slots.
+    /// The slot in `places` for the next record.
     pub(super) next: usize,
+    /// The distance between slots.
     pub(super) step: usize,
 }
 

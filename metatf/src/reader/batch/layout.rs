@@ -43,8 +43,9 @@ pub(in crate::reader) enum Take {
 pub(in crate::reader) struct Extent {
     /// Number of bytes in a record, excluding a byte array at its end.
     pub(super) fixed: usize,
-    /// Offset of the length of that byte array, and the mask to read it with, which is 0 if there is no array.
+    /// Offset of the length of that byte array.
     pub(super) length: usize,
+    /// The mask to read the length with, or 0 if there is no array.
     pub(super) mask: u64,
     /// Nonzero if leaves consume elements of stream sections.
     pub(super) streamed: u64,

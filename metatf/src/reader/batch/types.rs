@@ -35,8 +35,9 @@ pub(in crate::reader) struct Types {
 pub(in crate::reader) struct Type {
     pub(in crate::reader) layout: Layout,
     pub(super) cursor: TypeCursor,
-    /// Its first slot in the places, and the number of its slots.
+    /// The first slot of the type in the places.
     first: usize,
+    /// The number of slots of the type.
     capacity: usize,
     /// Number of records so far.
     total: u64,

@@ -28,8 +28,9 @@ const PLACES: usize = 1 << 16;
 const PROBES: usize = 8;
 /// Bits of a number. The rest of the word contains bits of the hash.
 const NUMBER_BITS: u32 = 24;
-/// The maximum number of bytes read from strings and from the line table.
+/// The maximum number of bytes read from strings.
 const STRING_MAX: usize = 1 << 12;
+/// The maximum number of bytes read from the line table.
 const TABLE_MAX: usize = 1 << 20;
 /// The number of line table bytes included in a hash.
 const TABLE_HASHED: usize = 64;

@@ -248,7 +248,7 @@ impl Translator {
         Event { time: slot.time, thread: slot.thread.into(), heap: self.heap, stack, ..Event::new(kind) }
     }
 
-    /// Notes the `pthread_t` by which other threads name a thread, and applies a name that it has already been given.
+    /// Stores the `pthread_t` by which other threads name a thread, and applies a name that it has already been given.
     fn thread_begins(&mut self, slot: &SpoolEvent, sink: &mut dyn EventSink) -> Result<()> {
         if slot.old == 0 {
             return Ok(());
@@ -276,7 +276,7 @@ impl Translator {
         self.give(&SpoolEvent { thread, ..*slot }, Stack::NONE, EventKind::ThreadName { name }, sink)
     }
 
-    /// Notes that a realloc of a block has begun. `taken` says whether the trace already contains the free of the
+    /// Notes that a realloc of a block has begun. `taken` is whether the trace already contains the free of the
     /// block.
     pub(crate) fn begin_realloc(&mut self, thread: u32, old: u64, taken: bool) {
         // A realloc that is already known is the same one: a trace is being completed.

@@ -113,7 +113,8 @@ pub(super) fn move_beginning(address: u64, function: &[u8], filling: &[u8]) -> R
 }
 
 impl Moved {
-    /// Appends an instruction. `distance` is the position of a distance in it, and the target.
+    /// Appends an instruction. If it contains a relative distance, `distance` is the position of that distance in the
+    /// instruction, and the address that it must lead to.
     fn push(&mut self, bytes: &[u8], distance: Option<(usize, u64)>) -> Result<(), Refusal> {
         let end = self.length + bytes.len();
         self.code.get_mut(self.length..end).ok_or(Refusal::Instruction)?.copy_from_slice(bytes);
