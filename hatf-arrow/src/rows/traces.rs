@@ -40,7 +40,7 @@ fn nothing(_: &[ProcessRow]) -> Result<()> {
     Ok(())
 }
 
-/// Collects the facts about a trace that the heap does not contain.
+/// Collects the facts about a trace that are not part of its heap.
 #[derive(Default)]
 struct Facts {
     user_metadata: UserMetadata,

@@ -59,8 +59,9 @@ pub(crate) struct Dump {
     symbols: Symbols,
 }
 
-/// Number of events to symbolize in one batch: the initial number, small so that output appears soon, and the maximum.
+/// Initial number of events to symbolize in one batch. It is small so that output appears soon.
 const BATCH: usize = 1 << 8;
+/// Maximum number of events to symbolize in one batch.
 const BATCH_MOST: usize = 1 << 16;
 
 fn address(text: &str) -> std::result::Result<u64, String> {

@@ -238,7 +238,7 @@ fn parse(instruction: usize, found: &Found) -> Option<Row> {
     Some(Row::Frame { by_rbp, indirect, offset: small(offset)?, saved_rbp })
 }
 
-/// The stack, as far as it is known to be readable.
+/// The part of the stack known to be readable.
 struct Memory {
     known: Range<usize>,
 }

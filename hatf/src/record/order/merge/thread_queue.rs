@@ -170,7 +170,7 @@ impl<'m> ThreadQueue<'m> {
         }
     }
 
-    /// Returns the next events, as far as they are written.
+    /// Returns the next events that have already been written.
     pub(super) fn ahead(&self, spool: Spool<'m>) -> impl Iterator<Item = SpoolEvent> {
         let mut stream = self.reading.map(|(_, stream)| stream);
         let (mut next, mut text) = (self.next_chunk, Vec::new());
