@@ -275,7 +275,7 @@ impl About {
     }
 }
 
-/// Numbers of bits of addresses and sizes that fit the first slot.
+/// Maximum numbers of bits of addresses and sizes that fit in the first slot.
 const ADDRESS_BITS: u32 = 48;
 const SIZE_BITS: u32 = 32;
 

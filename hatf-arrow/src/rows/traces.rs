@@ -20,7 +20,7 @@ pub(crate) struct TraceRow {
     duration: u64,
     lost: u64,
     totals: hatf_lab::Totals,
-    /// Whether the trace tells when objects end.
+    /// Whether the trace records when objects end.
     ends_are_known: bool,
     sampling: Option<u64>,
     stacks: u64,
