@@ -65,7 +65,7 @@ impl Cluster {
     /// on the remaining workers. No row is returned until all rows have arrived, so a retry cannot return duplicates.
     ///
     /// # Errors
-    /// The query is invalid, a trace is damaged, or no workers are left.
+    /// The query is invalid, a trace is corrupt, or no workers are left.
     pub async fn query(&self, query: &str) -> Result<Answer> {
         let mut failed = Vec::new();
         let mut workers = living(&self.workers).await;

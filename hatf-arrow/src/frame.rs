@@ -10,7 +10,7 @@ pub(crate) struct FrameRow {
     pub(crate) line: u64,
     /// The module, or empty if the address is not in a module.
     pub(crate) module: String,
-    /// The build id, or empty if it is not known.
+    /// The build ID, or empty if it is not known.
     pub(crate) build_id: String,
     pub(crate) offset: u64,
     /// Whether the function is inlined into the next one.

@@ -59,7 +59,7 @@ impl EventSink for Finding {
 /// Returns the origin of a trace. Reads only its beginning.
 ///
 /// # Errors
-/// The trace cannot be opened, or its beginning is damaged.
+/// The trace cannot be opened, or its beginning is corrupt.
 pub fn origin(path: &Path) -> metatf_arrow::Result<Origin> {
     let mut finding = Finding::default();
     let given = TraceReader::open(path).and_then(|mut trace| trace.give(&mut finding));

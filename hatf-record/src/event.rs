@@ -219,8 +219,8 @@ pub struct SpoolEvent {
     pub flags: Flags,
     /// The thread, numbered in order of creation starting with 1 for the main thread.
     pub thread: u32,
-    /// The time of the event: in a chunk, by the recorder's clock; in `hatf`, in nanoseconds since the start of
-    /// recording.
+    /// The time of the event. Events in a chunk use the recorder's clock; `hatf` converts this to nanoseconds since the
+    /// start of recording.
     pub time: u64,
     /// The requested size in bytes.
     pub size: u64,
@@ -275,7 +275,7 @@ impl About {
     }
 }
 
-/// Numbers of bits of addresses and sizes that fit the first slot.
+/// Maximum numbers of bits of addresses and sizes that fit in the first slot.
 const ADDRESS_BITS: u32 = 48;
 const SIZE_BITS: u32 = 32;
 

@@ -18,7 +18,7 @@ const BATCH: isize = 64 << 10;
 /// The memory assumed if the system reports none.
 const UNKNOWN: u64 = 4 << 30;
 
-/// The number of allocated bytes, as far as threads have added theirs.
+/// The number of allocated bytes that threads have added so far.
 static USED: AtomicIsize = AtomicIsize::new(0);
 static LIMIT: AtomicIsize = AtomicIsize::new(isize::MAX);
 static COMMAND: OnceLock<&'static str> = OnceLock::new();

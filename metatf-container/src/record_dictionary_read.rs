@@ -33,8 +33,9 @@ pub(crate) fn restore(filtered: &[u8], split: bool, out: &mut [u8]) -> Result<()
 }
 
 struct Tokens<'t> {
-    /// Number of repeated entries, and of those with a one-byte token.
+    /// Number of repeated entries.
     repeated: usize,
+    /// Number of repeated entries with a one-byte token.
     ones: usize,
     first: &'t [u8],
     second: &'t [u8],

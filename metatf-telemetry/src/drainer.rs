@@ -260,7 +260,7 @@ impl Drainer {
             copy(ring, all, part);
             find(&self.table, index, part, until, &mut self.places).map_err(|damage| {
                 let at = damage.0;
-                // Draining stops at the damage, but a dump may be tried again.
+                // Draining stops at the corruption, but a dump may be tried again.
                 self.damaged |= !all;
                 Error::Trace(format!("ring {index} is corrupt at {at}; `metatfc postmortem` recovers the intact part"))
             })?;

@@ -1,4 +1,4 @@
-//! Directories: temporary ones, and those of the project.
+//! Temporary directories, and the directories of the project.
 
 use std::ops::Deref;
 use std::path::{Path, PathBuf};

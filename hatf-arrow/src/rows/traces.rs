@@ -20,7 +20,7 @@ pub(crate) struct TraceRow {
     duration: u64,
     lost: u64,
     totals: hatf_lab::Totals,
-    /// Whether the trace shows when objects end.
+    /// Whether the trace records when objects end.
     ends_are_known: bool,
     sampling: Option<u64>,
     stacks: u64,
@@ -40,7 +40,7 @@ fn nothing(_: &[ProcessRow]) -> Result<()> {
     Ok(())
 }
 
-/// Collects the facts about a trace that the heap does not contain.
+/// Collects the facts about a trace that are not part of its heap.
 #[derive(Default)]
 struct Facts {
     user_metadata: UserMetadata,

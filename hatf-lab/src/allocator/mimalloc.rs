@@ -58,9 +58,11 @@ struct Page {
     class: usize,
     address: u64,
     block: u64,
-    /// Numbers of the free blocks, of those freed since by the owner, and of those freed by other threads.
+    /// Numbers of the free blocks.
     free: Vec<u32>,
+    /// Numbers of the blocks freed since by the owner.
     local: Vec<u32>,
+    /// Numbers of the blocks freed since by other threads.
     remote: Vec<u32>,
     used: u64,
     capacity: u64,

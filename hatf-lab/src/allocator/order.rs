@@ -188,7 +188,7 @@ impl Order {
         }
     }
 
-    /// Updates the ancestors of a changed node, as far as the change affects them.
+    /// Updates the ancestors of a changed node that the change affects.
     fn tell_above(&mut self, id: u32) {
         let mut at = id;
         while at != NONE {

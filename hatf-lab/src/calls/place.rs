@@ -15,7 +15,7 @@ pub enum GroupBy {
     Module,
 }
 
-/// A line in a function, as far as it is known.
+/// A line in a function. Unknown parts are empty or 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Place {
     /// The function name, or the module and the offset in it.

@@ -166,8 +166,8 @@ fn list_recovered(trace: &Path, lines: Vec<(PathBuf, Value)>, mut program: Value
     output.keep(sink).map_err(problem())
 }
 
-/// Writes the trace of one process, in the directory of processes if it is not the program itself. `is_named` is
-/// whether the user specified the name.
+/// Writes the trace of one process. `folder` is the directory of processes, unless the process is the program itself.
+/// `is_named` is whether the user specified the name.
 fn recover(spooled: &Spooled, folder: Option<&OutputFolder>, output: Option<PathBuf>, is_named: bool) -> Result<Made> {
     let about = spooled.about();
     let unfinished = path_from_json(&about["output"]);

@@ -32,7 +32,7 @@ impl Words {
         Ok((Self(map), summary, blocks))
     }
 
-    /// Returns the words of operations `first..first + count`, as far as they exist.
+    /// Returns the words of the operations in `first..first + count` that exist.
     pub(super) fn block(&self, (first, count): (u64, u64)) -> impl Iterator<Item = [u64; 2]> {
         let at = |operation: u64| usize::try_from(operation.saturating_mul(16)).ok();
         let range = at(first).zip(at(first.saturating_add(count)));

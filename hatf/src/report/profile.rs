@@ -25,7 +25,7 @@ pub struct ProfileTable {
     pub depth: usize,
 }
 
-/// Default columns, as far as the profile contains them.
+/// Default columns, limited to those that the profile contains.
 const COLUMNS: [&str; 9] = [
     "alloc_count",
     "total_size",

@@ -13,7 +13,8 @@ pub trait Wanted {
     /// Returns whether a record that concerns no block is selected.
     fn other(&mut self, event: &Event<'_>) -> bool;
 
-    /// Returns whether a failed call is selected whose block is not selected, or that has no block.
+    /// Returns whether a failed call is selected. Called only for calls without a block, and for calls whose block is
+    /// not selected.
     fn failed(&mut self, event: &Event<'_>) -> bool {
         self.other(event)
     }

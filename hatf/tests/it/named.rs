@@ -175,7 +175,7 @@ fn debuginfod_is_asked() {
     std::fs::remove_file(&recorded.program).unwrap();
     sites(Some("http://localhost:1"), &path).prints("recursion at ");
     assert!(std::fs::read_to_string(served.join("asked")).unwrap().contains(&format!("executable {id} ")));
-    // A file of another build id is not used.
+    // A file of another build ID is not used.
     std::fs::copy("/bin/true", served.join("buildid").join(&id).join("executable")).unwrap();
     assert!(!sites(Some("http://localhost:1"), &path).text().contains("recursion"));
     let missing = sites(Some("http://localhost:1"), &recorded.folder.path("nothing"));

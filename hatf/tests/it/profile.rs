@@ -133,7 +133,7 @@ fn raw_profiles_of_llvm() {
     }
 }
 
-/// A raw profile of version 3: a module of this build id that lies at `base`, and a block of each stack.
+/// A raw profile of version 3: a module of this build ID that lies at `base`, and a block of each stack.
 fn raw(build_id: &str, base: u64, stacks: &[Vec<u64>]) -> Vec<u8> {
     let id: Vec<u8> =
         (0..build_id.len()).step_by(2).map(|n| u8::from_str_radix(&build_id[n..n + 2], 16).unwrap()).collect();

@@ -119,7 +119,7 @@ fn stacks_of_a_program_with_gaps() {
     }
 }
 
-/// Whether the linker has put a build id into a program.
+/// Whether the linker has put a build ID into a program.
 fn has_build_id(program: &str) -> bool {
     std::fs::read(program).unwrap().windows(16).any(|bytes| bytes == b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0")
 }

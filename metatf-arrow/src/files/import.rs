@@ -25,7 +25,7 @@ const TOLD: u64 = 4096;
 /// Returns the number of rows.
 ///
 /// `reading` is called with the path of a file before a part of it is decoded, and every few thousand rows. If a file
-/// is damaged, its decoder may not terminate or may use any amount of memory; so run the import in a separate process
+/// is corrupt, its decoder may not terminate or may use any amount of memory; so run the import in a separate process
 /// and limit its resources between two calls.
 ///
 /// Tables of texts that records refer to are skipped, because the tables of the records contain these texts. Exported

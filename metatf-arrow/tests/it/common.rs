@@ -29,7 +29,7 @@ pub(crate) fn tables(path: &std::path::Path, schema: &Schema, stored: bool) -> V
     open(path, &OpenOptions { dtd: Some(schema.clone()), stored, ..OpenOptions::default() }).unwrap()
 }
 
-/// Returns the rows of a table as far as they can be read, and the error after them.
+/// Returns the readable rows of a table, and the error after them.
 pub(crate) fn rows(table: &dyn Table, scan: &Scan) -> (Vec<Map<String, Value>>, Option<String>) {
     let mut rows = Vec::new();
     for batch in table.scan(scan).unwrap() {

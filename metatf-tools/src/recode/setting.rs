@@ -4,7 +4,7 @@ use metatf::Change;
 use metatf::format::{Interpretation, Leaf, LeafKind};
 use metatf::reader::Metadata;
 
-/// A leaf's encoding, as far as metadata can change it.
+/// The parts of a leaf's encoding that metadata can change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Setting {
     pub(crate) interpretation: Interpretation,

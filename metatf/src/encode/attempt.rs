@@ -239,10 +239,10 @@ impl Attempt {
         note(value, &plan, &mut state.history.cells);
     }
 
-    /// Runs the models of the record's predicted leaves and stores their codes. This can produce misfits in two cases.
-    /// If a code does not fit in its width, the models do not learn again in the next attempt at the record. If the
-    /// stream section does not accept a value that matches no candidate, or a strict writer would have to widen a leaf,
-    /// the models have learned nothing.
+    /// Runs the models of the record's predicted leaves and stores their codes. Misfits arise in two cases. If a code
+    /// does not fit in its width, the models do not learn again in the next attempt at the record. If a value matches no
+    /// candidate and the stream section does not accept it, or if a strict writer would have to widen a leaf, the models
+    /// have learned nothing.
     pub(crate) fn predict(
         &mut self,
         format: &Format,

@@ -69,7 +69,7 @@ impl Select {
         self.sections.is_none() && self.records.is_none() && self.condition.is_none()
     }
 
-    /// Returns whether the event may have to be printed, as far as this is known before decoding.
+    /// Returns whether the event may have to be printed, judging by what is known before decoding.
     pub(crate) fn wants(&self, event: Event) -> bool {
         if !self.all && !matches!(event, Event::Record(_)) {
             return false;

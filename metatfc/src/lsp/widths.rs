@@ -22,7 +22,7 @@ type Counts = BTreeMap<String, BTreeMap<Vec<String>, BTreeMap<usize, u64>>>;
 /// The counts of a trace.
 struct Read {
     counts: Counts,
-    /// Whether they cover the entire trace.
+    /// Whether the counts cover the entire trace.
     whole: bool,
 }
 

@@ -106,7 +106,7 @@ impl Chrome {
     }
 }
 
-/// Returns the category of an event, by which viewers filter: the part of the program that emitted it.
+/// Returns the category of an event: the part of the program that emitted it. Viewers can filter by category.
 fn category<'o>(origin: Option<&'o Origin>, otherwise: &'o str) -> &'o str {
     origin.and_then(|origin| origin.target.as_deref()).unwrap_or(otherwise)
 }

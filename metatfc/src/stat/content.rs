@@ -18,7 +18,7 @@ pub(super) struct Kind {
     pub(super) bytes: u64,
     /// The bytes and number of values of each leaf.
     pub(super) leaves: Vec<(u64, u64)>,
-    /// For each predicted leaf, the number of values encoded by a code alone, and of those that also use elements.
+    /// For each predicted leaf, the number of values encoded by a code alone, then by a code and elements.
     pub(super) predicted_counts: BTreeMap<u8, (u64, u64)>,
     /// The frequency of each value, for each leaf with named values and for the tag of a catch-all record. At most
     /// [`MOST_VALUES`] values of a leaf are counted.

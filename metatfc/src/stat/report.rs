@@ -78,7 +78,7 @@ struct LeafCounts {
     predicted: Option<Predicted>,
 }
 
-/// For a predicted leaf, the number of values encoded by a code alone, and of those that also use elements.
+/// For a predicted leaf, the number of values encoded by a code alone, and by a code and elements.
 #[derive(Clone, Copy, Serialize)]
 struct Predicted {
     by_code_alone: u64,

@@ -17,7 +17,7 @@ pub(super) struct Active {
     pub(super) bytes: u64,
 }
 
-/// The active calls of each thread, as recorded in the trace or as far as allocations reveal them.
+/// The active calls of each thread, either recorded in the trace or inferred from allocations.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     pub(super) threads: HashMap<u64, Vec<Active>>,

@@ -34,11 +34,11 @@ pub(crate) fn capture(session: &Session) -> u32 {
     }
 }
 
-/// A walk that collects frames as far as there is room.
+/// A walk that collects frames until there is no room left.
 struct Frames<'f> {
     session: &'f Session,
     frames: &'f mut [MaybeUninit<usize>],
-    /// The start of each frame on the stack, as far as there is room.
+    /// The start of each collected frame on the stack.
     starts: &'f mut [MaybeUninit<usize>],
     count: usize,
 }

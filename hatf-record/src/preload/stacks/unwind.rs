@@ -78,7 +78,7 @@ pub(crate) fn find(address: usize) -> Option<Found> {
 /// The rule for finding a frame's caller, in one word.
 #[derive(Clone, Copy)]
 enum Row {
-    /// There is no caller, or no known one.
+    /// There is no caller, or it is unknown.
     End,
     /// The frame's address is `rsp` or `rbp` plus an offset, or is stored there; `rbp` is saved at an offset from it.
     Frame { by_rbp: bool, indirect: bool, offset: i32, saved_rbp: Option<i32> },
@@ -119,7 +119,7 @@ impl Row {
 /// Rows by instruction. The first word is the address combined with the second word, so a pair written by two threads
 /// matches nothing.
 static KNOWN: [[AtomicU64; 2]; ROWS] = [const { [const { AtomicU64::new(0) }; 2] }; ROWS];
-/// A count of unloaded modules. It is part of the key, so rows from before match nothing.
+/// A count of unloaded modules. It is part of the key, so older rows match nothing.
 static UNLOADED: AtomicU64 = AtomicU64::new(0);
 
 /// Discards all rows because modules were unloaded.
@@ -238,7 +238,7 @@ fn parse(instruction: usize, found: &Found) -> Option<Row> {
     Some(Row::Frame { by_rbp, indirect, offset: small(offset)?, saved_rbp })
 }
 
-/// The stack, as far as it is known to be readable.
+/// The part of the stack known to be readable.
 struct Memory {
     known: Range<usize>,
 }

@@ -55,7 +55,7 @@ struct Report {
     of: Fitted,
 }
 
-/// The trace and the file that the report is about.
+/// The trace and the model file to report on.
 struct Fitted {
     name: String,
     file: String,

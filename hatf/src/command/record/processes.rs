@@ -102,7 +102,7 @@ impl<'a> Processes<'a> {
         Ok(folder)
     }
 
-    /// Returns the part of a command that goes into the list.
+    /// Returns the part of a command to list: only the program if arguments are private.
     fn shown<'c>(&self, command: &'c [String]) -> &'c [String] {
         if self.options.private { command.get(..1).unwrap_or_default() } else { command }
     }

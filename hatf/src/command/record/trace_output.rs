@@ -48,12 +48,12 @@ impl WrittenTrace {
         Ok((given, Self { output, sink, name }))
     }
 
-    /// Gives the trace its name and waits until it is on disk.
+    /// Gives the trace its final name and waits until it is on disk.
     pub(crate) fn keep(self) -> Result<()> {
         self.output.keep(self.sink).map_err(Error::system(self.name))
     }
 
-    /// Gives the trace another name in the same directory and waits until it is on disk.
+    /// Gives the trace a different name in the same directory and waits until it is on disk.
     pub(crate) fn keep_as(mut self, path: &Path) -> Result<()> {
         self.output.rename(path.file_name().unwrap_or_default());
         self.name = path.display().to_string();

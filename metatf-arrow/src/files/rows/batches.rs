@@ -35,7 +35,7 @@ fn boxed(batches: impl RecordBatchReader + Send + 'static) -> Box<dyn RecordBatc
     Box::new(batches)
 }
 
-/// Runs a decoder. The libraries panic on some damaged files; the panic is converted to an error, after which the file
+/// Runs a decoder. The libraries panic on some corrupt files; the panic is converted to an error, after which the file
 /// is not read any further.
 fn decoded<T, E: Display>(decode: impl FnOnce() -> Result<T, E>) -> Result<T, String> {
     match catch_unwind(AssertUnwindSafe(decode)) {

@@ -190,7 +190,7 @@ impl Chain {
     }
 }
 
-/// The frames of a stack, innermost first, as far as there is room.
+/// The frames of a stack, innermost first. Frames that do not fit are omitted.
 struct Frames<'f> {
     frames: &'f mut [MaybeUninit<usize>],
     count: usize,

@@ -27,7 +27,7 @@ pub(super) struct ThreadQueue<'m> {
     /// The next event and its string.
     pub(super) head: Option<SpoolEvent>,
     pub(super) text: Vec<u8>,
-    /// The number of events read that count; see [`super::rules::counts`].
+    /// The number of counted events read so far; see [`super::rules::counts`].
     pub(super) read: u64,
     /// The number of events still to be skipped, because the trace already contains them.
     pub(super) skip: u64,
@@ -57,7 +57,7 @@ pub(super) struct ThreadQueue<'m> {
 /// The content of a trace to be completed.
 #[derive(Default)]
 pub(crate) struct Resumed {
-    /// The number of events of each thread that count.
+    /// The number of counted events of each thread.
     pub(crate) events: HashMap<ThreadOf, u64>,
     pub(crate) live: LiveAddresses,
     /// Whether recording was off: see [`super::Merge`].
@@ -170,7 +170,7 @@ impl<'m> ThreadQueue<'m> {
         }
     }
 
-    /// Returns the next events, as far as they are written.
+    /// Returns the next events that have already been written.
     pub(super) fn ahead(&self, spool: Spool<'m>) -> impl Iterator<Item = SpoolEvent> {
         let mut stream = self.reading.map(|(_, stream)| stream);
         let (mut next, mut text) = (self.next_chunk, Vec::new());
