@@ -284,6 +284,11 @@ mod tests {
         ] {
             assert!(out.contains(line), "{line}: {out}");
         }
+        // The prediction can exceed what the kernel has reported.
+        let private = [Some(900), None];
+        let out = printed(&WhatIf::new(Totals::default(), now("jemalloc"), private, &outcomes));
+        let line = "at most 900 B private when the kernel was queried; the 1000 B predicted for malloc include memory";
+        assert!(out.contains(line), "{out}");
     }
 
     /// The page names the allocator in use and its evidence, and an allocator without a model.

@@ -92,12 +92,17 @@ fn private(whatif: &WhatIf, page: &mut Page) {
     let (Some(private), Some(now)) = (whatif.private, whatif.prediction_now()) else { return };
     page.heading("THE PROGRAM, as reported by the kernel");
     // The kernel is queried at intervals, and counts only pages that have been touched.
-    page.push(match private.checked_sub(now.peak) {
-        Some(rest) => Note::new("at most {} private, of which {} belong to malloc by the prediction; no allocator can save the other {}")
-            .with([private, now.peak, rest].map(Value::Bytes)),
-        None => Note::new("at most {} private when the kernel was queried; the {} predicted for malloc include memory that was not in use then")
-            .with([private, now.peak].map(Value::Bytes)),
-    });
+    let (note, rest) = match private.checked_sub(now.peak) {
+        Some(rest) => (
+            "at most {} private, of which {} belong to malloc by the prediction; no allocator can save the other {}",
+            Some(rest),
+        ),
+        None => (
+            "at most {} private when the kernel was queried; the {} predicted for malloc include memory not in use then",
+            None,
+        ),
+    };
+    page.push(Note::new(note).with([private, now.peak].into_iter().chain(rest).map(Value::Bytes)));
     page.push(match whatif.mapped {
         Some(mapped) => {
             Note::new("at most {} were requested by the program's own calls (mmap, brk)").with([Value::Bytes(mapped)])
