@@ -243,7 +243,7 @@ fn a_heap_in_a_damaged_form() {
     assert!(!page.is_empty());
     bytes[0] = 99;
     let (refused, _) = ask(&mut state, &json!({"ask": "open", "name": name, "text": ""}), &bytes);
-    assert!(refused["error"].as_str().unwrap().contains("byte 0 (record 0): tag 99"), "{refused}");
+    assert!(refused["error"].as_str().unwrap().contains("byte 0 (record 0): unknown tag 99"), "{refused}");
 }
 
 /// The undamaged parts after damage are read, and the place of each loss is reported.
