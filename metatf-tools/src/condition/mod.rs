@@ -284,7 +284,9 @@ fn describe(operand: &Operand<Name>) -> String {
 impl fmt::Display for ConditionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let column = self.text.get(..self.at).map_or(0, |before| before.chars().count());
-        write!(f, "{}\n    {}\n    {:column$}^", self.message, self.text.replace(['\n', '\r', '\t'], " "), "")
+        let text = self.text.replace(['\n', '\r', '\t'], " ");
+        // Not a width: formatting panics beyond 65535.
+        write!(f, "{}\n    {text}\n    {}^", self.message, " ".repeat(column))
     }
 }
 

@@ -144,7 +144,7 @@ impl<'a> Trace<'a> {
     /// # let file = writer.finish()?;
     /// let mut trace = Trace::from_slice(&file)?;
     /// let mut sum = 0;
-    /// The tag is number 0, and `n` is number 1.
+    /// // The tag is number 0, and `n` is number 1.
     /// trace.for_each(|record| sum += record.numbers()[1])?;
     /// assert_eq!(sum, 0 + 1 + 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -103,7 +103,10 @@ fn nothing_else_is_replaced() {
     folder.write("a.dtd", "section s 1 { r: (tag) { tag.value = 4; } }");
     std::fs::create_dir(folder.join("mine")).unwrap();
     folder.write("mine/index.html", "mine");
-    let _ = metatfc(&folder, &["doc", "a.dtd", "-o", "mine"]).exits(1).says("mine/index.html").says("another folder");
+    let _ = metatfc(&folder, &["doc", "a.dtd", "-o", "mine"])
+        .exits(1)
+        .says("mine/index.html")
+        .says("choose another directory");
     assert_eq!(folder.text("mine/index.html"), "mine");
     assert_eq!(std::fs::read_dir(folder.join("mine")).unwrap().count(), 1);
     folder.write("mine/index.html", "");

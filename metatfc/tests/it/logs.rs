@@ -430,7 +430,7 @@ fn damage_is_told_and_left_out() {
     let skip = ["--raw", "--class", "2", "--order", "little", "--skip-bytes", "264", "--dtd", "perf"];
     metatfc(here, &[&["dump", "perf.data"][..], &skip].concat()).exits(1).says("record begins at 26232");
     let take = [&["verify", "perf.data"][..], &skip, &["--take-bytes", "30713"]].concat();
-    metatfc(here, &take).exits(1).says("perf.data: it has 30976 bytes");
+    metatfc(here, &take).exits(1).says("perf.data: the file has 30976 bytes");
     metatfc(here, &["verify", "perf.data", "--take-bytes", "9"]).exits(2).says("--raw");
     let piped = [&["verify", "-", "--take-bytes", "25968"][..], &skip].concat();
     run(here, &piped, PERF.bytes).exits(0).prints("whole: 392 records");

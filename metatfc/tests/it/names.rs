@@ -82,7 +82,7 @@ fn names_are_read() {
     folder.write("wrong.jsonl", LINES.replace("\"running\"", "\"runing\""));
     metatfc(folder, &["encode", "--dtd", "named.dtd", "wrong.jsonl", "again.mtf"])
         .exits(1)
-        .says("\"runing\" is no name");
+        .says("\"runing\" is not the name of a value");
 }
 
 #[test]
@@ -159,7 +159,9 @@ fn formats_have_words() {
         assert_eq!(printed(&["--where", condition]).lines().count(), 1, "{condition}");
     }
     folder.write("wrong.jsonl", FORMATTED.replace("10.0.0.1", "10.0.0"));
-    metatfc(folder, &["encode", "--dtd", "f.dtd", "wrong.jsonl", "again.mtf"]).exits(1).says("\"10.0.0\" is no name");
+    metatfc(folder, &["encode", "--dtd", "f.dtd", "wrong.jsonl", "again.mtf"])
+        .exits(1)
+        .says("\"10.0.0\" is not the name of a value");
 }
 
 const OLD: &str = "section s 1 {

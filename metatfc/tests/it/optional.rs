@@ -93,7 +93,7 @@ fn lines_that_do_not_agree() {
         ("\"size\":300,", "", "the record has 0 items, but"),
         ("[7,8]", "[7]", "the record has 1 items, but"),
         ("\"code\":3}", "\"code\":70000}", "`options`: the value 70000 does not fit in 2 bytes"),
-        ("{\"@record\":\"option\",\"code\":3}", "{\"code\":3}", "`options`: there is no `@record`"),
+        ("{\"@record\":\"option\",\"code\":3}", "{\"code\":3}", "`options`: `@record` (a string) is missing"),
         ("\"code\":3}", "\"code\":3,\"x\":1}", "`options`: the record has no field `x`"),
         ("option\",\"code\":3", "comment\",\"code\":3", "`options`: the section has no record `comment`"),
     ] {

@@ -27,7 +27,7 @@ fn each_command_reads_one() {
     mps(here, &["stat", "mps.log"])
         .exits(0)
         .prints("raw, class 2, little-endian")
-        .prints(&format!("{records}  beside 0 stream"));
+        .prints(&format!("{records}  and 0 stream"));
     mps(here, &["stat", "--format", "json", "mps.log"]).exits(0).prints("\"version\": null");
     // Converting to a trace and back yields the same file with any encoding.
     for profile in ["fast", "archive"] {
@@ -155,7 +155,7 @@ fn another_dtd_has_the_tag() {
     run(here, &["encode", "--dtd", "one.dtd", "-", "one.mtf"], line.replace("\"tag\":768,", "").as_bytes()).exits(0);
     metatfc(here, &["recode", "one.mtf", "new.mtf", "--dtd", "old.dtd"])
         .exits(1)
-        .says("other has one tag, and any tag");
+        .says("other has one tag, but it can have any tag");
     metatfc(here, &["compat", "old.dtd", "new.dtd"]).exits(0).prints("no break").prints("named  record added");
     metatfc(here, &["compat", "old.dtd", "one.dtd"])
         .prints("tag: other, now 768")
@@ -170,7 +170,8 @@ fn what_is_no_raw_stream() {
     here.write("two.dtd", dtd);
     let (small, large) = (r#"{"@section":"s","@record":"r","a":7}"#, r#"{"@section":"s","@record":"r","a":777}"#);
     let other = r#"{"@section":"t","@record":"q","b":7}"#;
-    for (text, problem) in [(large.to_owned(), "widths"), (format!("{small}\n{other}"), "records of one section")] {
+    for (text, problem) in [(large.to_owned(), "widths"), (format!("{small}\n{other}"), "records of only one section")]
+    {
         run(here, &["encode", "--dtd", "two.dtd", "-", "two.mtf"], text.as_bytes()).exits(0);
         metatfc(here, &["recode", "two.mtf", "two.raw", "--to-raw"]).exits(1).says("two.raw").says(problem);
         assert!(!here.join("two.raw").exists());

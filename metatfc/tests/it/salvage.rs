@@ -114,7 +114,7 @@ fn last_records(here: &Folder) {
     let groups = reader.chunks().expect("chunks").iter().filter(|chunk| chunk.is_group_start());
     let starts: Vec<_> = groups.map(|chunk| usize::try_from(chunk.offset).expect("a length")).collect();
     // Change the last byte of a group: of the third, and of the first.
-    for (next, before) in [(3, "; 100 records before it are whole"), (1, "CRC-32C mismatch")] {
+    for (next, before) in [(3, "; 100 records before it are intact"), (1, "CRC-32C mismatch")] {
         damaged.clone_from(&whole);
         damaged[starts[next] - 1] ^= 0xff;
         here.write("damaged.mtf", &damaged);
