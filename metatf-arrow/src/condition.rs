@@ -130,8 +130,6 @@ impl TableFields {
     fn add(&mut self, name: String, path: Path, leaf: &dyn Fn(&str) -> Option<Arc<Leaf>>) {
         let leaf_here = leaf(&name);
         match &path.data_type {
-            // Keys are data, not names of fields.
-            DataType::Map(..) => return,
             // The names of set bits are one number.
             DataType::List(_) if is_flags(&path.data_type, leaf_here.as_deref()) => {}
             DataType::List(item) => {
@@ -149,7 +147,22 @@ impl TableFields {
             }
             _ => {}
         }
-        self.0.push((name, Path { leaf: leaf_here, ..path }));
+        if is_comparable(&path.data_type) {
+            self.0.push((name, Path { leaf: leaf_here, ..path }));
+        }
+    }
+}
+
+/// Returns whether [`test_value`] supports a type. Tables of traces contain no others except maps, whose keys are data.
+fn is_comparable(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Dictionary(key, values) => {
+            matches!(**key, DataType::Int8 | DataType::UInt8 | DataType::Int32) && is_comparable(values)
+        }
+        DataType::List(item) => is_comparable(item.data_type()),
+        DataType::Boolean | DataType::Float64 | DataType::Utf8 | DataType::Binary => true,
+        DataType::Timestamp(..) | DataType::Duration(_) => true,
+        other => other.is_integer(),
     }
 }
 
@@ -254,6 +267,10 @@ fn test_value(
         DataType::UInt16 => primitive!(arrow::UInt16Type),
         DataType::UInt32 => primitive!(arrow::UInt32Type),
         DataType::UInt64 => primitive!(arrow::UInt64Type),
+        DataType::Duration(TimeUnit::Second) => primitive!(arrow::DurationSecondType),
+        DataType::Duration(TimeUnit::Millisecond) => primitive!(arrow::DurationMillisecondType),
+        DataType::Duration(TimeUnit::Microsecond) => primitive!(arrow::DurationMicrosecondType),
+        DataType::Duration(TimeUnit::Nanosecond) => primitive!(arrow::DurationNanosecondType),
         DataType::Timestamp(TimeUnit::Second, _) => primitive!(arrow::TimestampSecondType),
         DataType::Timestamp(TimeUnit::Millisecond, _) => primitive!(arrow::TimestampMillisecondType),
         DataType::Timestamp(TimeUnit::Microsecond, _) => primitive!(arrow::TimestampMicrosecondType),
@@ -288,6 +305,7 @@ fn test_value(
 fn key(keys: &dyn Array, row: usize) -> Option<usize> {
     let key = match keys.data_type() {
         DataType::Int8 => i32::from(keys.as_primitive_opt::<arrow::Int8Type>()?.value(row)),
+        DataType::UInt8 => i32::from(keys.as_primitive_opt::<arrow::UInt8Type>()?.value(row)),
         _ => keys.as_primitive_opt::<arrow::Int32Type>()?.value(row),
     };
     usize::try_from(key).ok()
