@@ -117,7 +117,7 @@ fn a_truncated_spool_is_kept_and_its_loss_counted() {
     // Stacks that are missing are not an empty stack.
     let cut = copied(&spool, &other);
     fs::File::options().write(true).open(cut.join("stacks")).unwrap().set_len(4096).unwrap();
-    recover(&cut, &other.join("stackless.mtf")).exits(1).says("a part of the stacks in the spool cannot be read");
+    recover(&cut, &other.join("stackless.mtf")).exits(1).says("part of the stacks in the spool cannot be read");
     assert!(cut.join("stacks").exists());
 }
 

@@ -315,7 +315,7 @@ fn the_site_that_changed_is_named() {
     let run = failing("allocated", "0.5%", 1).says("bytes allocated grew from ").says("more than the limit of 0.5%");
     run.says("largest contribution: +2,600 bytes by right <- main <- ");
     failing("allocated", "2600", 0);
-    failing("allocated", "2599", 1).says("by more than 2,599");
+    failing("allocated", "2599", 1).says("more than the limit of 2,599");
     failing("allocated", "2MiB", 0);
     failing("leaked", "0%", 0);
     // What shrinks does not fail.
