@@ -159,7 +159,7 @@ fn another_dtd_has_the_tag() {
     metatfc(here, &["compat", "old.dtd", "new.dtd"]).exits(0).prints("no break").prints("named  record added");
     metatfc(here, &["compat", "old.dtd", "one.dtd"])
         .prints("tag: other, now 768")
-        .prints("any tag that no other record");
+        .prints("any tag not used by another record");
 }
 
 #[test]
