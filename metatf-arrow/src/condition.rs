@@ -160,8 +160,12 @@ fn is_comparable(data_type: &DataType) -> bool {
             matches!(**key, DataType::Int8 | DataType::UInt8 | DataType::Int32) && is_comparable(values)
         }
         DataType::List(item) => is_comparable(item.data_type()),
-        DataType::Boolean | DataType::Float64 | DataType::Utf8 | DataType::Binary => true,
-        DataType::Timestamp(..) | DataType::Duration(_) => true,
+        DataType::Boolean
+        | DataType::Float64
+        | DataType::Utf8
+        | DataType::Binary
+        | DataType::Timestamp(..)
+        | DataType::Duration(_) => true,
         other => other.is_integer(),
     }
 }
