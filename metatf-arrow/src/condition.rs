@@ -3,26 +3,21 @@
 //! A table returns all rows: the index of a trace contains neither the values nor the tags of its records, so a condition
 //! cannot skip a part of the trace.
 
-use std::fmt;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::types as arrow;
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch};
-use arrow_schema::{ArrowError, DataType, Schema, TimeUnit};
+use arrow_schema::{ArrowError, DataType, TimeUnit};
 use arrow_select::filter::filter_record_batch;
 use metatf_parser::schema::{Format, Leaf, Names};
-use metatf_tools::condition::{self, Condition, Fields, Kinds, Row, Value, leaf_number, names_field};
+use metatf_tools::condition::{Condition, ConditionError, Fields, Kinds, Row, Value, leaf_number, names_field};
 
 use crate::{Scan, Table};
 
 /// The conditions that a row must satisfy, all of them.
 #[derive(Clone, Debug, Default)]
 pub struct Conditions(Vec<Arc<Condition<Column>>>);
-
-/// A mistake in a condition: the message, the condition, and a mark under the mistake.
-#[derive(Debug)]
-pub struct ConditionError(condition::ConditionError);
 
 /// The columns and rows of a table to return, and the columns to read for them.
 #[derive(Clone, Debug)]
@@ -54,7 +49,7 @@ impl Conditions {
     /// # Errors
     /// The syntax is wrong, the table has no such column, or a number is compared with a string.
     pub fn add(&mut self, table: &dyn Table, text: &str) -> Result<(), ConditionError> {
-        let condition = Condition::parse(text, &TableFields::new(table)).map_err(ConditionError)?;
+        let condition = Condition::parse(text, &TableFields::new(table))?;
         self.0.push(Arc::new(condition));
         Ok(())
     }
@@ -118,7 +113,7 @@ impl TableFields {
         let leaves = table.leaves();
         let leaf = |name: &str| leaves.iter().find(|(path, _)| path == name).map(|(_, leaf)| Arc::clone(leaf));
         let mut fields = Self(Vec::new());
-        let schema: Arc<Schema> = table.schema();
+        let schema = table.schema();
         for (column, field) in schema.fields().iter().enumerate() {
             let path = Path { column, fields: Vec::new(), data_type: field.data_type().clone(), leaf: None };
             fields.add(field.name().clone(), path, &leaf);
@@ -328,11 +323,3 @@ fn text(text: &str, path: &Path, test: &mut dyn FnMut(Value<'_>) -> bool) -> boo
     let number = leaf_number(leaf, text).or_else(digits);
     number.is_some_and(|n| test(Value::Named(n, &|text| leaf_number(leaf, text))))
 }
-
-impl fmt::Display for ConditionError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl std::error::Error for ConditionError {}

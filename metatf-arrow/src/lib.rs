@@ -23,9 +23,10 @@ mod spans;
 mod table;
 mod union;
 
-pub use condition::{ConditionError, Conditions, Selection};
+pub use condition::{Conditions, Selection};
 pub use encode::BatchEncoder;
 pub use error::{Error, Result, message};
+pub use metatf_tools::condition::ConditionError;
 pub use open::{Tables, open, open_records, open_tables};
 pub use record_table::{NUMBER, OFFSET, SECTION};
 pub use source::OpenOptions;

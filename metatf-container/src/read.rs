@@ -362,7 +362,7 @@ impl<'a> Reader<'a> {
     /// Returns the next part, or `None` at the end of the file, after checking the index, the footer and the end of the
     /// file.
     ///
-    /// When salvaging, corrupt data is skipped, as are parts whose section's state has not been reset since. Only a
+    /// Salvaging skips corrupt data, and parts whose section's state has not been reset since. Only a
     /// failing source is an error. Callers that know the DTD must drop those returned parts that are
     /// [`Part::group_damaged`] and whose section strides through a stream section.
     ///

@@ -250,7 +250,7 @@ mod tests {
                 unencoded += 2 * 8;
             }
         }
-        // Without an address of its own: the width was 8 before.
+        // The metadata has no address; the width was 8 before.
         writer.inner().set(section, free, 1, Change::Width(0)).unwrap();
         put(&mut writer, free, &[0]);
         let file = writer.finish().unwrap();

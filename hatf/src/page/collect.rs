@@ -200,7 +200,7 @@ impl Observer for Collected {
         self.weight = Weight::sampled(mean);
     }
 
-    /// Marks are points in time of their own.
+    /// Each mark adds a point in time.
     #[inline]
     fn record(&mut self, event: &Event<'_>, heap: &Heap) -> hatf_lab::Result<()> {
         self.growths.record(event, heap)?;

@@ -10,7 +10,7 @@ pub(super) struct Name {
     pub(super) at: usize,
 }
 
-/// What is wrong with a condition, and at which byte.
+/// A mistake, and its byte in the condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Mistake {
     pub(super) at: usize,

@@ -120,7 +120,7 @@ impl Cells {
     }
 }
 
-/// What the models of a section have learned since its state was reset.
+/// The contents of the models of a section since its state was reset.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Models {
     heap: Option<Box<Heap>>,

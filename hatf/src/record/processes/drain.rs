@@ -1,4 +1,4 @@
-//! Writes the trace while the program runs, a little behind it.
+//! Writes the trace while the program runs, shortly after the events.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
