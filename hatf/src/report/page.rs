@@ -97,10 +97,7 @@ fn events(report: &Report, page: &mut Page) {
         ("free", calls.free),
         ("failed", calls.failed),
     ];
-    page.push(list(
-        &named,
-        Note::new("{} records, {} events: {}").with([totals.records, totals.events].map(Value::Count)),
-    ));
+    page.push(list(&named, Note::new("{} records: {}").with([Value::Count(totals.records)])));
     // This line is identical to Valgrind's, so that the two can be compared.
     let sums = [totals.allocs, totals.frees, totals.bytes].map(Value::Count);
     page.push(Note::new("total heap usage: {} allocs, {} frees, {} bytes allocated").with(sums));
