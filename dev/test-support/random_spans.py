@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Checks on random programs that tables of spans and events agree with `metatfc spans`.
 
-    python3 test-support/random_spans.py METATFC FOLDER [COUNT [SEED]]
+    python3 dev/test-support/random_spans.py METATFC FOLDER [COUNT [SEED]]
 
 writes traces into the folder and compares what `metatfc export --record spans --record events` makes of them, which needs the feature
-`tables`. metatf-duckdb/tests/spans.py compares the tables of DuckDB.
+`tables`. tables/metatf-duckdb/tests/spans.py compares the tables of DuckDB.
 """
 import collections
 import csv
@@ -15,8 +15,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-CHECKOUT = Path(__file__).resolve().parent.parent
-TRACING = CHECKOUT / "metatf-tracing/tracing.dtd"
+CHECKOUT = Path(__file__).resolve().parents[2]
+TRACING = CHECKOUT / "telemetry/metatf-tracing/tracing.dtd"
 
 # Spans without numbers, and two kinds in one thread.
 STACKS = """section s 1 {

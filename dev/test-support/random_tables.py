@@ -1,4 +1,4 @@
-"""Checks that a table reader agrees with `metatfc dump` on random traces and survives corrupt ones; scripts/random-traces writes both.
+"""Checks that a table reader agrees with `metatfc dump` on random traces and survives corrupt ones; dev/scripts/random-traces writes both.
 
 A door is a function that takes a path and returns the tables of the trace: a dict from names to functions that return the column names
 and the rows. Times in rows are numbers, structures are dicts.

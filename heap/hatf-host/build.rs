@@ -1,38 +1,20 @@
-//! Generates the readers and writers for the DTDs in `dtds` that `hatf` uses, and builds the preloaded recorder that
-//! `hatf` embeds.
+//! Builds the preloaded recorder, which the library embeds.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::{env, fs};
 
 fn main() -> ExitCode {
-    // Nothing is recorded in a browser.
-    if env::var("CARGO_CFG_TARGET_FAMILY").is_ok_and(|family| family == "wasm") {
-        return generate().map_or_else(fail, |()| ExitCode::SUCCESS);
-    }
-    match generate().and_then(|()| build_recorder()) {
+    match build_recorder() {
         Ok(library) => {
             println!("cargo::rustc-env=HATF_RECORDER={}", library.display());
             ExitCode::SUCCESS
         }
-        Err(message) => fail(message),
+        Err(message) => {
+            println!("cargo::error={}", message.replace('\n', " | "));
+            ExitCode::FAILURE
+        }
     }
-}
-
-fn fail(message: String) -> ExitCode {
-    println!("cargo::error={}", message.replace('\n', " | "));
-    ExitCode::FAILURE
-}
-
-/// Generates `heap.rs` and the others, as any user of the DTDs would.
-fn generate() -> Result<(), String> {
-    let config = metatf_codegen::Config::new()
-        // Used by a test.
-        .dtd("dtds/HATF10.dtd")
-        .dtd("dtds/scoped.dtd")
-        .dtd("dtds/scoped-log.dtd")
-        .dtd("dtds/heapprof.dtd");
-    config.compile().map_err(|error| error.to_string())
 }
 
 /// Runs cargo again to build the shared object, with the feature that the rlib in this program must not have, and with
@@ -70,7 +52,7 @@ const DEPENDENCIES: [(&str, &str); 2] = [("libc", "0.2"), ("gimli", "0.34")];
 /// Without a lock file, any version in the series is acceptable.
 fn pinned(name: &str, series: &str) -> String {
     let manifest = env::var("CARGO_MANIFEST_DIR").unwrap_or_default();
-    let places = [Path::new(&manifest).join("Cargo.lock"), Path::new(&manifest).join("../Cargo.lock")];
+    let places = [Path::new(&manifest).join("Cargo.lock"), Path::new(&manifest).join("../../Cargo.lock")];
     let versions = places.iter().filter_map(|lock| {
         let text = fs::read_to_string(lock).ok()?;
         println!("cargo::rerun-if-changed={}", lock.display());

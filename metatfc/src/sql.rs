@@ -13,7 +13,7 @@ other record that has a time. Several traces are read as one table with a column
 
 The query is run by DuckDB, either the program `duckdb` or the module of python3.
 DuckDB reads traces with the extension metatf.duckdb_extension, which is built by
-`scripts/duckdb-extension --release`. It must be in the same directory as metatfc,
+`dev/scripts/duckdb-extension --release`. It must be in the same directory as metatfc,
 or METATF_DUCKDB_EXTENSION must contain its path.
 
 Examples:

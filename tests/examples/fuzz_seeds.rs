@@ -1,4 +1,4 @@
-//! Writes the inputs that the fuzz targets start from, made of the vectors: `fuzz_seeds FOLDER`; see `fuzz/seed`.
+//! Writes the inputs that the fuzz targets start from, made of the vectors: `fuzz_seeds FOLDER`; see `dev/fuzz/seed`.
 
 use metatf_tests::targets::{TARGETS, TARGETS_ELSEWHERE, vectors};
 use std::path::Path;

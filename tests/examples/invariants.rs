@@ -1,11 +1,11 @@
 //! Looks whether traces are as the recorder makes all of them: per thread times do not go back, nothing is behind an end, each block begins and ends
-//! once. `scripts/measure programs` runs it on each trace.
+//! once. `dev/scripts/measure programs` runs it on each trace.
 //!
 //! ```console
 //! $ cargo run --release -p metatf-tests --example invariants -- trace.mtf trace.processes/*.mtf
 //! ```
 
-#[path = "../../hatf/tests/it/common/invariants.rs"]
+#[path = "../../heap/hatf/tests/it/common/invariants.rs"]
 mod invariants;
 
 use std::path::Path;

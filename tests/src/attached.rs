@@ -11,7 +11,7 @@ use metatf_derive::metatf;
 use metatf_telemetry::layout::{Header, RING_HEAD_BYTES, RING_LEAST, RingHead};
 use metatf_telemetry::{Place, Policy, Settings};
 
-#[metatf(dtd = "../metatf-telemetry/tests/rare.dtd", emitters = "crate::attached::events")]
+#[metatf(dtd = "../telemetry/metatf-telemetry/tests/rare.dtd", emitters = "crate::attached::events")]
 mod events {}
 
 /// Threads that may have rings at a time: a long one and a small one each.

@@ -9,7 +9,7 @@ use metatf::container::{Forward, Sink};
 use metatf_derive::metatf;
 use metatf_telemetry::{Place, Settings, layout, postmortem};
 
-#[metatf(dtd = "../metatf-telemetry/tests/events.dtd", emitters = "crate::buffers::events")]
+#[metatf(dtd = "../telemetry/metatf-telemetry/tests/events.dtd", emitters = "crate::buffers::events")]
 mod events {}
 
 /// The buffers of a program, as it left them.

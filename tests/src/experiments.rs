@@ -1,31 +1,31 @@
 //! A fuzz target over the experiments on heap traces: any calls, most of them wrong.
 
 #[allow(dead_code, reason = "of a test of the command")]
-#[path = "../../hatf/tests/it/common/nonsense.rs"]
+#[path = "../../heap/hatf/tests/it/common/nonsense.rs"]
 mod nonsense;
 
-use hatf::analysis::ReportBuilder;
-use hatf::calls::{Folding, GroupBy, Groups, Places, function_pairs};
-use hatf::compare::{Comparison, Counting};
-use hatf::page::{Collected, HeapPage, Side, sentences};
-use hatf::replay::{Compiler, Cut};
-use hatf::report::{Difference, Leaks as LeaksReport, LeaksOf, SiteTables, Startup};
-use hatf::scoped::{Names, RegionWriter, ScopeEvents, ScopeKind, contexts};
-use hatf::suppress::Suppressions;
+use hatf_host::replay::{Compiler, Cut};
 use hatf_lab::allocator::by_name;
 use hatf_lab::flame::folded;
 use hatf_lab::fragmentation::{self, Held, Moment, PAGES, map};
 use hatf_lab::kept::Place;
 use hatf_lab::leaks::Leaks;
-use hatf_lab::model::{self, Choice, Clock, Fitter, Generator, Kind, Limits, Model, Unfreed};
 use hatf_lab::profile::{HeapInfo, Merged, Profiler, ProfilerSettings, Sizes};
-use hatf_lab::regions::infer::{Costs, Enclosing, WithRegions};
-use hatf_lab::regions::{Inter, Intra, Oversize, Settings, Simulation as RegionSimulation};
 use hatf_lab::simulate::{Grid, Simulation};
 use hatf_lab::sites::Measure;
 use hatf_lab::{Heap, HeapTracker, ObjectEvent, Observer, Result};
+use hatf_research::model::{self, Choice, Clock, Fitter, Generator, Kind, Limits, Model, Unfreed};
+use hatf_research::regions::infer::{Costs, Enclosing, WithRegions};
+use hatf_research::regions::{Inter, Intra, Oversize, Settings, Simulation as RegionSimulation};
+use hatf_research::scoped::{Names, RegionWriter, ScopeEvents, ScopeKind, contexts};
 use hatf_trace::event::{Call, Event, EventKind, EventSink, Function, UNKNOWN_SIZE, UserMetadata};
 use hatf_trace::stacks::Location;
+use hatf_view::analysis::ReportBuilder;
+use hatf_view::calls::{Folding, GroupBy, Groups, Places, function_pairs};
+use hatf_view::compare::{Comparison, Counting};
+use hatf_view::page::{Collected, HeapPage, Side, sentences};
+use hatf_view::report::{Difference, Leaks as LeaksReport, LeaksOf, SiteTables, Startup};
+use hatf_view::suppress::Suppressions;
 use metatf_page::{Flame, Form, Page, Report, Unit, render};
 
 use crate::sharing::share;

@@ -1,7 +1,7 @@
 //! Golden files: traces of version 1.0 that every later version reads to the same values, and writes at most as long.
 //!
 //! The folder `tests/golden/1.0` has the files, and `SUMS`, one line a file: its length and CRC-32C, and number and CRC-32C of its JSON
-//! lines (spec 8), those of the records and those of everything. `scripts/golden` makes the folder, until its first line says that it is
+//! lines (spec 8), those of the records and those of everything. `dev/scripts/golden` makes the folder, until its first line says that it is
 //! released.
 
 mod records;

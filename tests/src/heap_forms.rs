@@ -1,8 +1,8 @@
 //! A fuzz target over the forms of heap traces that are not Meta-TF, and over those that are.
 
-use hatf::profile::{PROFILES, ProfileForm, ProfileOptions, import, merge, read_profile, write_profile};
 use hatf_trace::forms::{CreateOptions, FORMS, Form, HEAP, Input, convert_bytes};
 use hatf_trace::hatf1::{Item, Reader, Record, Writer};
+use hatf_view::profile::{PROFILES, ProfileForm, ProfileOptions, import, merge, read_profile, write_profile};
 use metatf::container::{Codec, WriteOptions};
 use metatf_tools::recode::Preset;
 use std::io::Read as _;
@@ -54,7 +54,7 @@ pub fn convert_heap(input: &[u8]) {
 }
 
 /// Profiles of a program that clang 19 instrumented.
-const RAW: &[u8] = include_bytes!("../../hatf/tests/data/clang19_histogram.memprofraw");
+const RAW: &[u8] = include_bytes!("../../heap/hatf/tests/data/clang19_histogram.memprofraw");
 
 /// What can be read as a preset is read again as it was written, can be merged, and can be written in each form that opens no other file.
 fn preset(form: &ProfileForm, bytes: &[u8]) {

@@ -1,4 +1,4 @@
-//! Inputs of the fuzz target `import`, whose body needs the crates of tables: `metatf-arrow/tests/it/any_table.rs` has it.
+//! Inputs of the fuzz target `import`, whose body needs the crates of tables: `tables/metatf-arrow/tests/it/any_table.rs` has it.
 
 use std::path::Path;
 

@@ -1,6 +1,6 @@
 //! Traces made of traces whose calls are mostly wrong: a part has what is live in the whole, and nothing panics.
 
-#[path = "../../hatf/tests/it/common/taken.rs"]
+#[path = "../../heap/hatf/tests/it/common/taken.rs"]
 pub(crate) mod taken;
 
 use hatf::share::{Anonymizer, Cut, KeptNames, Merged, OfProcess, Records, Sampler, Tokens, merge};

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hatf::record::{Keep, Spooled, drain_any};
+use hatf_host::record::{Keep, Spooled, drain_any};
 use hatf_record::{CHUNK_BYTES, Kind, Owner, Producer, Spool, SpoolEvent, bytes_for};
 use hatf_trace::event::{EventSink, EventSource as _, UserMetadata};
 use hatf_trace::{Event, Item};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use hatf::suppress::{Entry, Frame, SuppressionForm, Suppressions, write};
+use hatf_view::suppress::{Entry, Frame, SuppressionForm, Suppressions, write};
 
 /// Lines that become frames, and suppressions that are tried with them: the time is the product of both and of their lengths.
 const MOST: usize = 32;

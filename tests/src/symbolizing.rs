@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use hatf::symbolize::{Files, Frame, Image, Symbolizer, Wanted, build_id, find};
 use hatf_trace::{Event, EventKind, EventSink as _};
+use hatf_view::symbolize::{Files, Frame, Image, Symbolizer, Wanted, build_id, find};
 
 /// The longest name of a function.
 const LONGEST: usize = 1024;

@@ -1,4 +1,4 @@
-//! The bodies of the fuzz targets; `fuzz/` calls them, and so does a test on the stable toolchain.
+//! The bodies of the fuzz targets; `dev/fuzz/` calls them, and so does a test on the stable toolchain.
 
 use crate::example::{Example, same};
 use crate::random::{Choices, Seed, options};
@@ -17,7 +17,7 @@ use std::sync::{Arc, LazyLock};
 
 /// A target: its name, its body, and how a vector's files become an input of it.
 pub struct Target {
-    /// Name of the target in `fuzz/fuzz_targets`.
+    /// Name of the target in `dev/fuzz/fuzz_targets`.
     pub name: &'static str,
     /// Panics where something is wrong.
     pub run: fn(&[u8]),
@@ -57,7 +57,7 @@ pub const TARGETS: &[Target] = &[
 ];
 
 /// Targets whose bodies need crates that this one does without, as they are large. Their names and seeds.
-/// `hatf-arrow/tests/it` has that of `tables`, `metatf-arrow/tests/it` that of `import`; each runs its seeds.
+/// `tables/hatf-arrow/tests/it` has that of `tables`, `tables/metatf-arrow/tests/it` that of `import`; each runs its seeds.
 pub const TARGETS_ELSEWHERE: &[(&str, Seeds)] = &[("import", importing::seeds), ("tables", trace_seeds)];
 
 /// Makes inputs of a file of the vectors, by its path.
@@ -349,10 +349,10 @@ fn hatf_seeds(path: &Path, bytes: &[u8]) -> Vec<Vec<u8>> {
 /// # Panics
 /// There is no room for a file.
 pub fn read_program(input: &[u8]) {
-    hatf::record::read_process(input);
+    hatf_host::record::read_process(input);
     let path = std::env::temp_dir().join(format!("metatf-program-{}", std::process::id()));
     std::fs::write(&path, input).expect("there is room for it");
-    let known = hatf::record::not_recorded(path.as_os_str());
+    let known = hatf_host::record::not_recorded(path.as_os_str());
     std::fs::remove_file(&path).expect("it was written");
     // Its reason can be printed, whatever it is.
     let _ = known.map(|known| known.to_string());

@@ -42,7 +42,7 @@ pub type Counts = [u64; 3];
 pub fn load() -> Result<(Vec<Event>, String)> {
     let (paths, what): (Vec<PathBuf>, _) = match std::env::var_os("METATF_BENCH_EVENTS") {
         Some(list) => (std::env::split_paths(&list).collect(), "of METATF_BENCH_EVENTS"),
-        None => (shipped()?, "of benches/events"),
+        None => (shipped()?, "of dev/benches/events"),
     };
     let mut events = Vec::new();
     for path in &paths {

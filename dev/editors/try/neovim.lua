@@ -1,4 +1,4 @@
--- Checks Neovim's support for a DTD with an error. editors/try/run runs this with an init.lua made from the blocks in
+-- Checks Neovim's support for a DTD with an error. dev/editors/try/run runs this with an init.lua made from the blocks in
 -- the book.
 local function check(holds, what)
   if not holds then

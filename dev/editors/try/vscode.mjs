@@ -1,5 +1,5 @@
 // Starts the VS Code extension with a stand-in for the editor: the client starts the server, sends it the open text,
-// and reports the errors. Run by editors/try/run: node vscode.mjs DTD, where DTD is a Meta-TF DTD with an error.
+// and reports the errors. Run by dev/editors/try/run: node vscode.mjs DTD, where DTD is a Meta-TF DTD with an error.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import Module, { createRequire } from "node:module";

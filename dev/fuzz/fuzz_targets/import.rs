@@ -5,7 +5,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 
 // Tests in the default build do not depend on the table crates, so the body is in the tests of the crate
 // `metatf-arrow`.
-#[path = "../../metatf-arrow/tests/it/any_table.rs"]
+#[path = "../../../tables/metatf-arrow/tests/it/any_table.rs"]
 mod any_table;
 
 /// The maximum number of bytes that a decoder may request in one allocation.

@@ -1,7 +1,7 @@
 #![no_main]
 
 // Tests in the default build do not depend on the table crates, so the body is in the tests of those crates.
-#[path = "../../hatf-arrow/tests/it/any_bytes.rs"]
+#[path = "../../../tables/hatf-arrow/tests/it/any_bytes.rs"]
 mod any_bytes;
 
 libfuzzer_sys::fuzz_target!(

@@ -1,7 +1,7 @@
 //! Files that must be converted: compressed files, and heap traces in formats without a DTD.
 
 use crate::Result;
-use hatf::forms::{self, CreateOptions, Input, OpenOptions};
+use hatf_trace::forms::{self, CreateOptions, Input, OpenOptions};
 use metatf::container::{Codec, WriteOptions};
 use std::io::{Cursor, Read as _};
 use std::sync::Arc;
@@ -58,10 +58,11 @@ pub fn heap(bytes: &Arc<[u8]>, name: &str, tried: &[String]) -> Result<Converted
     made(input, form).map_err(|error| format!("{name}: {error}"))
 }
 
-fn made(input: Input, form: &'static forms::Form) -> hatf::Result<Converted> {
-    use hatf::EventSource as _;
+fn made(input: Input, form: &'static forms::Form) -> hatf_trace::Result<Converted> {
+    use hatf_trace::EventSource as _;
     let mut source = forms::read(input, &OpenOptions { form: Some(form), ..OpenOptions::default() })?;
-    let begin = forms::HEAP.create.ok_or_else(|| hatf::Error::Usage("heap traces cannot be written".to_owned()))?;
+    let begin =
+        forms::HEAP.create.ok_or_else(|| hatf_trace::Error::Usage("heap traces cannot be written".to_owned()))?;
     let write = WriteOptions { codec: Codec::Lz4, ..WriteOptions::default() };
     let options = CreateOptions { resolution: Some(source.resolution()), write, ..CreateOptions::default() };
     let mut trace = Vec::new();

@@ -2,16 +2,16 @@
 
 use crate::Result;
 use crate::open::File;
-use hatf::analysis::ReportBuilder;
-use hatf::calls::{Folding, GroupBy, Groups, Places, title};
-use hatf::event::EventSink;
-use hatf::forms::{self, Input, OpenOptions, TraceReader};
-use hatf::page::{Collected, HeapPage, Side, sentences};
-use hatf::report::{AllSites, Grouped, SiteTables, Sites};
 use hatf_lab::fragmentation::{Held, HeldReport, Moment, Names, PAGES, Peak, Settings};
 use hatf_lab::observer::Until;
 use hatf_lab::sites::Measure;
 use hatf_lab::{Heap, HeapTracker};
+use hatf_trace::event::EventSink;
+use hatf_trace::forms::{self, Input, OpenOptions, TraceReader};
+use hatf_view::analysis::ReportBuilder;
+use hatf_view::calls::{Folding, GroupBy, Groups, Places, title};
+use hatf_view::page::{Collected, HeapPage, Side, sentences};
+use hatf_view::report::{AllSites, Grouped, SiteTables, Sites};
 use metatf_page::Report as _;
 use serde::Serialize;
 use std::io::Cursor;
@@ -28,16 +28,16 @@ pub fn is_heap(bytes: &Arc<[u8]>) -> bool {
     reader(bytes).is_ok()
 }
 
-fn reader(bytes: &Arc<[u8]>) -> hatf::Result<TraceReader> {
+fn reader(bytes: &Arc<[u8]>) -> hatf_trace::Result<TraceReader> {
     let input = Input::of("the trace".to_owned(), Box::new(Cursor::new(Arc::clone(bytes))))?;
     forms::read(input, &OpenOptions::default())
 }
 
 /// Sends the events of a trace to a sink, up to the first damage, and returns a description of the damage.
-fn read(bytes: &Arc<[u8]>, sink: &mut dyn EventSink) -> hatf::Result<Option<String>> {
+fn read(bytes: &Arc<[u8]>, sink: &mut dyn EventSink) -> hatf_trace::Result<Option<String>> {
     match reader(bytes)?.give(sink) {
         Ok(_) => Ok(None),
-        Err(hatf::Error::Trace(error)) => Ok(Some(error.to_string())),
+        Err(hatf_trace::Error::Trace(error)) => Ok(Some(error.to_string())),
         Err(other) => Err(other),
     }
 }
@@ -64,7 +64,7 @@ pub fn page(file: &File) -> Result<Made> {
     Ok(Made { damage: damage.or_else(|| file.converted_damage()), ..made })
 }
 
-fn made(name: &str, bytes: &Arc<[u8]>) -> hatf::Result<Made> {
+fn made(name: &str, bytes: &Arc<[u8]>) -> hatf_trace::Result<Made> {
     let mut tracker = HeapTracker::new((ReportBuilder::new(), (Collected::new(), Held::new())));
     let damage = read(bytes, &mut tracker)?;
     let (heap, (analysis, (collected, held))) = tracker.into_parts();
@@ -76,7 +76,7 @@ fn made(name: &str, bytes: &Arc<[u8]>) -> hatf::Result<Made> {
     let moments = moments(bytes, &heap, &places, &held)?;
     let report = analysis.report(&heap);
     if let Some(error) = damage.as_ref().filter(|_| report.totals.records == 0) {
-        return Err(hatf::Error::Trace(error.clone().into()));
+        return Err(hatf_trace::Error::Trace(error.clone().into()));
     }
     let mut below = report.page();
     let sites = Sites {
@@ -110,7 +110,7 @@ fn made(name: &str, bytes: &Arc<[u8]>) -> hatf::Result<Made> {
         threads: 1,
     };
     let mut html = Vec::new();
-    page.write(&mut html).map_err(hatf::Error::system("the page"))?;
+    page.write(&mut html).map_err(hatf_trace::Error::system("the page"))?;
     Ok(Made { html, damage })
 }
 
@@ -121,7 +121,7 @@ fn moments(
     end: &Heap,
     places: &Places<'_>,
     held: &HeldReport,
-) -> hatf::Result<Vec<(String, Moment)>> {
+) -> hatf_trace::Result<Vec<(String, Moment)>> {
     let [page, ..] = PAGES;
     let settings = Settings { page, pin: None };
     let tick = |peaks: &[Peak]| peaks.iter().find(|peak| peak.page == page).map_or(0, |peak| peak.tick);

@@ -13,7 +13,7 @@
 //! | [`heap`] | builds the heap page |
 //!
 //! Only `memory` depends on a browser: it exports a few functions that access the module's memory. All other modules
-//! are tested like any library. The page is in `assets`; `scripts/playground` combines both into one file.
+//! are tested like any library. The page is in `assets`; `dev/scripts/playground` combines both into one file.
 
 pub mod check;
 pub mod converted;

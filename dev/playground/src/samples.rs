@@ -5,21 +5,21 @@ use serde::Serialize;
 
 /// The DTDs in the folder `dtds`, as file names and texts.
 pub const DTDS: &[(&str, &str)] = &[
-    ("HATF10.dtd", include_str!("../../dtds/HATF10.dtd")),
-    ("HATF10-split.dtd", include_str!("../../dtds/HATF10-split.dtd")),
-    ("heap.dtd", include_str!("../../dtds/heap.dtd")),
-    ("heap-split.dtd", include_str!("../../dtds/heap-split.dtd")),
-    ("heap-values.dtd", include_str!("../../dtds/heap-values.dtd")),
-    ("heapprof.dtd", include_str!("../../dtds/heapprof.dtd")),
-    ("hprof.dtd", include_str!("../../dtds/hprof.dtd")),
-    ("mps.dtd", include_str!("../../dtds/mps.dtd")),
-    ("mps-split.dtd", include_str!("../../dtds/mps-split.dtd")),
-    ("pcap.dtd", include_str!("../../dtds/pcap.dtd")),
-    ("pcapng.dtd", include_str!("../../dtds/pcapng.dtd")),
-    ("perf.dtd", include_str!("../../dtds/perf.dtd")),
-    ("scoped.dtd", include_str!("../../dtds/scoped.dtd")),
-    ("scoped-log.dtd", include_str!("../../dtds/scoped-log.dtd")),
-    ("xray.dtd", include_str!("../../dtds/xray.dtd")),
+    ("HATF10.dtd", include_str!("../../../dtds/HATF10.dtd")),
+    ("HATF10-split.dtd", include_str!("../../../dtds/HATF10-split.dtd")),
+    ("heap.dtd", include_str!("../../../dtds/heap.dtd")),
+    ("heap-split.dtd", include_str!("../../../dtds/heap-split.dtd")),
+    ("heap-values.dtd", include_str!("../../../dtds/heap-values.dtd")),
+    ("heapprof.dtd", include_str!("../../../dtds/heapprof.dtd")),
+    ("hprof.dtd", include_str!("../../../dtds/hprof.dtd")),
+    ("mps.dtd", include_str!("../../../dtds/mps.dtd")),
+    ("mps-split.dtd", include_str!("../../../dtds/mps-split.dtd")),
+    ("pcap.dtd", include_str!("../../../dtds/pcap.dtd")),
+    ("pcapng.dtd", include_str!("../../../dtds/pcapng.dtd")),
+    ("perf.dtd", include_str!("../../../dtds/perf.dtd")),
+    ("scoped.dtd", include_str!("../../../dtds/scoped.dtd")),
+    ("scoped-log.dtd", include_str!("../../../dtds/scoped-log.dtd")),
+    ("xray.dtd", include_str!("../../../dtds/xray.dtd")),
 ];
 
 /// Finds a built-in DTD by the last part of a URL, with or without `.dtd`.
@@ -42,8 +42,8 @@ macro_rules! vector {
         Lines {
             name: $name,
             about: $about,
-            dtd: include_str!(concat!("../../tests/vectors/good/", $name, "/format.dtd")),
-            lines: include_str!(concat!("../../tests/vectors/good/", $name, "/expected.jsonl")),
+            dtd: include_str!(concat!("../../../tests/vectors/good/", $name, "/format.dtd")),
+            lines: include_str!(concat!("../../../tests/vectors/good/", $name, "/expected.jsonl")),
         }
     };
 }
@@ -53,7 +53,7 @@ const LINES: &[Lines] = &[
     Lines {
         name: "jobs",
         about: "a job queue: delta, stride, and a width that grows",
-        dtd: include_str!("../../examples/build-script/jobs.dtd"),
+        dtd: include_str!("../../../examples/build-script/jobs.dtd"),
         lines: include_str!("../samples/jobs.jsonl"),
     },
     vector!("width-changes", "metadata records widen a field"),
@@ -66,13 +66,13 @@ const LINES: &[Lines] = &[
 
 /// Sample files: heap traces and logs of other programs.
 const FILES: &[(&str, &str, &[u8])] = &[
-    ("heap.gawk.mtf", "a heap trace of gawk", include_bytes!("../../tests/golden/1.0/heap.gawk-default.mtf")),
-    ("packets.pcap", "packets, as tcpdump writes them", include_bytes!("../../tests/golden/1.0/pcap.packets.pcap")),
-    ("calls.xray", "calls, as LLVM's XRay logs them", include_bytes!("../../tests/golden/1.0/xray.calls.xray")),
+    ("heap.gawk.mtf", "a heap trace of gawk", include_bytes!("../../../tests/golden/1.0/heap.gawk-default.mtf")),
+    ("packets.pcap", "packets, as tcpdump writes them", include_bytes!("../../../tests/golden/1.0/pcap.packets.pcap")),
+    ("calls.xray", "calls, as LLVM's XRay logs them", include_bytes!("../../../tests/golden/1.0/xray.calls.xray")),
     (
         "blocks.pcapng",
         "packets, as Wireshark writes them",
-        include_bytes!("../../tests/golden/1.0/pcapng.blocks.pcapng"),
+        include_bytes!("../../../tests/golden/1.0/pcapng.blocks.pcapng"),
     ),
 ];
 

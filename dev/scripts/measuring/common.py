@@ -10,8 +10,8 @@ import sys
 import tempfile
 import time
 
-ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-INPUTS = os.path.join(ROOT, "scripts", "recordings")
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..")
+INPUTS = os.path.join(ROOT, "dev", "scripts", "recordings")
 PYTHON = os.environ.get("PYTHON", "/usr/bin/python3")
 
 ROUNDS = {"--rounds": {"type": int, "default": 5, "help": "how often each is run (default: 5)"}}

@@ -2,7 +2,7 @@
 
     python3 -m venv venv && venv/bin/pip install memray
     cargo build --release -p hatf
-    venv/bin/python scripts/measure memray
+    venv/bin/python dev/scripts/measure memray
 
 Run by the Python that is to be compared, of version 3.11 to 3.13.
 """

@@ -60,7 +60,7 @@ def all_programs(options):
             pdf.write(run("gzip", "-dc", manual))
         yield "pdftotext", [], ["pdftotext", "-layout", "manual.pdf", "manual.txt"]
     if not missing(options.rg):
-        yield "rg", [], [options.rg, "-j2", "-c", "--sort", "path", "[a-z]+_(of|in) ", os.path.join(ROOT, "hatf")]
+        yield "rg", [], [options.rg, "-j2", "-c", "--sort", "path", "[a-z]+_(of|in) ", os.path.join(ROOT, "heap")]
     if not missing(options.python):
         yield "pandas", [], [options.python, f"{INPUTS}/frame.py"]
     if not missing("node"):

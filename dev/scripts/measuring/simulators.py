@@ -1,6 +1,6 @@
 """Predictions of hatf whatif compared with replays on the real allocators, and with the programs themselves under these: tables for docs/whatif.md.
 
-It writes hatf-lab/src/whatif/validation.json, from which the command takes its known errors.
+It writes heap/hatf-lab/src/whatif/validation.json, from which the command takes its known errors.
 """
 import json
 import os
@@ -10,7 +10,7 @@ import time
 
 from .common import ROOT, answer, folder, head, missing, row, run, write
 
-OUT = os.path.join(ROOT, "hatf-lab", "src", "whatif", "validation.json")
+OUT = os.path.join(ROOT, "heap", "hatf-lab", "src", "whatif", "validation.json")
 FAMILIES = ["glibc", "jemalloc", "mimalloc", "tcmalloc"]
 LIBRARIES = {"glibc": "", "jemalloc": "libjemalloc.so.2", "mimalloc": "libmimalloc.so.2.0", "tcmalloc": "libtcmalloc_minimal.so.4"}
 

@@ -20,8 +20,8 @@ RECORD = 32
 PARTS = {
     "model": r"metatf/src/predict|metatf::predict",
     "container": r"metatf-container/src|metatf_container|zstd|ZSTD|HUF_|FSE_|HIST_|lz4_flex",
-    "parse": r"hatf-trace/src/forms|hatf_trace::forms",
-    "encoding": r"metatf/src|hatf-trace/src/heap|metatf::|hatf_trace::heap",
+    "parse": r"heap/hatf-trace/src/forms|hatf_trace::forms",
+    "encoding": r"metatf/src|heap/hatf-trace/src/heap|metatf::|hatf_trace::heap",
     "other": r"",
 }
 COUNTED = re.compile(r"^ *([0-9,]+) \([^)]*\)  (.*)$")

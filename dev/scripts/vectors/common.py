@@ -5,7 +5,7 @@ import shutil
 import struct
 import zlib
 
-ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tests", "vectors")
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "tests", "vectors")
 
 
 def crc32c(data):

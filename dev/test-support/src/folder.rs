@@ -6,7 +6,11 @@ use std::path::{Path, PathBuf};
 /// Returns the root of the repository.
 #[must_use]
 pub fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate should be in a directory").to_owned()
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .nth(2)
+        .expect("the crate is two directories below the root")
+        .to_owned()
 }
 
 /// Returns a path in the conformance vectors.

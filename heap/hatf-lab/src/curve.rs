@@ -51,7 +51,8 @@ impl<const N: usize> Default for Curve<N> {
 
 impl<const N: usize> Curve<N> {
     /// Starts with intervals of one event, so the curve of a short trace contains every event.
-    pub(crate) fn of_each() -> Self {
+    #[must_use]
+    pub fn of_each() -> Self {
         Self { events: 0, stretches: Stretches::new(1) }
     }
 

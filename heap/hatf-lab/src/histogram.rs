@@ -1,6 +1,6 @@
 //! Counts of values in classes: powers of two for printing, and finer classes for quantiles.
 
-use hatf_lab::classes::{CLASSES, bounds, class_of};
+use crate::classes::{CLASSES, bounds, class_of};
 use serde::Serialize;
 
 /// Values below this bound are counted exactly. Above it, each power of two is divided into this many classes.

@@ -4,17 +4,15 @@
 //!   observe.
 //! - [`allocator`] simulates allocators, and [`simulate`] runs a trace through them.
 //! - [`whatif`] ranks allocators and settings by their memory demand.
-//! - [`model`] fits allocation models to a trace and generates synthetic traces from them.
 //! - [`profile`] builds heap info blocks from the blocks of each allocation context.
-//! - [`regions`] simulates scoped memory.
 //! - [`sites`] counts allocations by stack.
-//! - [`calls`] folds stacks to application functions and sums counts by function, file or module.
 //! - [`object_rows`] produces a row per object, and [`timeline`] rows over time.
 //! - [`kept`] counts the memory live at a point, or allocated in a range and live at its end.
 //! - [`leaks`] reports the age of live memory and, using [`trend`], whether it grows.
 //! - [`growth`] counts bytes copied by `realloc` and the slack of blocks.
 //! - [`churn`] finds short-lived blocks and possible replacements for them.
 //! - [`compare`] finds the differences between two traces.
+//! - [`histogram`] counts values by power of two, and [`student`] computes confidence intervals.
 //! - [`flame`] prints the distribution of a total over stacks.
 //! - [`fragmentation`] finds the blocks that prevent pages from being free.
 //!
@@ -25,7 +23,6 @@
 pub mod address;
 pub mod allocator;
 pub mod blocks;
-pub mod calls;
 pub mod churn;
 pub mod classes;
 pub mod compare;
@@ -37,20 +34,20 @@ pub mod flame;
 pub mod fragmentation;
 pub mod growth;
 pub mod heap;
+pub mod histogram;
 pub mod kept;
 pub mod leaks;
 pub mod lifetimes;
-pub mod model;
 pub mod moments;
 pub mod object_rows;
 pub mod objects;
 pub mod observer;
 pub mod profile;
-pub mod regions;
 pub mod simulate;
 pub mod site_bounds;
 pub mod sites;
 pub mod stretches;
+pub mod student;
 pub mod timeline;
 pub mod totals;
 pub mod tracker;

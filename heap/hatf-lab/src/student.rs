@@ -21,7 +21,9 @@ pub fn interval(values: &[f64]) -> Interval {
     Interval { mean, half: (values.len() > 1).then(half) }
 }
 
-pub(super) fn mean(values: &[f64]) -> f64 {
+/// Returns the mean, which is 0 for no observations.
+#[must_use]
+pub fn mean(values: &[f64]) -> f64 {
     if values.is_empty() { 0.0 } else { values.iter().sum::<f64>() / float(values.len()) }
 }
 

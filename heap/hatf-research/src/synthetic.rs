@@ -5,9 +5,9 @@ use hatf_lab::{Change, Observer};
 use metatf::container::Sink;
 use metatf_tools::pipeline::{beside, pipe};
 
-use crate::event::{Call, Event, EventKind, EventSink, Function, UserMetadata};
-use crate::heap::{HeapOptions, HeapWriter};
-use crate::{Error, Result};
+use hatf_trace::event::{Call, Event, EventKind, EventSink, Function, UserMetadata};
+use hatf_trace::heap::{HeapOptions, HeapWriter};
+use hatf_trace::{Error, Result};
 
 /// Start of the simulated heap in a synthetic trace. It is not 0, because 0 is not a block address.
 const BASE: u64 = 1 << 32;
@@ -26,7 +26,7 @@ const BATCH: usize = 4096;
 /// Maximum number of batches waiting to be written.
 const WAITING: usize = 4;
 
-/// An [`Observer`] that passes on object changes without addresses. It does not use `crate::pipeline`, which passes on
+/// An [`Observer`] that passes on object changes without addresses. It does not use `hatf_trace::pipeline`, which passes on
 /// block events: the thread that draws the objects, already the bottleneck, would then have to place them as well.
 struct Steps<F> {
     batch: Vec<Step>,

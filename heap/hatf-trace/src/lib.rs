@@ -7,12 +7,14 @@
 //!   native format of HATF 1.0.
 //! - [`stacks`] resolves stack frames to locations.
 //! - [`stack_hash`] computes stack hashes that are the same in every trace of a build.
+//! - [`calendar`] formats times as dates.
 //! - [`pipeline`] passes what another thread reads to a sink in this thread.
 //!
 //! All of these work event by event, in memory bounded by the number of live blocks. Nothing here prints or runs a
 //! program.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
+pub mod calendar;
 mod error;
 pub mod event;
 pub mod forms;

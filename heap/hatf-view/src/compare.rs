@@ -8,8 +8,8 @@ use hatf_lab::compare::{Pair, Tables, pairs};
 use hatf_lab::sites::Counts;
 use hatf_lab::{Heap, ObjectEvent, Observer, Totals};
 
-use crate::Event;
-use crate::stacks::{Location, Stacks};
+use hatf_trace::Event;
+use hatf_trace::stacks::{Location, Stacks};
 
 /// An [`Observer`] that builds a [`Summary`].
 #[derive(Debug, Default)]

@@ -7,9 +7,9 @@ use hatf_lab::{Heap, ObjectEvent, Observer, Totals};
 use metatf_page::{Page, Report};
 use serde::Serialize;
 
-use crate::Result;
 use crate::analysis::PageFollower;
-use crate::event::{Event, EventKind, UserMetadata};
+use hatf_trace::Result;
+use hatf_trace::event::{Event, EventKind, UserMetadata};
 
 /// The predictions, with the name of the trace.
 #[derive(Serialize)]

@@ -12,10 +12,10 @@ use super::column::{Column, Packing};
 use super::encoding::{Encoding, Files};
 use super::simple::{self, RECORD};
 use super::tools;
-use hatf::analysis::{Report, ReportBuilder};
 use hatf_trace::event::copy;
 use hatf_trace::forms::RawSource;
 use hatf_trace::{Error, Result};
+use hatf_view::analysis::{Report, ReportBuilder};
 
 /// The measurements to make.
 #[derive(Clone, Debug, Default)]

@@ -1,5 +1,5 @@
 #ifdef __linux__
-/* The start of the buffers file. metatf-telemetry/src/layout.rs declares the same structure with further words at the end. */
+/* The start of the buffers file. telemetry/metatf-telemetry/src/layout.rs declares the same structure with further words at the end. */
 typedef struct pfx_shared_head {
     uint64_t magic;
     uint32_t version;

@@ -1,4 +1,4 @@
-/* Emits events of metatf-telemetry/tests/events.dtd, as selected by its first argument. */
+/* Emits events of telemetry/metatf-telemetry/tests/events.dtd, as selected by its first argument. */
 #ifdef EVENTS_POSIX
 #define _XOPEN_SOURCE 700
 #endif

@@ -1,5 +1,5 @@
 //! The cases of `tests/cases`: output of `dump` with options that the conformance vectors do not cover.
-//! `scripts/make-vectors` generates them from the specification.
+//! `dev/scripts/make-vectors` generates them from the specification.
 
 use crate::common::metatfc;
 use metatf_test::root;

@@ -10,7 +10,7 @@ use crate::common::metatfc;
 use metatf_derive::metatf;
 use metatf_test::{Disk, Folder, Run, root, run, skip, vectors};
 
-#[metatf(dtd = "../metatf-telemetry/tests/events.dtd", emitters = "crate::emit_c::events")]
+#[metatf(dtd = "../telemetry/metatf-telemetry/tests/events.dtd", emitters = "crate::emit_c::events")]
 mod events {}
 
 /// Compiler flags for all programs.
@@ -21,7 +21,7 @@ const SANITIZED: &[&str] = &["-std=c99", "-fsanitize=address,undefined", "-fno-s
 /// Creates a folder with the header and compiles the program there. Returns `None` if the compiler cannot.
 fn compile(compiler: &str, flags: &[&str]) -> Option<Folder> {
     let folder = Folder::new();
-    let dtd = root().join("metatf-telemetry/tests/events.dtd");
+    let dtd = root().join("telemetry/metatf-telemetry/tests/events.dtd");
     let arguments = ["gen", "--lang", "c", "--allow-missing", dtd.to_str().unwrap(), "-o", "events.h"];
     metatfc(folder.as_ref(), &arguments).exits(0);
     folder.write("empty.c", "int main(void) { return 0; }\n");

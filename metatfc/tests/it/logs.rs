@@ -1,5 +1,5 @@
 //! Files of other tools, in `tests/logs`: captures by tcpdump and Wireshark, and recordings by perf and LLVM XRay. Each
-//! test compares every record with the text that the format's own tool prints. `scripts/log-samples` creates files and
+//! test compares every record with the text that the format's own tool prints. `dev/scripts/log-samples` creates files and
 //! texts; `made-by.txt` lists the versions of the tools.
 
 use super::common::{metatfc, run};
@@ -90,7 +90,7 @@ impl Log {
     fn put(&self, here: &Folder) {
         here.write(self.name, self.bytes);
         if let Some(dtd) = self.dtd {
-            let mut script = Command::new(root().join("scripts/perf-dtd"));
+            let mut script = Command::new(root().join("dev/scripts/perf-dtd"));
             let made = run_with(script.arg(self.name).current_dir(&**here), b"").exits(0);
             here.write(dtd, made.out);
         }
@@ -232,14 +232,14 @@ fn the_dtd_of_perf_is_what_the_script_makes() {
     here.write("perf.data", PERF.bytes);
     let shipped = std::fs::read_to_string(root().join("dtds/perf.dtd")).expect("the DTD");
     for args in [&[][..], &["perf.data"]] {
-        let made = run_with(Command::new(root().join("scripts/perf-dtd")).args(args).current_dir(&**here), b"");
+        let made = run_with(Command::new(root().join("dev/scripts/perf-dtd")).args(args).current_dir(&**here), b"");
         assert_eq!(made.exits(0).text(), shipped);
     }
     let wrong =
         [("a.txt", &b"no recording"[..], "no perf.data file"), ("cut", &PERF.bytes[..140], "ends in its header")];
     for (name, bytes, problem) in wrong {
         here.write(name, bytes);
-        let mut script = Command::new(root().join("scripts/perf-dtd"));
+        let mut script = Command::new(root().join("dev/scripts/perf-dtd"));
         run_with(script.arg(name).current_dir(&**here), b"").exits(1).says(problem);
     }
 }

@@ -461,7 +461,7 @@ mod processes {
     use std::io::{Read as _, Write as _};
     use std::process::Command;
 
-    #[metatf(dtd = "../metatf-telemetry/tests/events.dtd", emitters = "crate::merge::processes::events")]
+    #[metatf(dtd = "../telemetry/metatf-telemetry/tests/events.dtd", emitters = "crate::merge::processes::events")]
     mod events {}
 
     /// The environment variable that turns this program into the emitting program.

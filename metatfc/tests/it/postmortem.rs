@@ -8,7 +8,7 @@ use metatf_derive::metatf;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-#[metatf(dtd = "../metatf-telemetry/tests/events.dtd", emitters = "crate::postmortem::events")]
+#[metatf(dtd = "../telemetry/metatf-telemetry/tests/events.dtd", emitters = "crate::postmortem::events")]
 mod events {}
 
 /// The environment variable that turns this program into the observed program.

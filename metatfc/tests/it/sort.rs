@@ -23,7 +23,7 @@ fn events_read_as_their_own_printer_has_them() {
     metatfc(here, &["sort", "--raw", "--class", "2", "--order", "little", "--dtd", "mps", "mps.log", "sorted.mtf"])
         .exits(0);
     let lines = metatfc(here, &["dump", "--resolve", "--format", "jsonl", "sorted.mtf"]).exits(0);
-    let text = run_with(&mut Command::new(root().join("scripts/mps-text")), &lines.out).exits(0);
+    let text = run_with(&mut Command::new(root().join("dev/scripts/mps-text")), &lines.out).exits(0);
     assert_eq!(text.text(), include_str!("../mps/mps.txt"));
     let labelled = r#"pool=0x7f4591b6f0b8  extendBy=32768"#;
     metatfc(here, &["dump", "--resolve", "sorted.mtf"]).exits(0).prints(r#"["VMArena"]"#).prints(labelled);
@@ -41,7 +41,7 @@ fn fields_of_one_name_and_several_types() {
     }
     let here = &Folder::new();
     let (mut log, mut expected) = (Vec::new(), String::new());
-    for line in std::fs::read_to_string(root().join("scripts/mps-events.tsv")).expect("the table").lines().skip(1) {
+    for line in std::fs::read_to_string(root().join("dev/scripts/mps-events.tsv")).expect("the table").lines().skip(1) {
         let [code, name, _, _, layout, parameters @ ..] = &line.split('\t').collect::<Vec<_>>()[..] else {
             panic!("{line}")
         };
@@ -88,7 +88,7 @@ fn fields_of_one_name_and_several_types() {
     here.write("all.log", log);
     let raw = ["dump", "--raw", "--class", "2", "--order", "little", "--dtd", "mps"];
     let lines = metatfc(here, &[&raw[..], &["--resolve", "--format", "jsonl", "all.log"]].concat()).exits(0);
-    let text = run_with(&mut Command::new(root().join("scripts/mps-text")), &lines.out).exits(0);
+    let text = run_with(&mut Command::new(root().join("dev/scripts/mps-text")), &lines.out).exits(0);
     assert_eq!(text.text(), expected);
     metatfc(here, &[&raw[..], &["all.log"]].concat())
         .exits(0)
@@ -104,7 +104,7 @@ fn the_dtd_is_what_the_script_makes() {
         return skip("python3 is not there");
     }
     for (options, dtd) in [(&[][..], "dtds/mps.dtd"), (&["--split"], "dtds/mps-split.dtd")] {
-        let made = run_with(Command::new(root().join("scripts/mps-dtd")).args(options), b"").exits(0);
+        let made = run_with(Command::new(root().join("dev/scripts/mps-dtd")).args(options), b"").exits(0);
         assert_eq!(made.text(), std::fs::read_to_string(root().join(dtd)).expect("the DTD"));
     }
 }

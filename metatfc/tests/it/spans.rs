@@ -169,7 +169,7 @@ fn program() -> Folder {
         r#""float","thread":2,"field":0,"real":0.5"#.to_owned(),
     ];
     let lines: String = lines.iter().map(|line| format!("{{\"@section\":\"tracing\",\"@record\":{line}}}\n")).collect();
-    let dtd = root().join("metatf-tracing/tracing.dtd");
+    let dtd = root().join("telemetry/metatf-tracing/tracing.dtd");
     run(&here, &["encode", "--dtd", dtd.to_str().expect("a path"), "-", "server.mtf"], lines.as_bytes()).exits(0);
     here
 }

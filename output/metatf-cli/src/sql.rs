@@ -121,7 +121,7 @@ fn extension() -> Result<PathBuf, String> {
         return Ok(path);
     }
     Err(format!(
-        "DuckDB extension not found: build it with `scripts/duckdb-extension --release`, and copy it to {} or set {EXTENSION_VARIABLE}",
+        "DuckDB extension not found: build it with `dev/scripts/duckdb-extension --release`, and copy it to {} or set {EXTENSION_VARIABLE}",
         path.display()
     ))
 }

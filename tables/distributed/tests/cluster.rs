@@ -12,8 +12,8 @@ use datafusion::common::assert_batches_eq;
 use metatf_distributed::{Cluster, Token, in_process, register};
 use url::Url;
 
-const QUESTIONS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/fleet/questions");
-const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/golden/1.0");
+const QUESTIONS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/fleet/questions");
+const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden/1.0");
 const HOSTS: usize = 24;
 
 /// A worker process, which is killed at the end of a test.

@@ -1,7 +1,7 @@
 //! Function names that a trace does not contain.
 
-use hatf_lab::calls::Folding;
 use hatf_trace::stacks::Stacks;
+use hatf_view::calls::Folding;
 
 /// Adds function names to the stacks of a trace. `hatf` implements this with the debug information of the modules. The
 /// default methods do nothing.

@@ -4,7 +4,7 @@
 //! embedded in the trace. `FOLDER/tables.jsonl` has one line per trace with the row count of each table, or the error
 //! that ends the table. `FOLDER/damaged-000.mtf` is a copy that is truncated or has some bytes changed; every second
 //! copy has its checksums corrected so that readers get past them. Traces with fewer than 30 rows or with more than one
-//! refused table are discarded, because they leave little to compare. `scripts/random-traces` compares the tables with
+//! refused table are discarded, because they leave little to compare. `dev/scripts/random-traces` compares the tables with
 //! the output of `metatfc dump`.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test")]
 

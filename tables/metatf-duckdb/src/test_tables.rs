@@ -113,7 +113,7 @@ fn columns<const N: usize>(columns: [(&str, ArrayRef); N]) -> RecordBatch {
         .unwrap_or_else(|_| RecordBatch::new_empty(Arc::new(Schema::empty())))
 }
 
-/// Returns rows of every type, starting at row `first`. `metatf-duckdb/tests/values.py` computes the same values.
+/// Returns rows of every type, starting at row `first`. `tables/metatf-duckdb/tests/values.py` computes the same values.
 fn batch(first: i64) -> RecordBatch {
     let rows = || first..first + BATCH;
     let value = |n: i64| (n % 11 != 3).then_some(n);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks that the extension's heap tables agree with `hatf report` and with each other.
 
-    python metatf-duckdb/tests/heap.py PATH/TO/metatf.duckdb_extension PATH/TO/hatf
+    python tables/metatf-duckdb/tests/heap.py PATH/TO/metatf.duckdb_extension PATH/TO/hatf
 """
 import json
 import subprocess
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import duckdb
 
-GOLDEN = Path(__file__).resolve().parent.parent.parent / "tests/golden/1.0"
+GOLDEN = Path(__file__).resolve().parents[3] / "tests/golden/1.0"
 TRACES = ["heap.gawk-default.mtf", "heap.perl-default.mtf", "heap.python_threads-default.mtf", "HATF10.gawk-default.mtf"]
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Checks that the extension returns the same values of random traces as `metatfc dump`, and survives damaged traces; scripts/random-traces writes the traces.
+"""Checks that the extension returns the same values of random traces as `metatfc dump`, and survives damaged traces; dev/scripts/random-traces writes the traces.
 
-    python metatf-duckdb/tests/random_traces.py PATH/TO/metatf.duckdb_extension FOLDER
+    python tables/metatf-duckdb/tests/random_traces.py PATH/TO/metatf.duckdb_extension FOLDER
 """
 import functools
 import sys
@@ -10,7 +10,7 @@ from pathlib import Path
 import duckdb
 import pyarrow
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "test-support"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "dev/test-support"))
 import random_tables
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks that the extension returns the same records as `metatfc dump`, and that errors of damaged traces name the file.
 
-    python metatf-duckdb/tests/records.py PATH/TO/metatf.duckdb_extension PATH/TO/metatfc
+    python tables/metatf-duckdb/tests/records.py PATH/TO/metatf.duckdb_extension PATH/TO/metatfc
 """
 import collections
 import json
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import duckdb
 
-CHECKOUT = Path(__file__).resolve().parent.parent.parent
+CHECKOUT = Path(__file__).resolve().parents[3]
 GOLDEN = CHECKOUT / "tests/golden/1.0"
 TRACES = ["every.zstd-auto-64-little.mtf", "every.stored-split-suffix-64-big.mtf", "heap.gawk-default.mtf", "HATF10.gawk-default.mtf", "pcap.packets.pcap"]
 

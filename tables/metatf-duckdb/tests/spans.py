@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks that the extension returns the same spans and events as `metatfc spans`, and runs the queries of docs/tables.md.
 
-    python metatf-duckdb/tests/spans.py PATH/TO/metatf.duckdb_extension PATH/TO/metatfc
+    python tables/metatf-duckdb/tests/spans.py PATH/TO/metatf.duckdb_extension PATH/TO/metatfc
 """
 import re
 import sys
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import duckdb
 
-CHECKOUT = Path(__file__).resolve().parent.parent.parent
+CHECKOUT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(CHECKOUT / "test-support"))
 import random_spans
 

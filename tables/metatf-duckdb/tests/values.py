@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks that the extension, built with the feature `test-tables`, passes values of every type to DuckDB and survives tables that violate the interface.
 
-    python metatf-duckdb/tests/values.py PATH/TO/metatf.duckdb_extension
+    python tables/metatf-duckdb/tests/values.py PATH/TO/metatf.duckdb_extension
 """
 import sys
 import threading

@@ -101,9 +101,9 @@ pub(crate) fn check_file(path: &Path) -> PyResult<()> {
 }
 
 /// Converts an error of a heap trace.
-pub(crate) fn of_heap(path: &Path, error: &hatf::Error) -> PyErr {
+pub(crate) fn of_heap(path: &Path, error: &hatf_trace::Error) -> PyErr {
     match error {
-        hatf::Error::System(_, system) => of_system(path, system),
+        hatf_trace::Error::System(_, system) => of_system(path, system),
         error => {
             let message = error.to_string();
             let name = path.display().to_string();

@@ -4,18 +4,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hatf::analysis::ReportBuilder;
-use hatf::calls::{Folding, GroupBy, Groups, Place, Places};
-use hatf::event::{Event, EventSink, UserMetadata};
-use hatf::forms::{self, OpenOptions};
-use hatf::pipeline::read_beside;
-use hatf::report::{AllSites, Fragmentation, FragmentationOptions, Grouped, SIZES_ONLY, SiteTables, Sites};
-use hatf::short_name::short_name;
-use hatf::stacks::Stacks;
-use hatf::whatif::{Predicted, Running};
 use hatf_lab::fragmentation::PAGES;
 use hatf_lab::sites::{Counts, Measure, Sites as Counting};
 use hatf_lab::{Heap as Followed, HeapTracker};
+use hatf_trace::event::{Event, EventSink, UserMetadata};
+use hatf_trace::forms::{self, OpenOptions};
+use hatf_trace::pipeline::read_beside;
+use hatf_trace::short_name::short_name;
+use hatf_trace::stacks::Stacks;
+use hatf_view::analysis::ReportBuilder;
+use hatf_view::calls::{Folding, GroupBy, Groups, Place, Places};
+use hatf_view::report::{AllSites, Fragmentation, FragmentationOptions, Grouped, SIZES_ONLY, SiteTables, Sites};
+use hatf_view::whatif::{Predicted, Running};
 use metatf_page::units::count;
 use metatf_page::{Block, Flame, Unit};
 use pyo3::exceptions::PyValueError;
@@ -88,18 +88,18 @@ struct Watched<'s> {
 }
 
 impl EventSink for Watched<'_> {
-    fn event(&mut self, event: &Event<'_>) -> hatf::Result<()> {
+    fn event(&mut self, event: &Event<'_>) -> hatf_trace::Result<()> {
         if self.ticks.tick() {
-            return Err(hatf::Error::Usage("interrupted".to_owned()));
+            return Err(hatf_trace::Error::Usage("interrupted".to_owned()));
         }
         self.sink.event(event)
     }
 
-    fn comment(&mut self, text: &[u8]) -> hatf::Result<()> {
+    fn comment(&mut self, text: &[u8]) -> hatf_trace::Result<()> {
         self.sink.comment(text)
     }
 
-    fn user_metadata(&mut self, user_metadata: &UserMetadata) -> hatf::Result<()> {
+    fn user_metadata(&mut self, user_metadata: &UserMetadata) -> hatf_trace::Result<()> {
         self.sink.user_metadata(user_metadata)
     }
 
@@ -117,7 +117,7 @@ struct Reading<'r> {
 
 impl Reading<'_> {
     /// Sends all events of the trace to a sink.
-    fn read(&self, sink: &mut dyn EventSink) -> hatf::Result<()> {
+    fn read(&self, sink: &mut dyn EventSink) -> hatf_trace::Result<()> {
         let mut watched = Watched { sink, ticks: Ticks::new(&self.signals, &self.interrupted) };
         let options = OpenOptions { form: None, note: |_| () };
         read_beside(|feed| forms::open(self.path, &options)?.feed(feed).map(drop), &mut watched)
@@ -128,7 +128,7 @@ impl Reading<'_> {
 fn detached<T: Send>(
     py: Python<'_>,
     path: &Path,
-    work: impl FnOnce(&Reading<'_>) -> hatf::Result<T> + Send,
+    work: impl FnOnce(&Reading<'_>) -> hatf_trace::Result<T> + Send,
 ) -> PyResult<T> {
     let reading = Reading { path, signals: Signals::of_this_thread(), interrupted: AtomicBool::new(false) };
     let done = py.detach(|| work(&reading));
@@ -143,7 +143,7 @@ fn threads() -> usize {
 }
 
 /// Counts the allocations of each stack.
-fn counted(reading: &Reading<'_>) -> hatf::Result<(Followed, Vec<Counts>)> {
+fn counted(reading: &Reading<'_>) -> hatf_trace::Result<(Followed, Vec<Counts>)> {
     let mut tracker = HeapTracker::new(Counting::new()).with_sizes_only();
     reading.read(&mut tracker)?;
     let (mut heap, counting) = tracker.into_parts();

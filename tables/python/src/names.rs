@@ -1,9 +1,9 @@
 //! Names of functions in stacks, and the selection of the program's own functions.
 
-use hatf::calls::Folding;
-use hatf::stacks::Stacks;
-use hatf::symbolize::{Files, name_stacks};
 use hatf_arrow::Names;
+use hatf_trace::stacks::Stacks;
+use hatf_view::calls::Folding;
+use hatf_view::symbolize::{Files, name_stacks};
 use pyo3::FromPyObject;
 
 /// One or several texts.

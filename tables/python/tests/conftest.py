@@ -6,7 +6,7 @@ import pathlib
 import hatf
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 JOBS = """
 // What a job queue did.
@@ -101,7 +101,7 @@ def heap(tmp_path):
 @pytest.fixture(scope="session")
 def perl():
     """Returns a heap trace of a real program."""
-    return ROOT / "hatf/tests/data/perl_hash.raw32.zst"
+    return ROOT / "heap/hatf/tests/data/perl_hash.raw32.zst"
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Random traces of random formats; scripts/random-traces writes them."""
+"""Random traces of random formats; dev/scripts/random-traces writes them."""
 
 import functools
 import os
@@ -15,9 +15,9 @@ import random_tables  # noqa: E402
 
 @pytest.fixture(scope="module")
 def folder():
-    """Returns the folder of the traces; scripts/python-wheel creates them."""
+    """Returns the folder of the traces; dev/scripts/python-wheel creates them."""
     if "METATF_RANDOM_TRACES" not in os.environ:
-        pytest.skip("METATF_RANDOM_TRACES names no folder that scripts/random-traces has made")
+        pytest.skip("METATF_RANDOM_TRACES names no folder that dev/scripts/random-traces has made")
     return os.environ["METATF_RANDOM_TRACES"]
 
 
@@ -38,7 +38,7 @@ def test_values_are_those_of_the_dump(folder):
 def test_damaged_traces(folder):
     """Reads damaged traces in a separate process. If one kills it, the last line of output is the trace."""
     program = "import sys; sys.path[:0] = sys.argv[2:]; import hatf, random_tables, test_random; print(random_tables.bear_damage(sys.argv[1], test_random.door, (hatf.Error,)))"
-    command = [sys.executable, "-c", program, folder, str(ROOT / "test-support"), str(ROOT / "python/tests")]
+    command = [sys.executable, "-c", program, folder, str(ROOT / "test-support"), str(ROOT / "tables/python/tests")]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, (done.stdout.splitlines()[-1:], done.stderr)
     assert int(done.stdout.splitlines()[-1]) > 50

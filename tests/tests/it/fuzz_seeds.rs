@@ -48,10 +48,10 @@ fn every_target_stands_the_vectors() {
     });
 }
 
-/// Every target, here or elsewhere, has a file in `fuzz/fuzz_targets`, and every file is a target.
+/// Every target, here or elsewhere, has a file in `dev/fuzz/fuzz_targets`, and every file is a target.
 #[test]
 fn the_targets_are_those_of_the_fuzzer() {
-    let folder = metatf_test::root().join("fuzz/fuzz_targets");
+    let folder = metatf_test::root().join("dev/fuzz/fuzz_targets");
     let files = std::fs::read_dir(folder).unwrap().flatten().map(|f| f.path());
     let mut files: Vec<_> = files.map(|f| f.file_stem().unwrap().to_str().unwrap().to_owned()).collect();
     files.sort();

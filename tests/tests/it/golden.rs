@@ -14,7 +14,7 @@ Golden files stand for the traces that people keep: what changes here, changes t
 - If it was not meant to change, mend the reader or the writer.
 - A model that gives other values is another revision (specification, 4.2), a container that holds other bytes a feature or a version
   (5.2), another meaning of the language another word: docs/versions.md says which number, and the old one stays readable.
-- Files of the new number go into a folder of their own, beside this one. Until SUMS says `released`, scripts/golden makes this folder
+- Files of the new number go into a folder of their own, beside this one. Until SUMS says `released`, dev/scripts/golden makes this folder
   again.";
 
 fn sums() -> Sums {

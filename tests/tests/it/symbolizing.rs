@@ -1,6 +1,6 @@
 //! The seeds of the fuzz target of symbols have what is looked for, so what is made of them is near to it.
 
-use hatf::symbolize::{Frame, Image, Symbolizer};
+use hatf_view::symbolize::{Frame, Image, Symbolizer};
 use metatf_tests::symbolizing::PROGRAMS;
 
 #[test]

@@ -84,7 +84,7 @@ pub(crate) fn text(tables: &[Table], events: &str) -> String {
 
 /// Writes the tables to the page.
 pub(crate) fn bless(text: &str) -> Result<()> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/performance.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/performance.md");
     let page = std::fs::read_to_string(&path)?;
     let parts = page.split_once(BEGIN).and_then(|(before, rest)| Some((before, rest.split_once(END)?.1)));
     let (before, after) = parts.ok_or("docs/performance.md does not contain the lines that enclose the tables")?;

@@ -1,4 +1,4 @@
-//! `ctf DIRECTORY`: writes the events as a CTF 1.8 trace for babeltrace2, which `benches/babeltrace` times.
+//! `ctf DIRECTORY`: writes the events as a CTF 1.8 trace for babeltrace2, which `dev/benches/babeltrace` times.
 
 use metatf_bench::peers::Call;
 use metatf_bench::{Result, events};

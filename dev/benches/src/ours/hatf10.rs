@@ -10,11 +10,11 @@ use std::io::Read;
 use std::path::Path;
 
 // region: expect
-#[metatf(dtd = "../dtds/HATF10.dtd", expect_widths = "address = 8")]
+#[metatf(dtd = "../../dtds/HATF10.dtd", expect_widths = "address = 8")]
 mod plain_format {}
 // endregion
 
-#[metatf(dtd = "../dtds/HATF10-split.dtd")]
+#[metatf(dtd = "../../dtds/HATF10-split.dtd")]
 mod split_format {}
 
 /// Returns options for uncompressed content without a filter.

@@ -6,13 +6,13 @@ use crate::{Counts, Event, Result};
 use metatf::container::WriteOptions;
 use metatf_derive::metatf;
 
-#[metatf(dtd = "../dtds/heap.dtd")]
+#[metatf(dtd = "../../dtds/heap.dtd")]
 mod model_format {}
 
-#[metatf(dtd = "../dtds/heap-values.dtd")]
+#[metatf(dtd = "../../dtds/heap-values.dtd")]
 mod values_format {}
 
-#[metatf(dtd = "../dtds/heap-split.dtd")]
+#[metatf(dtd = "../../dtds/heap-split.dtd")]
 mod split_format {}
 
 /// Writes events to memory.

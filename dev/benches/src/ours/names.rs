@@ -1,4 +1,4 @@
-//! A table of strings and records that refer to them: `benches/schemas/names.dtd`.
+//! A table of strings and records that refer to them: `dev/benches/schemas/names.dtd`.
 
 use crate::Result;
 use metatf_derive::metatf;

@@ -29,7 +29,7 @@ fn instructions_a_record() {
         return;
     }
     let counted = count().unwrap();
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/performance.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/performance.md");
     let page = std::fs::read_to_string(&path).unwrap();
     let (before, rest) = page.split_once(BEGIN).expect("the page should have a section for the counts");
     let (table, after) = rest.split_once(END).expect("the section should have an end");

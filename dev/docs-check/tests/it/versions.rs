@@ -21,12 +21,12 @@ fn the_page_of_versions_has_the_numbers_of_the_code() {
     let page = text("docs/versions.md");
     let numbers = [
         ("[revision of a model](#models)", "metatf-parser/src/schema/mod.rs", "MODEL_REVISION"),
-        ("[heap traces](#heap-traces)", "hatf-trace/src/heap/mod.rs", "VERSION"),
+        ("[heap traces](#heap-traces)", "heap/hatf-trace/src/heap/mod.rs", "VERSION"),
         ("[generated code](#programs-of-one-version)", "metatf/src/private/mod.rs", "CODEGEN_VERSION"),
-        ("spool of a recording", "hatf-record/src/layout.rs", "VERSION"),
-        ("buffers of telemetry", "metatf-telemetry/src/layout.rs", "VERSION"),
-        ("[reports as JSON](#reports)", "metatf-cli/src/streams.rs", "JSON_VERSION"),
-        ("model of allocation", "hatf-lab/src/model/file.rs", "VERSION"),
+        ("spool of a recording", "heap/hatf-record/src/layout.rs", "VERSION"),
+        ("buffers of telemetry", "telemetry/metatf-telemetry/src/layout.rs", "VERSION"),
+        ("[reports as JSON](#reports)", "output/metatf-cli/src/streams.rs", "JSON_VERSION"),
+        ("model of allocation", "heap/hatf-research/src/model/file.rs", "VERSION"),
     ];
     for (name, path, constant_name) in numbers {
         let row = format!("| {name} | {} |", constant(path, constant_name));
@@ -81,9 +81,9 @@ fn all_that_is_released_has_one_version() {
     }
     assert!(checked > 20, "{checked}");
     for package in [
-        "editors/vscode/package.json",
-        "editors/vscode/package-lock.json",
-        "editors/tree-sitter-metatf/tree-sitter.json",
+        "dev/editors/vscode/package.json",
+        "dev/editors/vscode/package-lock.json",
+        "dev/editors/tree-sitter-metatf/tree-sitter.json",
     ] {
         assert_eq!(quoted(&text(package), "\"version\": \""), version, "{package}");
     }

@@ -9,7 +9,7 @@ const source = fs.readFileSync(new URL("../src/recognize.ts", import.meta.url), 
 const { code } = require("esbuild").transformSync(source, { loader: "ts", format: "esm" });
 const { isMetaTF } = await import(`data:text/javascript,${encodeURIComponent(code)}`);
 
-const dtds = new URL("../../../dtds/", import.meta.url).pathname;
+const dtds = new URL("../../../../dtds/", import.meta.url).pathname;
 const names = fs.readdirSync(dtds).filter((name) => name.endsWith(".dtd"));
 assert.ok(names.length > 10);
 for (const name of names) assert.equal(isMetaTF(fs.readFileSync(path.join(dtds, name), "utf8")), true, name);

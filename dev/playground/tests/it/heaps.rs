@@ -1,6 +1,6 @@
 //! Heap traces in every writable format, converted from a golden `heap.dtd` trace.
 
-use hatf::forms::{CreateOptions, FORMS, Form, HEAP, convert_bytes};
+use hatf_trace::forms::{CreateOptions, FORMS, Form, HEAP, convert_bytes};
 use metatf_test::root;
 
 /// Returns typical file names and the contents.
@@ -12,6 +12,6 @@ pub(crate) fn heaps() -> Vec<(String, Vec<u8>)> {
         let suffix = form.suffixes.first().copied().unwrap_or(".mtf");
         (format!("{}{suffix}", form.name), bytes)
     };
-    let data = |name: &str| (name.to_owned(), std::fs::read(root().join("hatf/tests/data").join(name)).unwrap());
+    let data = |name: &str| (name.to_owned(), std::fs::read(root().join("heap/hatf/tests/data").join(name)).unwrap());
     written.map(of).chain([data("gawk.raw32.zst"), data("python_threads.raw64.zst")]).collect()
 }

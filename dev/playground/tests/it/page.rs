@@ -1,4 +1,4 @@
-//! Tests the page in a headless browser. `METATF_PLAYGROUND` is the file that `scripts/playground` created; without it,
+//! Tests the page in a headless browser. `METATF_PLAYGROUND` is the file that `dev/scripts/playground` created; without it,
 //! the test is skipped.
 
 use crate::heaps::heaps;
@@ -8,7 +8,7 @@ use std::process::Command;
 #[test]
 fn what_is_done_changes_what_it_should() {
     let Ok(page) = std::env::var("METATF_PLAYGROUND") else {
-        return skip("METATF_PLAYGROUND does not name a page (scripts/playground makes one)");
+        return skip("METATF_PLAYGROUND does not name a page (dev/scripts/playground makes one)");
     };
     let built = Command::new(env!("CARGO")).args(["build", "--quiet", "--locked", "-p", "metatfc"]).status().unwrap();
     assert!(built.success());
@@ -17,7 +17,7 @@ fn what_is_done_changes_what_it_should() {
     for (name, bytes) in heaps() {
         folder.write(&name, &bytes);
     }
-    let acts = root().join("playground/tests/acts.mjs");
+    let acts = root().join("dev/playground/tests/acts.mjs");
     let Ok(ran) = Command::new("node")
         .arg(acts)
         .arg(page)

@@ -1,6 +1,7 @@
 //! Draws the layers as a Mermaid flowchart: crates with their modules, lowest first, and the dependencies between the
 //! modules of the runtime. Arrows implied by others are omitted.
 
+use crate::crate_name;
 use crate::crates::Folder;
 use crate::uses::Names;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +13,8 @@ const IN_FULL: &str = "metatf";
 /// Returns the lines of the chart.
 pub(crate) fn draw(root: &Path, crates: &[(BTreeMap<Names, Folder>, String)]) -> Vec<String> {
     let mut lines = vec!["flowchart TB".to_owned()];
-    for (folders, name) in crates {
+    for (folders, folder) in crates {
+        let name = crate_name(folder);
         let Some(top) = folders.get(&[][..]) else { continue };
         if name != IN_FULL {
             lines.push(format!("    {name}[\"<b>{name}</b><br>{}\"]", top.order().join(", ")));
@@ -28,11 +30,10 @@ pub(crate) fn draw(root: &Path, crates: &[(BTreeMap<Names, Folder>, String)]) ->
         }
         lines.push("    end".to_owned());
     }
-    for (_, name) in crates {
-        let uses = dependencies(&root.join(name).join("Cargo.toml"));
-        let below =
-            crates.iter().map(|(_, other)| other.as_str()).filter(|other| uses.iter().any(|name| name == other));
-        let below: Vec<&str> = below.collect();
+    for (_, folder) in crates {
+        let (name, uses) = (crate_name(folder), dependencies(&root.join(folder).join("Cargo.toml")));
+        let others = crates.iter().map(|(_, other)| crate_name(other));
+        let below: Vec<&str> = others.filter(|other| uses.iter().any(|name| name == other)).collect();
         if !below.is_empty() {
             lines.push(format!("    {name} --> {}", below.join(" & ")));
         }

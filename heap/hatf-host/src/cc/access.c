@@ -33,7 +33,7 @@
 
 #define EXPORT __attribute__((visibility("hidden")))
 
-/* The recorder's side: hatf-record/src/preload/accesses. */
+/* The recorder's side: heap/hatf-record/src/preload/accesses. */
 struct hatf_accesses {
     /* Counters by address / 2^26; null if there are none. */
     uint8_t *const *regions;

@@ -11,7 +11,7 @@ use std::process::{Command, ExitStatus, Stdio};
 
 use metatf_cli::output_of;
 
-use crate::{Error, Result};
+use hatf_trace::{Error, Result};
 
 /// The functions that instrumented code calls.
 const SOURCE: &str = include_str!("access.c");

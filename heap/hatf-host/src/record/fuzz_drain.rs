@@ -7,8 +7,8 @@ use std::path::Path;
 
 use super::order::{Encode, Keep, LastPart, MemorySamples, Moment, Timeline};
 use super::spool::{Keeper, Returned, SpoolFile};
-use crate::Result;
-use crate::event::EventSink;
+use hatf_trace::Result;
+use hatf_trace::event::EventSink;
 
 /// The number of rounds that drain a part of the spool, with increasing stamps, before the rest is drained.
 const ROUNDS: u64 = 4;

@@ -36,8 +36,7 @@ pub use fuzz_drain::drain_any;
 pub use ongoing::{Ongoing, SpoolState};
 pub use options::{FOLLOW_MOST, RecordOptions, TakeDump};
 pub use order::Keep;
-#[cfg(feature = "watch")]
-pub(crate) use order::resident_of;
+pub use order::resident_of;
 pub use path_json::{path_from_json, path_to_json};
 pub use processes::{
     DumpInto, End, EndedSpool, FollowedOutcome, FollowedProcess, Follower, NotRecordedProcesses, Outcome,
@@ -48,9 +47,9 @@ pub use recover::{Recovered, Spooled};
 pub use spool::{SPOOL_BYTES, memory_left};
 #[cfg(target_arch = "x86_64")]
 pub use start::record_process;
-pub use start::{record, record_with};
+pub use start::{RECORDER, record, record_with};
 
-use crate::Result;
+use hatf_trace::Result;
 
 /// Constants of the recorder that traces use, too.
 const _: () = assert!(hatf_record::PYTHON_FRAMES == hatf_trace::stacks::PYTHON_FRAMES);
@@ -74,7 +73,7 @@ pub fn command_of_process(process: u32) -> Result<Vec<OsString>> {
 /// Always.
 #[cfg(not(target_arch = "x86_64"))]
 pub fn command_of_process(process: u32) -> Result<Vec<OsString>> {
-    Err(crate::Error::Trace(
+    Err(hatf_trace::Error::Trace(
         format!("cannot attach to process {process}: attaching is only supported on x86-64").into(),
     ))
 }
@@ -84,7 +83,7 @@ pub fn command_of_process(process: u32) -> Result<Vec<OsString>> {
 /// # Errors
 /// Always.
 #[cfg(not(target_arch = "x86_64"))]
-pub fn record_process(process: u32, _: &mut dyn crate::EventSink, _: RecordOptions<'_>) -> Result<Outcome> {
+pub fn record_process(process: u32, _: &mut dyn hatf_trace::EventSink, _: RecordOptions<'_>) -> Result<Outcome> {
     command_of_process(process).map(|_| unreachable!())
 }
 

@@ -8,8 +8,8 @@ use hatf_record::CHUNK_BYTES;
 use super::path_json::path_from_json;
 use super::recover::Spooled;
 use super::spool::{CONTROL, SpoolFile, WATCHED, left_behind};
-use crate::Result;
-use crate::event::UserMetadata;
+use hatf_trace::Result;
+use hatf_trace::event::UserMetadata;
 
 /// A recording in progress, found by its spool.
 #[derive(Debug)]

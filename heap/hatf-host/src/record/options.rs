@@ -10,7 +10,7 @@ use super::order::Keep;
 use super::processes::{DumpInto, Follower};
 use super::program::LinkedIn;
 use super::spool::SPOOL_BYTES;
-use crate::Result;
+use hatf_trace::Result;
 
 /// Default maximum number of further processes that are recorded at the same time.
 pub const FOLLOW_MOST: u32 = 128;
@@ -96,7 +96,7 @@ impl Default for RecordOptions<'_> {
     fn default() -> Self {
         Self {
             flush: None,
-            group: crate::heap::GROUP_RECORDS,
+            group: hatf_trace::heap::GROUP_RECORDS,
             output_to_error: false,
             started: None,
             spool: None,

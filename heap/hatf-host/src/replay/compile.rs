@@ -18,8 +18,8 @@ use hatf_lab::tracker::ends_are_not_known;
 use serde::{Deserialize, Serialize};
 
 use super::operation::{BLOCK, Kind, MOST, Operation};
-use crate::event::{Call, Event, EventKind, EventSink, Function, UNKNOWN_SIZE, UserMetadata, has_sizes_only};
-use crate::{Error, Result};
+use hatf_trace::event::{Call, Event, EventKind, EventSink, Function, UNKNOWN_SIZE, UserMetadata, has_sizes_only};
+use hatf_trace::{Error, Result};
 
 /// The part of a trace to replay, and options for the replay.
 #[derive(Clone, Debug, Default)]

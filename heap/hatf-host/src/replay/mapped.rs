@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use memmap2::{Mmap, MmapOptions, MmapRaw};
 
 use super::compile::{Blocks, Summary};
-use crate::{Error, Result};
+use hatf_trace::{Error, Result};
 
 /// A mapped file of operations.
 pub(super) struct Words(Mmap);

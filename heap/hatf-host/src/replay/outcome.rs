@@ -1,13 +1,13 @@
 //! Results of replays on several allocators, for comparison.
 
-use hatf_lab::model::evaluate::{Interval, interval};
+use hatf_lab::student::{Interval, interval};
 use serde::Serialize;
 
 use super::compile::{Operations, Summary};
 use super::latency::Latency;
 use super::process::{Allocator, Worker};
 use super::worker::{Look, Run, Task};
-use crate::Result;
+use hatf_trace::Result;
 
 /// A comparison of several allocators on one trace.
 #[derive(Debug, Serialize)]

@@ -9,7 +9,7 @@ use metatf_cli::output_of;
 
 use super::compile::Operations;
 use super::worker::{Run, Task};
-use crate::{Error, Result};
+use hatf_trace::{Error, Result};
 
 /// Known allocators, and the files that their packages install.
 const KNOWN: [(&str, &[&str]); 3] = [

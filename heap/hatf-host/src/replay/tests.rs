@@ -5,9 +5,9 @@ use proptest::prelude::*;
 use super::compile::{Compiler, Cut, Operations, Repairs};
 use super::mapped::Words;
 use super::operation::{Kind, Operation};
-use crate::event::{Call, Event, EventKind, EventSink as _, Function};
+use hatf_trace::event::{Call, Event, EventKind, EventSink as _, Function};
 
-fn compiled(cut: Cut, events: &[Event<'_>]) -> crate::Result<Operations> {
+fn compiled(cut: Cut, events: &[Event<'_>]) -> hatf_trace::Result<Operations> {
     let mut compiler = Compiler::new(cut)?;
     events.iter().try_for_each(|event| compiler.event(event))?;
     compiler.finish()

@@ -17,7 +17,7 @@ use super::compile::Blocks;
 use super::latency::{Latencies, Latency};
 use super::mapped::{Place, Places, Words};
 use super::operation::{Kind, Operation};
-use crate::{Error, Result};
+use hatf_trace::{Error, Result};
 
 /// The number of memory samples in a replay.
 const SAMPLES: u64 = 512;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// The error above which a simulator's predictions carry a warning, as a fraction of the measured peak.
 pub const BOUND: f64 = 0.15;
 
-/// The comparisons written by `scripts/measure simulators`.
+/// The comparisons written by `dev/scripts/measure simulators`.
 const VALIDATION: &str = include_str!("validation.json");
 
 /// A simulated peak and a measured peak in bytes.

@@ -1,8 +1,7 @@
-//! Integration tests of the experiments: allocators, fragmentation, sites, and the numbers in a paper.
+//! Integration tests of the experiments: allocators, fragmentation and sites.
 
 mod allocators;
 mod compare;
 mod fragmentation;
 mod naive;
 mod sites;
-mod zorn_grunwald;

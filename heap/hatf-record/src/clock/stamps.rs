@@ -1,6 +1,6 @@
 //! Two clocks that are consistent across all threads of a machine.
 //!
-//! `metatf-telemetry/src/clock/stamps.rs` is a symbolic link to this file. The recorder has no standard library, and a
+//! `telemetry/metatf-telemetry/src/clock/stamps.rs` is a symbolic link to this file. The recorder has no standard library, and a
 //! program that emits events depends on libc alone, so neither crate can depend on the other.
 
 /// A clock that is consistent across all threads of a machine.

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::objects::{Change, ObjectEvent};
-use crate::observer::Observer;
-use crate::{Error, Result};
+use hatf_lab::objects::{Change, ObjectEvent};
+use hatf_lab::observer::Observer;
+use hatf_lab::{Error, Result};
 
 /// The unit of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -10,7 +10,7 @@ use super::kind::{Kind, Part};
 use super::moments::Moments;
 use super::outline::Outline;
 use super::row::Row;
-use crate::{Error, Result};
+use hatf_lab::{Error, Result};
 
 /// The maximum number of buckets in a model.
 pub const MOST_BUCKETS: u64 = 1 << 20;

@@ -10,10 +10,10 @@ use super::moments::Moments;
 use super::outline_fit::Collector;
 use super::p2::P2;
 use super::row::Row;
-use crate::address::AddressMap;
-use crate::objects::{Change, ObjectEvent};
-use crate::observer::Observer;
-use crate::{Error, Result, Totals};
+use hatf_lab::address::AddressMap;
+use hatf_lab::objects::{Change, ObjectEvent};
+use hatf_lab::observer::Observer;
+use hatf_lab::{Error, Result, Totals};
 
 /// The models to fit, and the measurement of times.
 #[derive(Clone, Debug)]

@@ -7,9 +7,9 @@ use super::outline_play::{Act, Player};
 use super::queue::{Live, Queue};
 use super::random::Random;
 use super::source::{Birth, Source};
-use crate::objects::{Cause, Change, Object, ObjectEvent};
-use crate::observer::Observer;
-use crate::{Error, Result, Totals};
+use hatf_lab::objects::{Cause, Change, Object, ObjectEvent};
+use hatf_lab::observer::Observer;
+use hatf_lab::{Error, Result, Totals};
 
 /// The number of allocations without progress after which the clock is considered stuck.
 const STANDING: u64 = 1 << 20;

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Result};
+use hatf_lab::{Error, Result};
 
 /// Declares the choices and their names.
 macro_rules! choices {

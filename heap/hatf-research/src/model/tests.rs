@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::objects::{Change, ObjectEvent};
-use crate::{HeapTracker, Totals};
+use hatf_lab::objects::{Change, ObjectEvent};
+use hatf_lab::{HeapTracker, Totals};
 use hatf_trace::{Event, EventSink as _};
 
 /// A call: the allocation of a size, or the free of an earlier allocation.
@@ -14,7 +14,7 @@ enum Call {
     Free(u64),
 }
 
-fn give(calls: &[(u64, Call)], observer: &mut impl crate::Observer) -> Totals {
+fn give(calls: &[(u64, Call)], observer: &mut impl hatf_lab::Observer) -> Totals {
     let give = |event: &ObjectEvent| observer.event(event);
     let (mut tracker, mut address) = (HeapTracker::new(give), 0);
     for (time, call) in calls.iter().copied() {
@@ -264,7 +264,7 @@ fn limits() {
     let model = example(3).model(Kind::same(Choice::Mean));
     let run = |limits| Generator::new(&model, 1, 0, limits).run(&mut |_: &ObjectEvent| Ok(()));
     let error = run(Limits { events: Some(1000), live: Some(3) }).unwrap_err();
-    assert!(matches!(error, crate::Error::Memory(3)), "{error}");
+    assert!(matches!(error, hatf_lab::Error::Memory(3)), "{error}");
     // A trace without an early end.
     let mut long = Generator::new(&model, 1, 0, Limits::default());
     long.most = 6;

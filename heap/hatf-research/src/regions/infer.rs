@@ -15,10 +15,10 @@ mod with_regions;
 
 use std::collections::HashMap;
 
-use crate::objects::{Change, Object, ObjectEvent};
-use crate::observer::Observer;
-use crate::{Error, Result};
 use calls::{Active, Calls, Seen};
+use hatf_lab::objects::{Change, Object, ObjectEvent};
+use hatf_lab::observer::Observer;
+use hatf_lab::{Error, Result};
 
 pub use costs::Costs;
 pub use scopes::{MOST_DEPTH, Nobody, ScopeObserver, ScopeTable, Scoped};

@@ -8,8 +8,8 @@ use super::outcome::{Outcome, Percents};
 use super::parts::{Parts, Wanted};
 use super::region::{Frame, Region, Regions, Who};
 use super::settings::{Oversize, Settings};
-use crate::curve::Curve;
-use crate::{Error, Result};
+use hatf_lab::curve::Curve;
+use hatf_lab::{Error, Result};
 
 /// A simulation of the operations of all threads under several settings simultaneously. Memory is bounded by the
 /// simultaneously active regions and their blocks.

@@ -6,7 +6,7 @@ use hatf_lab::{Heap, Observer};
 
 use super::phases::{PhaseChange, Phases};
 use super::scope_events::ScopeKind;
-use crate::event::{Event, EventKind};
+use hatf_trace::event::{Event, EventKind};
 
 /// The number of objects in a trace that are allocated in each kind of scope.
 #[derive(Clone, Debug, Default)]

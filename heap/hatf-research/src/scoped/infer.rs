@@ -1,15 +1,15 @@
-//! The calls in a heap trace's stacks as input for [`hatf_lab::regions::infer`], the names of the inferred regions, and
+//! The calls in a heap trace's stacks as input for [`crate::regions::infer`], the names of the inferred regions, and
 //! the regions as a trace.
 
 use std::collections::HashMap;
 
-use hatf_lab::regions::infer::{Context, Contexts, RegionCandidate, ScopeTable, Scopes, StackCall};
-use hatf_lab::regions::{Operation, Simulation};
+use crate::regions::infer::{Context, Contexts, RegionCandidate, ScopeTable, Scopes, StackCall};
+use crate::regions::{Operation, Simulation};
 use metatf::container::Sink;
 
 use super::ScopedMemory;
-use crate::Result;
-use crate::stacks::{Location, Stacks};
+use hatf_trace::Result;
+use hatf_trace::stacks::{Location, Stacks};
 
 /// Returns the contexts of a trace's stacks.
 ///
@@ -122,7 +122,7 @@ impl<'a> RegionWriter<'a> {
         contexts: &Contexts,
         candidates: &[RegionCandidate],
     ) -> Result<Self> {
-        let failed = |error: metatf::Error| crate::Error::Trace(error.to_string().into());
+        let failed = |error: metatf::Error| hatf_trace::Error::Trace(error.to_string().into());
         let memory = sink.map(ScopedMemory::new).transpose().map_err(failed)?;
         let name = |candidate| names.context(contexts, candidate).into_iter().next().unwrap_or_default();
         let regions = candidates.iter().map(|candidate| (name(candidate), candidate.sites.clone())).collect();
@@ -132,8 +132,8 @@ impl<'a> RegionWriter<'a> {
     }
 
     /// Returns the sink's own error if it stopped the regions.
-    pub fn error(&mut self) -> Option<crate::Error> {
-        self.error.take().map(|error| crate::Error::Trace(error.to_string().into()))
+    pub fn error(&mut self) -> Option<hatf_trace::Error> {
+        self.error.take().map(|error| hatf_trace::Error::Trace(error.to_string().into()))
     }
 
     /// Ends the trace and returns the simulation.
@@ -142,7 +142,7 @@ impl<'a> RegionWriter<'a> {
     /// The sink failed.
     pub fn finish(self) -> Result<Simulation> {
         if let Some(memory) = self.memory {
-            memory.finish().map_err(|error| crate::Error::Trace(error.to_string().into()))?;
+            memory.finish().map_err(|error| hatf_trace::Error::Trace(error.to_string().into()))?;
         }
         Ok(self.simulation)
     }

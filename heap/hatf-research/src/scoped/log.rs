@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use metatf::container::Reader;
 use metatf::typed::TraceOptions;
 
-use hatf_lab::regions::{Operation, Simulation};
+use crate::regions::{Operation, Simulation};
 
 use super::log_format::{Protocol, Record, Scoped, Trace};
 use super::name_numbers::NameNumbers;
-use crate::{Error, Result};
+use hatf_trace::{Error, Result};
 
 /// Runs the operations of a trace through a simulation. Returns the names for the numbers used in the simulation.
 pub(super) fn simulate(

@@ -1,5 +1,5 @@
 //! Scoped memory: traces of `dtds/scoped.dtd` as programs write them, and input for the simulation in
-//! `hatf_lab::regions`.
+//! `crate::regions`.
 //!
 //! The operations are those of Table 1 in Garbervetsky, Nakhli, Yovine and Zorgati: "Program Instrumentation and
 //! Run-Time Analysis of Scoped Memory in Java".

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::Result;
+use hatf_trace::Result;
 
 /// A mapping from names to numbers. Equal names share a number, even at different offsets.
 #[derive(Default)]

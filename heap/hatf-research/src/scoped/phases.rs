@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use hatf_lab::regions::infer::MOST_DEPTH;
+use crate::regions::infer::MOST_DEPTH;
 
-use crate::event::EventKind;
+use hatf_trace::event::EventKind;
 
 /// Tracks phases and marks. The scope of a phase is an even number, and that of a mark an odd one.
 #[derive(Clone, Debug, Default)]

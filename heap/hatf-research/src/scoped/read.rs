@@ -4,12 +4,12 @@ use std::path::Path;
 
 use metatf::typed::TraceOptions;
 
-use hatf_lab::regions::{Operation, Simulation};
+use crate::regions::{Operation, Simulation};
 
 use super::format::{Protocol, Record, Scoped, Trace};
 use super::name_numbers::NameNumbers;
-use crate::forms::Input;
-use crate::{Error, Result};
+use hatf_trace::forms::Input;
+use hatf_trace::{Error, Result};
 
 /// A string that only the DTD `dtds/scoped-log.dtd` contains.
 const LOG: &[u8] = b"capture: (tag, thread, site)";

@@ -1,14 +1,14 @@
-//! The functions or phases whose beginnings and ends a trace contains, as input for [`hatf_lab::regions::infer`].
+//! The functions or phases whose beginnings and ends a trace contains, as input for [`crate::regions::infer`].
 
 use std::collections::HashMap;
 
-use hatf_lab::regions::infer::{Nobody, ScopeObserver, ScopeTable, Scoped};
+use crate::regions::infer::{Nobody, ScopeObserver, ScopeTable, Scoped};
 use hatf_lab::{Heap, ObjectEvent, Observer, Result};
 
 use super::infer::Names;
 use super::phases::{PhaseChange, Phases};
-use crate::event::{Event, EventKind};
-use crate::stacks::Stacks;
+use hatf_trace::event::{Event, EventKind};
+use hatf_trace::stacks::Stacks;
 
 /// The kind of scope that encloses allocations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

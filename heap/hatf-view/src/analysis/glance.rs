@@ -1,9 +1,10 @@
 //! The parts of a report that can be copied quickly, for live views of a heap.
 
 use hatf_lab::Heap;
+use hatf_lab::histogram::Bucket;
 use hatf_lab::sites::Amount;
 
-use super::{Bucket, MarkReport, Peak, ReportBuilder, ReportTotals, ThreadReport, Timeline};
+use super::{MarkReport, Peak, ReportBuilder, ReportTotals, ThreadReport, Timeline};
 
 /// The state of a heap at a position in a trace. The time to create it does not depend on the number of live blocks.
 #[derive(Clone, Debug, Default)]

@@ -5,7 +5,6 @@
 
 mod glance;
 mod grown;
-mod histogram;
 mod pages;
 mod phases;
 mod report;
@@ -15,7 +14,6 @@ mod usable;
 
 pub use glance::Glance;
 pub use grown::{Grown, GrownBy};
-pub use histogram::{Bucket, Histogram};
 pub use pages::{Following as PageFollower, Level, PageCalls, PagesReport};
 pub use phases::{MarkReport, PhaseReport};
 pub use report::{CallCounts, Estimate, LargestBlock, Off, Peak, Quantiles, Report, ReportTotals, StillLive};
@@ -23,11 +21,14 @@ pub use sites::{SitesReport, TopSite};
 pub use threads::ThreadReport;
 pub use usable::UsableReport;
 
+use hatf_lab::histogram::Histogram;
 use hatf_lab::sites::Counts;
 use hatf_lab::stretches::{MostAndLast, Stretches};
 use hatf_lab::{Cause, Change, Heap, Object, Observer};
 
-use crate::event::{Call, Event, EventKind, Function, UNKNOWN_SIZE, UserMetadata, has_sizes_only, user_metadata_lines};
+use hatf_trace::event::{
+    Call, Event, EventKind, Function, UNKNOWN_SIZE, UserMetadata, has_sizes_only, user_metadata_lines,
+};
 use phases::{Now, Phases};
 use sites::Sites;
 use threads::Threads;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::{Grown, Timeline};
-use crate::event::{Pages, Resident};
+use hatf_trace::event::{Pages, Resident};
 
 /// The page size in bytes assumed here.
 const PAGE: u64 = 4096;

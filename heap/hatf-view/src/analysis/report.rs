@@ -1,10 +1,11 @@
 //! The result of an analysis.
 
+use hatf_lab::histogram::Histogram;
 use hatf_lab::sites::Amount;
 use hatf_lab::{Contradictions, Object};
 use serde::Serialize;
 
-use super::{Histogram, MarkReport, PagesReport, PhaseReport, SitesReport, ThreadReport, Timeline, UsableReport};
+use super::{MarkReport, PagesReport, PhaseReport, SitesReport, ThreadReport, Timeline, UsableReport};
 
 /// The analysis of a program's heap. Times are nanoseconds since the start of the trace.
 #[derive(Clone, Debug, Serialize)]

@@ -4,7 +4,7 @@ use hatf_lab::sites::{Counts, Measure, Sites as Counting, ranked};
 use hatf_lab::{Heap, Object, ObjectEvent, Observer as _, Result};
 use serde::Serialize;
 
-use crate::stacks::Location;
+use hatf_trace::stacks::Location;
 
 /// Number of sites that a report lists per measure.
 const TOP: usize = 5;

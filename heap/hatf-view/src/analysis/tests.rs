@@ -1,7 +1,7 @@
 use super::*;
-use crate::event::EventSink as _;
 use hatf_lab::HeapTracker;
 use hatf_lab::sites::{Counts, Measure, Sites as Counting, ranked};
+use hatf_trace::event::EventSink as _;
 use proptest::prelude::*;
 
 fn new() -> HeapTracker<ReportBuilder> {
@@ -132,7 +132,7 @@ proptest! {
         for measure in Measure::ALL {
             let rows: Vec<_> = found.get(measure).iter().map(|row| (row.bytes, row.blocks, row.functions.join(";"))).collect();
             let expected = ranked(&sites, measure, false).into_iter().map(|(site, amount)| {
-                let names: Vec<_> = stacks.get(site as u64).flat_map(crate::stacks::Location::names).collect();
+                let names: Vec<_> = stacks.get(site as u64).flat_map(hatf_trace::stacks::Location::names).collect();
                 (amount.bytes, amount.blocks, names.join(";"))
             });
             prop_assert_eq!(rows, expected.collect::<Vec<_>>());

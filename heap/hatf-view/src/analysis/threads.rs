@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::event::Event;
+use hatf_trace::event::Event;
 
 /// The calls of one thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

@@ -3,7 +3,7 @@
 use hatf_lab::address::AddressMap;
 use serde::Serialize;
 
-use crate::event::{Call, UNKNOWN_SIZE};
+use hatf_trace::event::{Call, UNKNOWN_SIZE};
 
 /// Usable bytes of blocks whose usable size is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]

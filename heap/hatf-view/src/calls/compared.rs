@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use crate::compare::{Pair, pairs};
-use crate::sites::Counts;
+use hatf_lab::compare::{Pair, pairs};
+use hatf_lab::sites::Counts;
 
 use super::groups::{Groups, title};
 use super::places::Places;

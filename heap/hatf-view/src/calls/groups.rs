@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::sites::{Amount, Counts, Measure};
+use hatf_lab::sites::{Amount, Counts, Measure};
 
 use super::place::Place;
 use super::places::Places;

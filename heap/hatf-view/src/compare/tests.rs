@@ -1,6 +1,6 @@
 use super::*;
-use crate::event::{Call, EventKind, EventSink as _, Function};
 use hatf_lab::HeapTracker;
+use hatf_trace::event::{Call, EventKind, EventSink as _, Function};
 
 /// Builds a trace from modules at a base address, and blocks by stack.
 struct Trace(HeapTracker<Counting>);

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::grid::Grid;
 use crate::analysis::Report;
-use crate::event::{Event, EventKind};
+use hatf_trace::event::{Event, EventKind};
 
 /// Maximum number of marks shown; a trace may contain a million.
 const MOST_MARKS: usize = 200;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::Side;
 use crate::calls::{Groups, function_keys, title};
-use crate::short_name::short_name;
+use hatf_trace::short_name::short_name;
 
 /// Maximum number of source lines in the name of a function.
 const LINES: usize = 3;

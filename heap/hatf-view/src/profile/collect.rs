@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use hatf_lab::{Heap, Observer};
 
-use crate::event::{Event, EventKind, UserMetadata};
-use crate::stacks::{Module, Modules};
+use hatf_trace::event::{Event, EventKind, UserMetadata};
+use hatf_trace::stacks::{Module, Modules};
 
 /// An [`Observer`] that collects every loaded module.
 #[derive(Debug, Default)]

@@ -9,7 +9,7 @@ use std::io::{BufWriter, Write as _};
 use serde_json::{Value, json};
 
 use super::{HeapProfile, ProfileForm, valgrind_frame};
-use crate::Error;
+use hatf_trace::Error;
 
 pub(super) static FORM: ProfileForm = ProfileForm {
     name: "dhat",

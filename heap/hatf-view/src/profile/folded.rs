@@ -6,7 +6,7 @@ use hatf_lab::flame::folded;
 use metatf_page::{Flame, Unit};
 
 use super::ProfileForm;
-use crate::stacks::Location;
+use hatf_trace::stacks::Location;
 
 pub(super) static FORM: ProfileForm = ProfileForm {
     name: "folded",

@@ -3,9 +3,9 @@
 use metatf::container::Sink;
 
 use super::HeapProfile;
-use crate::Result;
-use crate::forms::{Head, Input};
 use crate::symbolize::Files;
+use hatf_trace::Result;
+use hatf_trace::forms::{Head, Input};
 
 /// A heap profile format.
 pub struct ProfileForm {

@@ -2,8 +2,8 @@
 
 use super::form::ProfileForm;
 use super::{HeapProfile, dhat, folded, jemalloc, massif, memprof, pprof, raw, speedscope, write};
-use crate::forms::Input;
-use crate::{Error, Result};
+use hatf_trace::forms::Input;
+use hatf_trace::{Error, Result};
 
 /// All formats, in the order in which they try to recognize a file.
 pub static PROFILES: [&ProfileForm; 9] = [

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use hatf_lab::profile::{HeapInfo, Merged, TICK};
 
 use super::collect::DURATION;
-use crate::calendar;
-use crate::event::UserMetadata;
-use crate::stacks::{Function, Location, Module};
-use crate::{Error, Result};
+use hatf_trace::calendar;
+use hatf_trace::event::UserMetadata;
+use hatf_trace::stacks::{Function, Location, Module};
+use hatf_trace::{Error, Result};
 
 /// The property shared by all blocks of a context.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -11,8 +11,8 @@ use hatf_lab::profile::{Amount, HeapInfo, Live};
 
 use super::ProfileForm;
 use super::heap_profile::{HeapProfile, ProfileContext};
-use crate::Error;
-use crate::stacks::{Location, Module};
+use hatf_trace::Error;
+use hatf_trace::stacks::{Location, Module};
 
 pub(super) static FORM: ProfileForm = ProfileForm {
     name: "jemalloc",

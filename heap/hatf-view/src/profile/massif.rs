@@ -7,7 +7,7 @@ use hatf_lab::profile::HeapInfo;
 use serde_json::Value;
 
 use super::{HeapProfile, ProfileForm, valgrind_frame};
-use crate::{Error, Result};
+use hatf_trace::{Error, Result};
 
 pub(super) static FORM: ProfileForm = ProfileForm {
     name: "massif",

@@ -11,9 +11,9 @@ use metatf_page::units::count;
 
 use super::heap_profile::{HeapProfile, ProfileContext};
 use super::{ProfileForm, ProfileOptions};
-use crate::Error;
-use crate::stacks::Location;
 use crate::symbolize::{Answer, Files, Frame, Image, Missing, Problem, Symbolizer};
+use hatf_trace::Error;
+use hatf_trace::stacks::Location;
 
 pub(super) static FORM: ProfileForm = ProfileForm {
     name: "memprof-yaml",

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use super::heap_profile::HeapProfile;
-use crate::stacks::Location;
 use crate::symbolize::{Answer, Files, Image, Missing, Symbolizer, build_id, functions};
-use crate::{Error, Result};
+use hatf_trace::stacks::Location;
+use hatf_trace::{Error, Result};
 
 /// Symbolizes the frames of a profile that are in a program or shared object of which the profile contains only the
 /// build ID.

@@ -10,8 +10,8 @@ use hatf_lab::profile::{Cpus, HeapInfo, Lifetimes, Spread};
 
 use super::ProfileForm;
 use super::heap_profile::{HeapProfile, ProfileContext};
-use crate::stacks::{Location, Module};
-use crate::{Error, Result};
+use hatf_trace::stacks::{Location, Module};
+use hatf_trace::{Error, Result};
 
 pub(super) static FORM: ProfileForm = ProfileForm {
     name: "memprofraw",

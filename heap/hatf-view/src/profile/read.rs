@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use super::format::{self, Profile, Protocol, Record, Trace};
 use super::heap_profile::{HeapProfile, ProfileContext};
-use crate::stacks::{Function, Location, Module};
-use crate::{Error, Result};
+use hatf_trace::stacks::{Function, Location, Module};
+use hatf_trace::{Error, Result};
 
 /// Reads a profile. Calls `step` for each record. Memory use is bounded by the content of the file.
 ///

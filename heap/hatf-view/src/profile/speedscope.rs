@@ -7,7 +7,7 @@ use hatf_lab::profile::HeapInfo;
 use serde_json::{Value, json};
 
 use super::{HeapProfile, ProfileForm};
-use crate::Error;
+use hatf_trace::Error;
 
 pub(super) static FORM: ProfileForm = ProfileForm {
     name: "speedscope",

@@ -6,7 +6,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
-use crate::stacks::{Function, Location, Module};
+use hatf_trace::stacks::{Function, Location, Module};
 
 fn spread() -> impl Strategy<Value = Spread> {
     (any::<u64>(), any::<u64>(), 0..9_u64).prop_map(|(total, min, max)| Spread { total, min, max })
@@ -109,8 +109,8 @@ fn written(profile: &HeapProfile) -> Vec<u8> {
     bytes
 }
 
-fn read(bytes: &[u8]) -> crate::Result<HeapProfile> {
-    read_profile(Reader::from_slice(bytes).map_err(|error| crate::Error::Trace(error.to_string().into()))?, || ())
+fn read(bytes: &[u8]) -> hatf_trace::Result<HeapProfile> {
+    read_profile(Reader::from_slice(bytes).map_err(|error| hatf_trace::Error::Trace(error.to_string().into()))?, || ())
 }
 
 proptest! {

@@ -1,7 +1,7 @@
 //! Frames as valgrind prints them in the files of its tools.
 
 use super::HeapProfile;
-use crate::stacks::{Function, Location};
+use hatf_trace::stacks::{Function, Location};
 
 /// Returns the frames of a context as `0xADDRESS: FUNCTION (FILE:LINE)`, innermost first.
 pub(super) fn frames(profile: &HeapProfile, context: u64) -> Vec<String> {

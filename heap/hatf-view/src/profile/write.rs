@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 
 use super::heap_profile::{HeapProfile, ProfileContext};
 use super::{ProfileForm, format, read_profile};
-use crate::event::UserMetadata;
-use crate::stacks::{Function, Location, Module};
-use crate::{Error, Result};
+use hatf_trace::event::UserMetadata;
+use hatf_trace::stacks::{Function, Location, Module};
+use hatf_trace::{Error, Result};
 
 pub(super) static FORM: ProfileForm = ProfileForm {
     name: "heapprof",

@@ -7,8 +7,8 @@ use metatf_page::units::count;
 
 use super::site_tables::NOT_KNOWN;
 use super::sites::stack_lines;
-use crate::event::{Accesses, Call, Event, EventKind, Function, Pages, Resident, UNKNOWN_SIZE};
-use crate::stacks::Stacks;
+use hatf_trace::event::{Accesses, Call, Event, EventKind, Function, Pages, Resident, UNKNOWN_SIZE};
+use hatf_trace::stacks::Stacks;
 
 /// Printer of events.
 #[derive(Debug, Default)]

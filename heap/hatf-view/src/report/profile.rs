@@ -239,7 +239,7 @@ impl ProfileReport<'_> {
 fn profile_json(profile: &HeapProfile, thresholds: &Thresholds) -> serde_json::Value {
     let contexts: Vec<serde_json::Value> =
         profile.infos.iter().map(|info| info_json(profile, info, thresholds)).collect();
-    let module = |module: &crate::stacks::Module| json!({"path": module.path, "build_id": module.build_id, "start": module.start, "end": module.end, "bias": module.bias});
+    let module = |module: &hatf_trace::stacks::Module| json!({"path": module.path, "build_id": module.build_id, "start": module.start, "end": module.end, "bias": module.bias});
     json!({
         "tick_ns": profile.tick,
         "trace": serde_json::Value::Object(profile.about.clone()),

@@ -9,7 +9,7 @@ use serde::{Serialize, Serializer};
 use super::groups::{Grouped, around};
 use super::site_tables::{NOT_KNOWN, SiteTables, title};
 use crate::calls::Around;
-use crate::stacks::{Location, Stacks};
+use hatf_trace::stacks::{Location, Stacks};
 
 /// Explanation for traces recorded with `--sizes-only`.
 pub const SIZES_ONLY: &str = "the trace shows what was allocated, but not how long it was live";

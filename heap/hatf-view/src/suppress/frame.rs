@@ -1,6 +1,6 @@
 //! Stack frames as suppressions see them: one frame per function, including inlined functions.
 
-use crate::stacks::Stacks;
+use hatf_trace::stacks::Stacks;
 
 /// Allocation functions, which valgrind replaces. The stacks in a trace begin with the callers of these functions,
 /// unless another recorder wrote the trace.

@@ -13,8 +13,8 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
-use crate::stacks::Stacks;
-use crate::{Error, Result};
+use hatf_trace::stacks::Stacks;
+use hatf_trace::{Error, Result};
 
 pub use frame::Frame;
 pub use write::{Entry, SuppressionForm, write};

@@ -17,7 +17,7 @@ use super::names::cut;
 use super::perf_map::PerfMap;
 use super::symbolizer::Symbolizer;
 use super::{Place, Wanted};
-use crate::stacks::{Function, Module};
+use hatf_trace::stacks::{Function, Module};
 
 /// A reason that frames of a module have no names or no lines.
 #[derive(Clone, Debug, PartialEq, Eq)]

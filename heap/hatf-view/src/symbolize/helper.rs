@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use super::answer::{Answer, Image};
 use super::elf;
 use super::files::{Fetched, Files};
-use super::symbolizer::here;
-use crate::{Error, Result};
+use super::in_process::answer;
+use hatf_trace::{Error, Result};
 
 /// Seconds of CPU time for a query; each of the following numbers of file bytes and frames adds another second.
 const SECONDS: u64 = 20;
@@ -78,9 +78,9 @@ pub fn help() -> Result<()> {
         let Question { image, addresses, sysroot, debug_dirs, fetched } = serde_json::from_slice(question)?;
         let files = Files { sysroot, debug_dirs, perf_map: None, helper: None, debuginfod: None };
         let opened = |bytes| limits(bytes, addresses.len() as u64).apply();
-        let answer = serde_json::to_vec(&here(&image, &addresses, (&files, &fetched), opened));
+        let answered = serde_json::to_vec(&answer(&image, &addresses, (&files, &fetched), opened));
         ChildLimits::stop_clock();
-        messages.send(ANSWER, &answer.map_err(io::Error::from)?)
+        messages.send(ANSWER, &answered.map_err(io::Error::from)?)
     });
     served.map_err(Error::system("a pipe"))
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use super::answer::Image;
 use super::files::Files;
 use super::find::{Problem, Question, in_images, in_perf_map};
-use crate::stacks::{Function, Location, Stacks, is_python};
+use hatf_trace::stacks::{Function, Location, Stacks, is_python};
 
 /// The functions of locations.
 #[derive(Clone, Debug, Default)]

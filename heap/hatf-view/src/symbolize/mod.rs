@@ -12,6 +12,7 @@ mod files;
 mod find;
 mod first_lines;
 mod helper;
+mod in_process;
 mod locations;
 mod names;
 mod perf_map;
@@ -35,12 +36,12 @@ pub use symbolizer::Symbolizer;
 use hashbrown::HashSet;
 use metatf::container::Sink;
 
-use crate::Result;
-use crate::event::{Event, EventKind, EventSink, Stack, UserMetadata};
-use crate::forms::TraceReader;
-use crate::heap::{HeapOptions, HeapWriter};
-use crate::loss::Losses;
-use crate::stacks::{Function, Module, Modules, is_python};
+use hatf_trace::Result;
+use hatf_trace::event::{Event, EventKind, EventSink, Stack, UserMetadata};
+use hatf_trace::forms::TraceReader;
+use hatf_trace::heap::{HeapOptions, HeapWriter};
+use hatf_trace::loss::Losses;
+use hatf_trace::stacks::{Function, Module, Modules, is_python};
 
 /// The place that contains frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

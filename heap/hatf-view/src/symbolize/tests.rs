@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::*;
-use crate::stacks::Stacks;
+use hatf_trace::stacks::Stacks;
 
 /// A sink that stores stacks and their names.
 #[derive(Default)]
@@ -100,7 +100,7 @@ fn symbols_that_the_trace_has() {
         event(EventKind::Free { address: 16 }, &stack),
     ];
     let (kept, found) = run(&events, &Files::default());
-    let lines: Vec<_> = kept.0.get(kept.1[0]).flat_map(crate::stacks::Location::lines).collect();
+    let lines: Vec<_> = kept.0.get(kept.1[0]).flat_map(hatf_trace::stacks::Location::lines).collect();
     assert_eq!((lines, found.named), (vec!["inner at a.c:3".to_owned(), "outer at a.c:4".to_owned()], 0));
 }
 

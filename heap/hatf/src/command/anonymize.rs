@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use hatf::forms::TraceReader;
 use hatf::share::{Anonymizer, Checked, KeptNames, Tokens, check};
-use hatf::{Error, Result};
+use hatf_trace::forms::TraceReader;
+use hatf_trace::{Error, Result};
 use metatf_cli::OutputArgs;
 
 use super::lab::Source;

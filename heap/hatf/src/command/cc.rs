@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 
-use hatf::cc::{compile, write_object};
-use hatf::{Error, Result};
+use hatf_host::cc::{compile, write_object};
+use hatf_trace::{Error, Result};
 
 /// Compile a program so that `hatf record` counts its loads and stores.
 ///

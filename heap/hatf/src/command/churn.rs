@@ -1,11 +1,11 @@
 //! `hatf churn`: finds short-lived blocks and possible replacements.
 
-use hatf::Result;
-use hatf::report::{frames, stack};
-use hatf::stacks::Stacks;
 use hatf_lab::churn::{Churn as SiteChurn, Churns, Instead, Settings};
 use hatf_lab::sites::Amount;
 use hatf_lab::{Heap, HeapTracker, Totals};
+use hatf_trace::Result;
+use hatf_trace::stacks::Stacks;
+use hatf_view::report::{frames, stack};
 use metatf_cli::OutputArgs;
 use metatf_page::{Column, Note, Page, Table, Value, units};
 use serde::Serialize;

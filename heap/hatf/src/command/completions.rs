@@ -3,7 +3,7 @@
 use std::io::Write as _;
 
 use clap::CommandFactory as _;
-use hatf::Result;
+use hatf_trace::Result;
 use metatf_cli::{Style, stdout};
 
 use super::{Cli, Completions as Options};

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use hatf::forms::{
+use hatf_trace::forms::{
     CreateOptions, FORMS, Form, FreedEarly, HEAP, Input, OpenOptions, RereadInput, convert, with_early_frees,
 };
-use hatf::{Error, Result};
+use hatf_trace::{Error, Result};
 use metatf::container::{FlushEvery, WriteOptions};
 use metatf_cli::{OutputFile, ProgressSink};
 use metatf_page::units::count;

@@ -1,10 +1,10 @@
 //! `hatf cut`: extracts part of a trace.
 
-use hatf::event::{Call, Event, EventKind, EventSink, UserMetadata};
 use hatf::share::{Cut as Cutting, CutCounts, Records, Subset, Wanted};
-use hatf::{Error, Result};
 use hatf_lab::HeapTracker;
 use hatf_lab::kept::{Highest, Kept, Point};
+use hatf_trace::event::{Call, Event, EventKind, EventSink, UserMetadata};
+use hatf_trace::{Error, Result};
 use metatf_page::units::{bytes, count};
 
 use super::lab::Source;

@@ -3,11 +3,11 @@
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use hatf::event::{EventKind, EventSource as _, UNKNOWN_SIZE};
-use hatf::forms::{self, Form, OpenOptions};
-use hatf::report::{EventPrinter, concerns};
-use hatf::symbolize::Problem;
-use hatf::{Item, Result};
+use hatf_trace::event::{EventKind, EventSource as _, UNKNOWN_SIZE};
+use hatf_trace::forms::{self, Form, OpenOptions};
+use hatf_trace::{Item, Result};
+use hatf_view::report::{EventPrinter, concerns};
+use hatf_view::symbolize::Problem;
 use metatf_cli::{Style, number, stdout};
 
 use super::lab::warn_of_losses;
@@ -73,7 +73,7 @@ fn address(text: &str) -> std::result::Result<u64, String> {
 }
 
 impl Dump {
-    fn wants(&self, event: &hatf::Event<'_>) -> bool {
+    fn wants(&self, event: &hatf_trace::Event<'_>) -> bool {
         let large = |least| match event.kind {
             EventKind::Call(call) | EventKind::ReallocEnd(call) | EventKind::Failed(call) => {
                 call.size >= least && call.size != UNKNOWN_SIZE

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use hatf::Result;
-use hatf::report::{Fragmentation as Report, FragmentationOptions, When};
 use hatf_lab::fragmentation::PAGES;
+use hatf_trace::Result;
+use hatf_view::report::{Fragmentation as Report, FragmentationOptions, When};
 use metatf_cli::OutputArgs;
 
 use super::lab::{Source, draw};

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use hatf::Result;
-use hatf::forms::{Form, HEAP};
+use hatf_trace::Result;
+use hatf_trace::forms::{Form, HEAP};
 use metatf_tools::recode::Preset;
 
 use super::{Convert, form};

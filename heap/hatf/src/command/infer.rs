@@ -4,14 +4,14 @@ mod encloses;
 
 use std::path::PathBuf;
 
-use hatf::scoped::{Names, RegionWriter, ScopeCoverage, ScopeEvents, ScopeKind, contexts};
-use hatf::{Error, Result};
 use hatf_lab::compare::Limit;
-use hatf_lab::regions::infer::{
+use hatf_lab::{HeapTracker, Totals};
+use hatf_research::regions::infer::{
     Contexts, Costs, Enclosing, Peaks, RegionCandidate, ScopeObserver, ScopeTable, WithRegions,
 };
-use hatf_lab::regions::{Inter, Intra, Outcome, Oversize, Settings, Simulation};
-use hatf_lab::{HeapTracker, Totals};
+use hatf_research::regions::{Inter, Intra, Outcome, Oversize, Settings, Simulation};
+use hatf_research::scoped::{Names, RegionWriter, ScopeCoverage, ScopeEvents, ScopeKind, contexts};
+use hatf_trace::{Error, Result};
 use metatf::container::Sink;
 use metatf_cli::{FormatArgs, OutputFile, number};
 use metatf_page::units::{bytes, count};

@@ -4,15 +4,15 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hatf::event::{EventSink, EventSource as _, UserMetadata};
-use hatf::forms::{self, Form, OpenOptions, RereadInput, TraceReader};
-use hatf::loss::Losses;
-use hatf::pipeline::read_beside;
-use hatf::report::SiteTables;
-use hatf::stacks::Stacks;
-use hatf::threads::both;
-use hatf::{Error, Event, Result};
 use hatf_lab::{Heap, HeapTracker, Observer, Totals};
+use hatf_trace::event::{EventSink, EventSource as _, UserMetadata};
+use hatf_trace::forms::{self, Form, OpenOptions, RereadInput, TraceReader};
+use hatf_trace::loss::Losses;
+use hatf_trace::pipeline::read_beside;
+use hatf_trace::stacks::Stacks;
+use hatf_trace::{Error, Event, Result};
+use hatf_view::report::SiteTables;
+use hatf_view::threads::both;
 use metatf_cli::{OutputFile, Progress};
 use metatf_page::{Block, Form as Printed, Page, render};
 

@@ -3,15 +3,15 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use hatf::calls::{GroupBy, Places};
-use hatf::report::{Leaks as LeaksReport, LeaksOf, Startup};
-use hatf::suppress::{SuppressionForm, Suppressions, write};
-use hatf::{Error, Result};
 use hatf_lab::compare::Limit;
 use hatf_lab::kept::{Kept, Point};
 use hatf_lab::leaks::{Leaked, Leaks as Collecting};
 use hatf_lab::observer::Until;
 use hatf_lab::{Heap, HeapTracker};
+use hatf_trace::{Error, Result};
+use hatf_view::calls::{GroupBy, Places};
+use hatf_view::report::{Leaks as LeaksReport, LeaksOf, Startup};
+use hatf_view::suppress::{SuppressionForm, Suppressions, write};
 use metatf_cli::{OutputArgs, OutputFile};
 use metatf_page::units::count;
 

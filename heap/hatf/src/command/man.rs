@@ -1,6 +1,6 @@
 //! `hatf man`: writes manual pages with the text of `--help`.
 
-use hatf::{Error, Result};
+use hatf_trace::{Error, Result};
 
 use super::Man;
 

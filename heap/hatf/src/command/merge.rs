@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use hatf::calendar::seconds;
-use hatf::event::{EventSource as _, UserMetadata};
-use hatf::forms::{OpenOptions, TraceReader, open};
 use hatf::share::{Merged, merge};
-use hatf::{Error, Result};
+use hatf_trace::calendar::seconds;
+use hatf_trace::event::{EventSource as _, UserMetadata};
+use hatf_trace::forms::{OpenOptions, TraceReader, open};
+use hatf_trace::{Error, Result};
 use metatf_page::units::{count, nanoseconds};
 
 use super::print_message;

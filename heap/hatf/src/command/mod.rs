@@ -47,8 +47,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use hatf::Error;
-use hatf::forms::{FORMS, Form};
+use hatf_trace::Error;
+use hatf_trace::forms::{FORMS, Form};
 use lab::Source;
 use metatf_cli::{OutputArgs, number};
 use metatf_tools::recode::Preset;
@@ -360,7 +360,7 @@ pub(crate) struct Man {
 
 /// Returns the command to suggest if a file is given without a command.
 pub(crate) fn for_file(path: &Path) -> String {
-    let command = if hatf::forms::is_program(path) { "hatf run" } else { "hatf report" };
+    let command = if hatf_trace::forms::is_program(path) { "hatf run" } else { "hatf report" };
     format!("{command} {}", path.display())
 }
 

@@ -1,6 +1,6 @@
 //! Output of commands.
 
-use hatf::{Error, Result};
+use hatf_trace::{Error, Result};
 use metatf_cli::OutputArgs;
 use metatf_page::Report;
 

@@ -4,11 +4,11 @@ use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Component, Path, PathBuf};
 
-use hatf::event::{Event, EventKind, UserMetadata};
-use hatf::record::{path_from_json, path_to_json};
-use hatf::{Error, Result};
+use hatf_host::record::{path_from_json, path_to_json};
 use hatf_lab::sites::{Amount, Sites};
 use hatf_lab::{Cause, Change, Heap, HeapTracker, ObjectEvent, Observer};
+use hatf_trace::event::{Event, EventKind, UserMetadata};
+use hatf_trace::{Error, Result};
 use metatf_cli::OutputArgs;
 use metatf_page::{Column, Note, Page, Report, Table, Value};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

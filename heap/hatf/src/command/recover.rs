@@ -3,9 +3,9 @@
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use hatf::forms::TraceReader;
-use hatf::record::{End, FollowedProcess, Recovered, Spooled, path_from_json, path_to_json};
-use hatf::{Error, EventSource, Result};
+use hatf_host::record::{End, FollowedProcess, Recovered, Spooled, path_from_json, path_to_json};
+use hatf_trace::forms::TraceReader;
+use hatf_trace::{Error, EventSource, Result};
 use metatf_cli::{OutputFile, OutputFolder, Style, stdout};
 use serde_json::{Value, json};
 

@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use hatf::scoped::{Variant, example, simulate};
-use hatf::{Error, Result};
-use hatf_lab::regions::{
+use hatf_research::regions::{
     Calls, Inter, Intra, Outcome, Oversize, Settings, Simulated, Simulation, Stacks, describe, describe_calls,
     over_block_sizes, over_time,
 };
+use hatf_research::scoped::{Variant, example, simulate};
+use hatf_trace::{Error, Result};
 use metatf_cli::{OutputArgs, OutputFile, Progress, number};
 use metatf_page::{Chart, Intervals, Page};
 use serde::Serialize;
@@ -20,7 +20,7 @@ use crate::command::output::show;
 ///
 /// The operations and models are those of Garbervetsky, Nakhli, Yovine and Zorgati, "Program Instrumentation and
 /// Run-Time Analysis of Scoped Memory in Java". Traces use scoped.dtd; Rust programs write them with
-/// hatf::scoped::ScopedMemory.
+/// hatf_research::scoped::ScopedMemory.
 #[derive(clap::Args)]
 pub(crate) struct Regions {
     #[command(subcommand)]

@@ -3,8 +3,8 @@
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 
-use hatf::Error;
-use hatf::replay::{Allocator, Compiler, Cut, Look, ReplayReport, Task, Touch, Worker, compare, replay};
+use hatf_host::replay::{Allocator, Compiler, Cut, Look, ReplayReport, Task, Touch, Worker, compare, replay};
+use hatf_trace::Error;
 use metatf_cli::{OutputArgs, Progress, Style, memory_limit, number, stdout};
 use metatf_page::units::bytes;
 
@@ -103,7 +103,7 @@ pub(super) fn records(text: &str) -> Result<(Option<u64>, Option<u64>), String> 
     Ok((record(from)?, record(to)?))
 }
 
-pub(crate) fn run(options: &Replay) -> hatf::Result<u8> {
+pub(crate) fn run(options: &Replay) -> hatf_trace::Result<u8> {
     let Replay { one_thread, think, repair, .. } = *options;
     let (from, to) = options.records.unwrap_or_default();
     let mut compiler = Compiler::new(Cut { from, to, one_thread, think, repair })?;
@@ -129,7 +129,7 @@ pub(crate) fn run(options: &Replay) -> hatf::Result<u8> {
 
 /// Checks that the live blocks fit in the available memory: a replay allocates whatever the trace claims that the
 /// program had.
-fn fits(options: &Replay, most_live: u64) -> hatf::Result<()> {
+fn fits(options: &Replay, most_live: u64) -> hatf_trace::Result<()> {
     let allowed = memory_limit();
     if most_live <= allowed || !matches!(options.touch, Touch::Pages | Touch::Usable) {
         return Ok(());
@@ -142,7 +142,7 @@ fn fits(options: &Replay, most_live: u64) -> hatf::Result<()> {
     ))
 }
 
-pub(crate) fn work(options: &ReplayWorker) -> hatf::Result<u8> {
+pub(crate) fn work(options: &ReplayWorker) -> hatf_trace::Result<u8> {
     let run = replay(&options.operations, options.task)?;
     let mut out = stdout(Style::Json);
     serde_json::to_writer(&mut out, &run).map_err(io::Error::from)?;

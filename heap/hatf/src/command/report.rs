@@ -2,14 +2,7 @@
 
 use std::path::Path;
 
-use hatf::analysis::{Report, ReportBuilder};
-use hatf::calls::{GroupBy, Groups, Places};
-use hatf::page::{Collected, HeapPage, Side, sentences};
-use hatf::record::Spooled;
-use hatf::report::{Fragmentation, Grouped, Leaks, LeaksOf, ProfileReport, Sites, Startup, default_moments};
-use hatf::suppress::Suppressions;
-use hatf::whatif::Running;
-use hatf::{Error, Result};
+use hatf_host::record::Spooled;
 use hatf_lab::HeapTracker;
 use hatf_lab::churn::{Churns, Settings};
 use hatf_lab::fragmentation::Held;
@@ -17,6 +10,13 @@ use hatf_lab::leaks::Leaks as Collecting;
 use hatf_lab::profile::{Merged, Profiler, ProfilerSettings, Sizes};
 use hatf_lab::sites::Measure;
 use hatf_lab::whatif::{WhatIf, bars, describe};
+use hatf_trace::{Error, Result};
+use hatf_view::analysis::{Report, ReportBuilder};
+use hatf_view::calls::{GroupBy, Groups, Places};
+use hatf_view::page::{Collected, HeapPage, Side, sentences};
+use hatf_view::report::{Fragmentation, Grouped, Leaks, LeaksOf, ProfileReport, Sites, Startup, default_moments};
+use hatf_view::suppress::Suppressions;
+use hatf_view::whatif::Running;
 use metatf_cli::{OutputFile, open_trace};
 use metatf_page::{Form, Page, Report as Paged, render};
 use serde::Serialize;

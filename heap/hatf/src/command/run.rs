@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command as Process, Stdio};
 
 use clap::Parser as _;
-use hatf::analysis::ReportBuilder;
-use hatf::calls::{GroupBy, Groups, Places};
-use hatf::page::{Collected, HeapPage, Side, sentences};
-use hatf::report::Grouped;
-use hatf::{Error, Result};
 use hatf_lab::HeapTracker;
 use hatf_lab::sites::{Counts, Measure};
+use hatf_trace::{Error, Result};
+use hatf_view::analysis::ReportBuilder;
+use hatf_view::calls::{GroupBy, Groups, Places};
+use hatf_view::page::{Collected, HeapPage, Side, sentences};
+use hatf_view::report::Grouped;
 use metatf_cli::{Style, print_into, stderr};
 use metatf_page::{Note, Page, Report, Value};
 use serde::Serialize;

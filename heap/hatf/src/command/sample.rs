@@ -1,7 +1,7 @@
 //! `hatf sample`: samples the blocks of a trace.
 
-use hatf::Result;
 use hatf::share::{SampleCounts, Sampler, SizesSeen, mean_for};
+use hatf_trace::Result;
 use metatf_cli::number;
 use metatf_page::units::{bytes, count};
 

@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use hatf::Result;
 use hatf_lab::allocator::{Act, Acts, PAPER, by_name};
 use hatf_lab::curve::{Curves, Line};
 use hatf_lab::simulate::{Grid, Outcome, Simulation, describe};
 use hatf_lab::{HeapTracker, Totals};
+use hatf_trace::Result;
 use metatf_cli::OutputArgs;
 use metatf_page::{Chart, Page, Unit};
 use serde::Serialize;

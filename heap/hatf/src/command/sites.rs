@@ -3,15 +3,15 @@
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use hatf::calls::{Folding, GroupBy, Groups, Place, Places};
-use hatf::report::{AllSites, Between, Grouped, SIZES_ONLY, Sites as SitesReport};
-use hatf::short_name::short_name;
-use hatf::{Error, Result};
 use hatf_lab::flame::folded;
 use hatf_lab::growth::Growths;
 use hatf_lab::kept::{Found, Highest, Kept, Point};
 use hatf_lab::sites::{Amount, Counts, Measure, Sites as Counting, ranked};
 use hatf_lab::{Heap, HeapTracker};
+use hatf_trace::short_name::short_name;
+use hatf_trace::{Error, Result};
+use hatf_view::calls::{Folding, GroupBy, Groups, Place, Places};
+use hatf_view::report::{AllSites, Between, Grouped, SIZES_ONLY, Sites as SitesReport};
 use metatf_cli::{OutputArgs, Style, stdout};
 use metatf_page::units::count as count_of;
 use metatf_page::{Flame as Graph, Unit};

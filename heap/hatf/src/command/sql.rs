@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use hatf::{Error, Result};
+use hatf_trace::{Error, Result};
 use metatf_cli::sql::{Sql, text};
 use metatf_cli::{Style, stdout};
 
@@ -26,7 +26,7 @@ const QUERIES: [(&str, &str); 10] = [
 /// Query heap traces with DuckDB: objects, sites, stacks, lifetimes, timeline, marks, processes, traces.
 ///
 /// DuckDB runs the query, either as the program `duckdb` or as a Python 3 module. It reads traces through
-/// metatf.duckdb_extension, which `scripts/duckdb-extension --release` builds; the extension is expected next to hatf
+/// metatf.duckdb_extension, which `dev/scripts/duckdb-extension --release` builds; the extension is expected next to hatf
 /// or at the path in METATF_DUCKDB_EXTENSION.
 #[derive(clap::Args)]
 #[command(after_help = "\

@@ -3,11 +3,11 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use hatf::event::EventSource as _;
-use hatf::heap::HeapOptions;
-use hatf::loss::Losses;
-use hatf::symbolize::{self, Found, Wanted, find};
-use hatf::{Error, Result};
+use hatf_trace::event::EventSource as _;
+use hatf_trace::heap::HeapOptions;
+use hatf_trace::loss::Losses;
+use hatf_trace::{Error, Result};
+use hatf_view::symbolize::{self, Found, Wanted, find};
 use metatf::container::{FlushEvery, Sink, WriteOptions};
 use metatf_cli::{OutputFile, ProgressSink};
 use metatf_tools::recode::Preset;

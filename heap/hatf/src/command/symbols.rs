@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use hatf::stacks::{Location, Stacks};
-use hatf::symbolize::{
+use hatf_trace::stacks::{Location, Stacks};
+use hatf_trace::{Error, Result};
+use hatf_view::symbolize::{
     CLIENT, Debuginfod, Files, NamedLocations, Problem, find_locations, is_debuginfod_asked, name_stacks, of_shown,
 };
-use hatf::{Error, Result};
 use metatf_cli::{ChildCommand, shown, stderr_is_terminal};
 
 use super::lab::hint;

@@ -6,10 +6,10 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use hatf::event::Call;
-use hatf::forms::TraceReader;
-use hatf::heap::{HeapOptions, HeapWriter};
-use hatf::{Error, Event, EventKind, EventSource as _, Item, Result};
+use hatf_trace::event::Call;
+use hatf_trace::forms::TraceReader;
+use hatf_trace::heap::{HeapOptions, HeapWriter};
+use hatf_trace::{Error, Event, EventKind, EventSource as _, Item, Result};
 use metatf_cli::{OutputFile, Style, print_into, shown, stdout};
 
 use super::Tour as Options;
@@ -53,7 +53,7 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
         let (file, mut sink) = OutputFile::create(&options.output).map_err(problem())?;
         let cause = |error| file.error().map_or(error, problem());
         let mut trace = HeapWriter::new(&mut *sink, &clock).map_err(cause)?;
-        let recorded = hatf::record::record(&command, &mut trace);
+        let recorded = hatf_host::record::record(&command, &mut trace);
         trace.finish().map_err(cause)?;
         let outcome = match recorded {
             Ok(outcome) if outcome.recorded.images > 0 && outcome.recorded.events > 0 => outcome,

@@ -1,6 +1,6 @@
 //! Parsers for values of options: bytes, times, signals.
 
-use hatf::record::Keep;
+use hatf_host::record::Keep;
 use hatf_lab::kept::Point;
 use metatf_page::units::parse_nanoseconds as nanoseconds;
 

@@ -13,12 +13,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crossterm::event::{self, Event, KeyEventKind};
-use hatf::record::Ongoing;
 use hatf::watch::{
     Action, End, Finder, Followed, Functions, Screen, Shown, Snapshot, Snapshots, Sort, State, View, draw, follow,
     give_back,
 };
-use hatf::{Error, Result};
+use hatf_host::record::Ongoing;
+use hatf_trace::{Error, Result};
 use metatf_cli::{Style, number, print_into, stderr, stdout_is_terminal};
 use metatf_page::{Column, Facts, Note, Page, Report, Table, Value};
 use serde::Serialize;
@@ -113,7 +113,7 @@ fn begin(options: &Watch) -> Result<Watched> {
         if let Some((_, trace)) = Ongoing::of_process(process) {
             return Ok(Watched { trace, started: None });
         }
-        hatf::record::command_of_process(process)?;
+        hatf_host::record::command_of_process(process)?;
         return started(Started::process(process, options.output.as_deref())?);
     }
     if let [trace] = options.command.as_slice()

@@ -1,10 +1,10 @@
 //! `hatf whatif`: ranks allocators and settings.
 
 use clap::builder::PossibleValuesParser;
-use hatf::Result;
-use hatf::whatif::{Predicted, Running};
 use hatf_lab::HeapTracker;
 use hatf_lab::whatif::NOW;
+use hatf_trace::Result;
+use hatf_view::whatif::{Predicted, Running};
 use metatf_cli::OutputArgs;
 
 use super::lab::Source;

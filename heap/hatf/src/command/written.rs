@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use hatf::event::EventSink;
-use hatf::heap::{GROUP_RECORDS, HeapOptions, HeapWriter};
-use hatf::{Error, Result};
+use hatf_trace::event::EventSink;
+use hatf_trace::heap::{GROUP_RECORDS, HeapOptions, HeapWriter};
+use hatf_trace::{Error, Result};
 use metatf::container::{FlushEvery, WriteOptions};
 use metatf_cli::{OutputFile, ProgressSink, number};
 use metatf_tools::recode::Preset;

@@ -10,9 +10,9 @@ use serde_json::{Map, Value};
 
 use super::moved::{Places, moved};
 use super::tokens::Tokens;
-use crate::event::{Event, EventKind, EventSink, UserMetadata};
-use crate::stacks::is_python;
-use crate::{Error, Result};
+use hatf_trace::event::{Event, EventKind, EventSink, UserMetadata};
+use hatf_trace::stacks::is_python;
+use hatf_trace::{Error, Result};
 
 /// Blocks and pages are moved by a multiple of this, which exceeds any page size.
 const STEP: u64 = 1 << 30;

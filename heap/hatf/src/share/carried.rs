@@ -3,7 +3,7 @@
 use hatf_lab::{Change, Heap, Object, ObjectEvent, Observer};
 
 use super::context::Context;
-use crate::event::{Call, Event, EventKind, EventSink, Function};
+use hatf_trace::event::{Call, Event, EventKind, EventSink, Function};
 
 /// Facts about the call that allocated a block, in addition to those in [`Object`].
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +37,7 @@ pub(super) struct Amount {
 
 impl Carried {
     /// Passes to a sink the records that restore the current state, each with its original time, in their order.
-    pub(super) fn give(self, heap: &Heap, sink: &mut dyn EventSink) -> crate::Result<Amount> {
+    pub(super) fn give(self, heap: &Heap, sink: &mut dyn EventSink) -> hatf_trace::Result<Amount> {
         let Self { context, made, .. } = self;
         let made = |object: &Object| made.get(object.slot as usize).copied().flatten();
         let mut blocks: Vec<(Made, Object)> =

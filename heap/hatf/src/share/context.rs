@@ -7,8 +7,8 @@ use hatf_lab::{Change, ObjectEvent};
 use hatf_trace::OwnedEvent;
 
 use super::mapped::Mapped;
-use crate::event::{Event, EventKind};
-use crate::stacks::is_python;
+use hatf_trace::event::{Event, EventKind};
+use hatf_trace::stacks::is_python;
 
 /// A record that is still in effect, and its number.
 type Holding = (u64, OwnedEvent);

@@ -5,8 +5,8 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::carried::{Amount, Carried};
-use crate::event::{Event, EventSink, UserMetadata};
-use crate::{Error, Result};
+use hatf_trace::event::{Event, EventSink, UserMetadata};
+use hatf_trace::{Error, Result};
 
 /// A range of records, numbered from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use hatf_trace::OwnedEvent;
 
-use crate::event::{Event, EventKind, Pages};
+use hatf_trace::event::{Event, EventKind, Pages};
 
 /// Pages mapped by a call, from the key to `end` (exclusive).
 #[derive(Clone, Debug)]

@@ -13,9 +13,9 @@ use serde_json::{Value, json};
 use super::mapped::Mapped;
 use super::moved::{Places as _, moved};
 use super::process::{Into, MOST};
-use crate::event::{Event, EventKind, EventSink, EventSource, Item, Pages, Resident, UserMetadata};
-use crate::forms::TraceReader;
-use crate::{Error, Result};
+use hatf_trace::event::{Event, EventKind, EventSink, EventSource, Item, Pages, Resident, UserMetadata};
+use hatf_trace::forms::TraceReader;
+use hatf_trace::{Error, Result};
 
 /// The protection and flags of an `mmap` call equivalent to a program break: readable, writable, private, and
 /// anonymous.

@@ -1,6 +1,6 @@
 //! Traces derived from traces: a part of a trace, several merged traces, a sample, or a trace without names.
 //!
-//! Each is an [`EventSink`](crate::EventSink) in front of another sink. It passes on selected events, changed or not,
+//! Each is an [`EventSink`](hatf_trace::EventSink) in front of another sink. It passes on selected events, changed or not,
 //! in memory bounded by the number of live blocks.
 
 mod anonymize;

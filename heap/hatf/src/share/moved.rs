@@ -1,7 +1,7 @@
 //! Events with changed addresses.
 
-use crate::Result;
-use crate::event::{Accesses, Call, EventKind, Pages};
+use hatf_trace::Result;
+use hatf_trace::event::{Accesses, Call, EventKind, Pages};
 
 /// A mapping of addresses.
 pub(super) trait Places {

@@ -8,9 +8,9 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::moved::{Places, moved};
-use crate::event::{Event, EventKind, EventSink, UserMetadata};
-use crate::stacks::{PYTHON_FRAMES, is_python};
-use crate::{Error, Result};
+use hatf_trace::event::{Event, EventKind, EventSink, UserMetadata};
+use hatf_trace::stacks::{PYTHON_FRAMES, is_python};
+use hatf_trace::{Error, Result};
 
 /// The first bit of the process number in an address.
 const ADDRESS: u32 = 48;

@@ -15,11 +15,11 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::anonymize::{KEYS, Kept, STAMPS, file_name};
-use crate::analysis::ReportBuilder;
-use crate::event::{Event, EventKind, EventSink, Tee, UserMetadata};
-use crate::forms::TraceReader;
-use crate::replay::{Compiler, Cut};
-use crate::{Error, Result};
+use hatf_host::replay::{Compiler, Cut};
+use hatf_trace::event::{Event, EventKind, EventSink, Tee, UserMetadata};
+use hatf_trace::forms::TraceReader;
+use hatf_trace::{Error, Result};
+use hatf_view::analysis::ReportBuilder;
 
 /// Minimum number of letters in a word that is searched for in strings.
 const WORD: usize = 4;

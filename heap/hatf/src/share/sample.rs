@@ -12,8 +12,8 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::subset::{Subset, Wanted};
-use crate::event::{Call, Event, EventKind, EventSink, UNKNOWN_SIZE, UserMetadata};
-use crate::{Error, Result};
+use hatf_trace::event::{Call, Event, EventKind, EventSink, UNKNOWN_SIZE, UserMetadata};
+use hatf_trace::{Error, Result};
 
 /// The size of a sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]

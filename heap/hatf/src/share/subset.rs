@@ -2,8 +2,8 @@
 
 use hatf_lab::address::AddressMap;
 
-use crate::Result;
-use crate::event::{Call, Event, EventKind, EventSink, UserMetadata};
+use hatf_trace::Result;
+use hatf_trace::event::{Call, Event, EventKind, EventSink, UserMetadata};
 
 /// A selection of events.
 pub trait Wanted {
@@ -58,7 +58,7 @@ impl<'s, W: Wanted> Subset<'s, W> {
 
     /// Processes a call that returned a block.
     fn begin(&mut self, event: &Event<'_>, call: &Call) -> Result<()> {
-        let size = if call.size == crate::event::UNKNOWN_SIZE { 0 } else { call.size };
+        let size = if call.size == hatf_trace::event::UNKNOWN_SIZE { 0 } else { call.size };
         let had = call.old != 0 && self.live.remove(&call.old).is_some();
         let wants = self.wanted.block(event, call);
         self.all = (self.all.0 + 1, self.all.1.saturating_add(size));

@@ -14,7 +14,7 @@ use super::follow::End;
 use super::functions::{Functions, Sort};
 use super::snapshot::{Snapshot, State};
 use super::view::{Panel, View};
-use crate::analysis::Timeline;
+use hatf_view::analysis::Timeline;
 
 /// Minimum width to show sizes and threads next to the functions.
 const WIDE: u16 = 110;
@@ -311,7 +311,7 @@ fn sizes_and_threads(frame: &mut Frame<'_>, snapshot: &Snapshot, area: Rect) {
     frequent.sort_by_key(|bucket| bucket.from);
     let most = frequent.iter().map(|bucket| bucket.count).max().unwrap_or(0);
     let right = |text: String| Line::from(text).alignment(Alignment::Right);
-    let size = |bucket: &&crate::analysis::Bucket| {
+    let size = |bucket: &&hatf_lab::histogram::Bucket| {
         Row::new([
             right(units::bytes(bucket.from)),
             right(units::count(bucket.count)),
@@ -326,7 +326,7 @@ fn sizes_and_threads(frame: &mut Frame<'_>, snapshot: &Snapshot, area: Rect) {
     frame.render_widget(table.block(block(" sizes of allocated blocks ")), above);
     let mut threads: Vec<_> = snapshot.glance.threads.iter().filter(|thread| thread.thread > 0).collect();
     threads.sort_by_key(|thread| (std::cmp::Reverse(thread.bytes), thread.thread));
-    let thread = |thread: &&crate::analysis::ThreadReport| {
+    let thread = |thread: &&hatf_view::analysis::ThreadReport| {
         let name = thread.name.as_deref().unwrap_or("");
         Row::new([
             right(units::bytes(thread.bytes)),

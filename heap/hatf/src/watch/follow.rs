@@ -8,11 +8,11 @@ use std::time::Duration;
 use hatf_lab::{Heap, HeapTracker, Observer};
 use metatf::container::{GrowingFile, Reader};
 
-use crate::analysis::{ReportBuilder, Timeline};
-use crate::event::{Event, EventKind, EventSink, UserMetadata, copy};
-use crate::forms::{HEAP, Head};
-use crate::heap::HeapReader;
-use crate::{Error, Result};
+use hatf_trace::event::{Event, EventKind, EventSink, UserMetadata, copy};
+use hatf_trace::forms::{HEAP, Head};
+use hatf_trace::heap::HeapReader;
+use hatf_trace::{Error, Result};
+use hatf_view::analysis::{ReportBuilder, Timeline};
 
 /// Time for which the reader yields to threads that want to access the heap.
 const GIVE_WAY: Duration = Duration::from_micros(20);

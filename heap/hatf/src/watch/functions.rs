@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use hatf_lab::sites::{Amount, Counts, Measure};
 
 use super::follow::{Followed, Reading};
-use crate::calls::{Folding, Group, GroupBy, Groups, Places, title};
-use crate::stacks::Stacks;
+use hatf_trace::stacks::Stacks;
+use hatf_view::calls::{Folding, Group, GroupBy, Groups, Places, title};
 
 /// Sort order of functions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::follow::{About, End, Followed, Reading};
-use crate::analysis::{Glance, Timeline};
-use crate::event::UserMetadata;
-use crate::record::{SpoolState, resident_of};
+use hatf_host::record::{SpoolState, resident_of};
+use hatf_trace::event::UserMetadata;
+use hatf_view::analysis::{Glance, Timeline};
 
 /// Time over which rates are measured.
 const WINDOW: Duration = Duration::from_secs(2);

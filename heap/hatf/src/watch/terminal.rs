@@ -12,7 +12,7 @@ use ratatui::backend::CrosstermBackend;
 use rustix::stdio::stdout;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 
-use crate::{Error, Result};
+use hatf_trace::{Error, Result};
 
 /// Sequence that switches to the alternate screen and hides the cursor.
 const ENTER: &[u8] = b"\x1b[?1049h\x1b[?25l\x1b[2J";

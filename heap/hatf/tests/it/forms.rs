@@ -216,7 +216,7 @@ fn counts_agree() {
 /// The table of the book has the rows of the table of forms.
 #[test]
 fn the_book_has_the_table() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/convert.md");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/convert.md");
     let page = std::fs::read_to_string(path).unwrap();
     let quoted = |names: &[&str]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
     let mut rows = String::from("| form | what it is | names | lost, if written |\n| --- | --- | --- | --- |\n");

@@ -1,6 +1,6 @@
 //! The guest contract (`docs/internals/guest-contract.md`): the recorder takes no more of the program it lives in than the page says.
 //!
-//! The page is compared with the machine code of the object that `hatf` carries, and with a program that calls every hook in difficult circumstances.
+//! The page is compared with the machine code of the object that `hatf` contains, and with a program that calls every hook in difficult circumstances.
 #![expect(clippy::unwrap_used, clippy::panic)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,6 +8,7 @@ use std::io::{Read as _, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use hatf_host::record::RECORDER;
 use hatf_trace::forms::TraceReader;
 use hatf_trace::{EventKind, EventSource as _, Item};
 use metatf_test::Folder;
@@ -16,10 +17,10 @@ use crate::attach::Recording;
 use crate::common::object_code::{ObjectCode, Target};
 use crate::common::{compiled, hatf};
 
-const PAGE: &str = "../docs/internals/guest-contract.md";
+const PAGE: &str = "../../docs/internals/guest-contract.md";
 
 fn object() -> ObjectCode {
-    ObjectCode::read(&std::fs::read(env!("HATF_RECORDER")).unwrap())
+    ObjectCode::read(RECORDER)
 }
 
 /// The row of a function in the page's table.

@@ -109,7 +109,15 @@ fn functions_of_a_program() {
     // The sanitizer and valgrind find the same.
     let sanitized = folder.path("sanitized");
     let mut compiler = Command::new("cc");
-    compiler.args(["-g", "-O1", "-fno-builtin", "-fsanitize=address", "-o", &sanitized, "hatf/tests/programs/leaks.c"]);
+    compiler.args([
+        "-g",
+        "-O1",
+        "-fno-builtin",
+        "-fsanitize=address",
+        "-o",
+        &sanitized,
+        "heap/hatf/tests/programs/leaks.c",
+    ]);
     let built = compiler.current_dir(metatf_test::root()).stderr(Stdio::null()).status();
     if built.is_ok_and(|built| built.success()) {
         let run = Command::new(&sanitized).env("ASAN_OPTIONS", "detect_leaks=1").output().unwrap();

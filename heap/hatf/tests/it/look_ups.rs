@@ -7,10 +7,10 @@ use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::process::Command;
 
-use hatf::symbolize::{Files, Found, Wanted, find};
 use hatf_trace::event::{Call, Function};
 use hatf_trace::heap::{HeapOptions, HeapWriter};
 use hatf_trace::{Event, EventKind, EventSink};
+use hatf_view::symbolize::{Files, Found, Wanted, find};
 use metatf_cli::ChildCommand;
 use metatf_test::Folder;
 

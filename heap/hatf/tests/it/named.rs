@@ -145,7 +145,7 @@ fn client(folder: &Folder, served: &Path) -> String {
 /// A stripped program, and a folder that a server may show, which has what was taken out.
 fn served(recorded: &Recorded) -> (String, PathBuf) {
     let program = recorded.program.display().to_string();
-    let id = hatf::symbolize::build_id(&recorded.program).unwrap();
+    let id = hatf_view::symbolize::build_id(&recorded.program).unwrap();
     let served = recorded.folder.join("served");
     let of_id = served.join("buildid").join(&id);
     std::fs::create_dir_all(&of_id).unwrap();

@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use hatf::event::{Call, EventSink, Function, Pages};
-use hatf::forms::TraceReader;
-use hatf::heap::{HeapOptions, HeapWriter};
 use hatf::share::{Anonymizer, Cut, KeptNames, Merged, OfProcess, Records, Tokens, check, merge};
-use hatf::{Event, EventKind, OwnedEvent};
 use hatf_lab::HeapTracker;
 use hatf_lab::sites::Sites;
+use hatf_trace::event::{Call, EventSink, Function, Pages};
+use hatf_trace::forms::TraceReader;
+use hatf_trace::heap::{HeapOptions, HeapWriter};
+use hatf_trace::{Event, EventKind, OwnedEvent};
 use metatf_test::Folder;
 use proptest::prelude::*;
 use serde_json::Value;
@@ -105,7 +105,7 @@ fn run(steps: &[u64], mut heap: Option<u64>) -> Vec<OwnedEvent> {
 }
 
 fn write(events: &[OwnedEvent], path: &str, user_metadata: &Value) {
-    let file = hatf::trace::create(path.as_ref()).unwrap();
+    let file = hatf_trace::trace::create(path.as_ref()).unwrap();
     let mut writer = HeapWriter::new(file, &HeapOptions::default()).unwrap();
     writer.user_metadata(user_metadata.as_object().unwrap()).unwrap();
     events.iter().for_each(|event| writer.event(&event.get()).unwrap());
@@ -264,7 +264,7 @@ int main(void) {
 /// Records the program with its secrets; `None` where there is no compiler.
 fn recorded(folder: &Folder) -> Option<String> {
     folder.write("privatesource.c", SECRETS);
-    let include = format!("-I{}", metatf_test::root().join("hatf-record/include").display());
+    let include = format!("-I{}", metatf_test::root().join("heap/hatf-record/include").display());
     let program = compiled_from(&folder.join("privatesource.c"), folder, "codenamed", &["-O1", &include])?;
     let (trace, program) = (folder.path("trace.mtf"), program.display().to_string());
     let run = ["record", "-q", "--stacks", "--pages", "-o", &trace, "--", &program, "--passphrase=opensesame"];
@@ -295,7 +295,7 @@ fn no_secret_is_left() {
     // A comment, too.
     let mut commented = Taken::default();
     TraceReader::open(trace.as_ref()).unwrap().give(&mut commented).unwrap();
-    let file = hatf::trace::create(trace.as_ref()).unwrap();
+    let file = hatf_trace::trace::create(trace.as_ref()).unwrap();
     let mut writer = HeapWriter::new(file, &HeapOptions::default()).unwrap();
     commented.user_metadata.insert("tickets".to_owned(), serde_json::json!({"customer": "bigcorp"}));
     writer.user_metadata(&commented.user_metadata).unwrap();

@@ -379,7 +379,7 @@ fn the_policy_names_the_scripts() {
     let policy = page.split("script-src ").nth(1).unwrap().split('"').next().unwrap();
     let hashes: Vec<String> = scripts(&page).map(hash).collect();
     assert_eq!(hashes.len(), 2);
-    assert_eq!(policy, hashes.join(" "), "the policy in hatf/src/page/assets/page.html");
+    assert_eq!(policy, hashes.join(" "), "the policy in heap/hatf-view/src/page/assets/page.html");
 }
 
 /// Names that a browser would obey are texts.

@@ -10,9 +10,8 @@ use metatf::container::WriteOptions;
 use metatf::dynamic::{JsonOptions, OwnedRecord, Schema, Trace, Writer};
 use metatf_test::Folder;
 
-mod generated {
-    include!(concat!(env!("OUT_DIR"), "/hatf10.rs"));
-}
+#[metatf_derive::metatf(dtd = "../../dtds/HATF10.dtd")]
+mod generated {}
 
 /// A record of the generated reader as spec 8 prints it.
 fn line(record: &generated::Heap<&[u8]>) -> String {

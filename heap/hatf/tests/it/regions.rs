@@ -350,7 +350,7 @@ fn from_c_and_cpp() {
     };
     folder.write("scoped.h", metatf_codegen::generate_c(&dtd, &options).unwrap());
     for (compiler, flags) in [("cc", &["-std=c99"][..]), ("c++", &["-std=c++11", "-x", "c++"])] {
-        let source = root().join("hatf/tests/programs/scoped.c");
+        let source = root().join("heap/hatf/tests/programs/scoped.c");
         let mut compile = std::process::Command::new(compiler);
         compile.current_dir(folder.as_ref()).args(["-Wall", "-Wextra", "-Werror", "-pthread", "-DSCOPED_POSIX", "-I."]);
         let Ok(compiled) = compile.args(flags).arg(source).args(["-o", "program"]).output() else {

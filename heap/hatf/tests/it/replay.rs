@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use crate::common::hatf;
-use hatf::replay::{Compiler, Cut, Look, Task, Touch, Worker, compare};
+use hatf_host::replay::{Compiler, Cut, Look, Task, Touch, Worker, compare};
 use hatf_trace::event::{Call, Event, EventKind, EventSink, Function, UserMetadata};
 use hatf_trace::forms::TraceReader;
 use insta::assert_snapshot;

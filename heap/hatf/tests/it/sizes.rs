@@ -20,7 +20,7 @@ fn a_long_trace_is_as_long_as_it_was() {
     };
     let (one, all, out) = (folder.path("one.raw32"), folder.path("all.raw32"), folder.path("out.mtf"));
     let mut events: Vec<_> =
-        std::fs::read_dir(root().join("benches/events")).unwrap().map(|e| e.unwrap().path()).collect();
+        std::fs::read_dir(root().join("dev/benches/events")).unwrap().map(|e| e.unwrap().path()).collect();
     events.retain(|path| path.extension().is_some_and(|e| e == "mtf"));
     events.sort();
     let mut raw = Vec::new();

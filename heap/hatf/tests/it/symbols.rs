@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use hatf::symbolize::{Answer, Files, Frame, Image, Missing, Symbolizer};
+use hatf_view::symbolize::{Answer, Files, Frame, Image, Missing, Symbolizer};
 use metatf_test::Folder;
 use object::{Object as _, ObjectSection as _};
 

@@ -9,15 +9,16 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::common::{compiled, hatf, invariants};
-use hatf::analysis::{Bucket, Glance, MarkReport, ThreadReport, Timeline};
-use hatf::calls::Folding;
-use hatf::record::SpoolState;
 use hatf::watch::{
     Finder, Function, Functions, Panel, Reading, Shown, Snapshot, Snapshots, Sort, State, View, draw, follow,
 };
+use hatf_host::record::SpoolState;
+use hatf_lab::histogram::Bucket;
 use hatf_lab::sites::Amount;
 use hatf_trace::forms::TraceReader;
 use hatf_trace::{EventKind, EventSource as _, Item};
+use hatf_view::analysis::{Glance, MarkReport, ThreadReport, Timeline};
+use hatf_view::calls::Folding;
 use metatf_test::{Folder, skip};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;

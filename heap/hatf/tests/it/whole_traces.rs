@@ -12,7 +12,7 @@ use metatf_test::{Folder, root};
 
 #[test]
 fn raw_records_to_heap_and_back() {
-    let folder = std::env::var_os("METATF_HEAP_DATA").map_or_else(|| root().join("hatf/tests/data"), Into::into);
+    let folder = std::env::var_os("METATF_HEAP_DATA").map_or_else(|| root().join("heap/hatf/tests/data"), Into::into);
     let work = Folder::new();
     let mut seen = 0;
     for entry in std::fs::read_dir(folder).unwrap() {

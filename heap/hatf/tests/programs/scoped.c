@@ -1,4 +1,4 @@
-/* The example of the document about scoped memory (its Figure 1), as hatf/src/scoped/example.rs has it. */
+/* The example of the document about scoped memory (its Figure 1), as heap/hatf-research/src/scoped/example.rs has it. */
 #define SCOPED_IMPLEMENTATION
 #include "scoped.h"
 

@@ -27,7 +27,7 @@ fn measured() -> Vec<Value> {
 
 /// Returns the path of a trace in `data`.
 fn trace(name: &str) -> String {
-    root().join("hatf/tests/data").join(format!("{name}.raw32.zst")).display().to_string()
+    root().join("heap/hatf/tests/data").join(format!("{name}.raw32.zst")).display().to_string()
 }
 
 /// Returns the bytes of a column.

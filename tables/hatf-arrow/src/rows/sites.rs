@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use hatf_lab::Heap;
-use hatf_lab::calls::Places;
 use hatf_lab::site_bounds::{Bounds, SiteBounds};
 use hatf_lab::sites::{Counts, Measure, Sites};
 use hatf_trace::stack_hash::StackHashes;
+use hatf_view::calls::Places;
 
 use super::{AtEnd, Collector, Row, Take, trace_column};
 use crate::Names;

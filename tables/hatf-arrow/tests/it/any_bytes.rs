@@ -1,6 +1,6 @@
 //! The body of the fuzz target `tables`: for any file contents, the tables have rows or an error that names the file.
 //!
-//! `fuzz/fuzz_targets/tables.rs` also includes this file.
+//! `dev/fuzz/fuzz_targets/tables.rs` also includes this file.
 #![allow(clippy::panic, clippy::expect_used, reason = "what is wrong has to panic")]
 
 use std::io::Write as _;

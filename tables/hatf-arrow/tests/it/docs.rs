@@ -3,7 +3,7 @@
 
 #[test]
 fn the_page_has_all_columns() {
-    let page = include_str!("../../../docs/heap-tables.md");
+    let page = include_str!("../../../../docs/heap-tables.md");
     for table in hatf_arrow::open::<&str>(&[]).unwrap().all() {
         let name = table.name().to_owned();
         let section = page.split("\n## ").find(|section| section.starts_with(&format!("{name}\n"))).unwrap();

@@ -5,13 +5,13 @@ use std::fs::File;
 use std::path::Path;
 
 use arrow_array::cast::AsArray as _;
-use hatf::analysis::{Report, ReportBuilder};
 use hatf_lab::HeapTracker;
 use hatf_lab::sites::Counts;
 use hatf_trace::forms::TraceReader;
 use hatf_trace::heap::{HeapOptions, HeapWriter};
 use hatf_trace::stack_hash::StackHashes;
 use hatf_trace::{Event, EventSink as _};
+use hatf_view::analysis::{Report, ReportBuilder};
 
 use crate::rows::{numbers, read, read_together, sum, trace, words};
 

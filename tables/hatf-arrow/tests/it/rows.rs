@@ -9,7 +9,7 @@ use metatf_arrow::Scan;
 
 /// Returns a trace of the repository.
 pub(crate) fn trace(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../hatf/tests/data").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../heap/hatf/tests/data").join(name)
 }
 
 /// Reads a table.

@@ -1,7 +1,7 @@
 //! The body of the fuzz target `import`: any table is imported to a complete trace, or there is an error that names the
 //! file.
 //!
-//! `fuzz/fuzz_targets/import.rs` also includes this file.
+//! `dev/fuzz/fuzz_targets/import.rs` also includes this file.
 #![allow(clippy::panic, clippy::expect_used, reason = "what is wrong has to panic")]
 
 use std::io::{self, Write};

@@ -389,7 +389,7 @@ fn a_time_above_63_bits_is_refused_unless_values_are_stored() {
 /// A `tracing` program: values in separate records, levels, source locations and thread names.
 #[test]
 fn a_program_has_fields_and_places() {
-    let dtd = std::fs::read_to_string(metatf_test::root().join("metatf-tracing/tracing.dtd")).unwrap();
+    let dtd = std::fs::read_to_string(metatf_test::root().join("telemetry/metatf-tracing/tracing.dtd")).unwrap();
     let dtd = dtd.replace("section tracing", "section s");
     let callsite = |callsite: u8, is_span: bool, level: &str, name: &str, fields: &str| {
         json!({"thread": 1, "callsite": callsite, "is_span": is_span, "level": level, "line": 36, "l1": 4, "target": "shop",

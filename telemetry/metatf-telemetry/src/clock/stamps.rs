@@ -1,1 +1,1 @@
-../../../hatf-record/src/clock/stamps.rs
+../../../../heap/hatf-record/src/clock/stamps.rs

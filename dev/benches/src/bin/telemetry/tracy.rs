@@ -1,4 +1,4 @@
-//! Rows of Tracy: the program in `benches/tracy`, with or without a program that writes a file.
+//! Rows of Tracy: the program in `dev/benches/tracy`, with or without a program that writes a file.
 
 use crate::Result;
 use crate::built::run;

@@ -17,7 +17,7 @@ fn from_the_grammar() {
         ));
         return;
     }
-    let checked_in = root().join("editors/tree-sitter-metatf");
+    let checked_in = root().join("dev/editors/tree-sitter-metatf");
     let folder = Folder::new();
     for name in ["grammar.js", "tree-sitter.json"] {
         std::fs::copy(checked_in.join(name), folder.join(name)).unwrap();
@@ -26,6 +26,9 @@ fn from_the_grammar() {
     for name in ["src/parser.c", "src/grammar.json", "src/node-types.json"] {
         let made = folder.text(name);
         let found = std::fs::read_to_string(checked_in.join(name)).unwrap();
-        assert!(made == found, "editors/tree-sitter-metatf/{name} is not current: run `tree-sitter generate` there");
+        assert!(
+            made == found,
+            "dev/editors/tree-sitter-metatf/{name} is not current: run `tree-sitter generate` there"
+        );
     }
 }

@@ -8,7 +8,7 @@ use crate::tokens::{Class, classes};
 
 #[test]
 fn compile() {
-    let folder = metatf_test::root().join("editors/tree-sitter-metatf/queries");
+    let folder = metatf_test::root().join("dev/editors/tree-sitter-metatf/queries");
     let mut names = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();

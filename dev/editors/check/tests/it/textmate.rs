@@ -13,9 +13,9 @@ const LONGEST_LINE: usize = 20_000;
 
 #[test]
 fn agrees_with_tree_sitter() {
-    let extension = root().join("editors/vscode");
+    let extension = root().join("dev/editors/vscode");
     if !extension.join("node_modules/vscode-textmate").is_dir() {
-        skip("vscode-textmate is not there (npm ci in editors/vscode)");
+        skip("vscode-textmate is not there (npm ci in dev/editors/vscode)");
         return;
     }
     let texts: Vec<_> = files()

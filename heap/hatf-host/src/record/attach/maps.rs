@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::{Error, Result};
+use hatf_trace::{Error, Result};
 
 /// A line of `/proc/N/maps`.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Recording of a process that is already running.
 //!
 //! The process loads the recorder and calls the recorder's functions that begin and end the recording: see
-//! `hatf-record/src/preload/attach/inject.rs`. In between, the process is not being traced.
+//! `heap/hatf-record/src/preload/attach/inject.rs`. In between, the process is not being traced.
 
 mod frame;
 mod maps;
@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use hatf_record::Answer;
 
-use crate::{Error, Result};
+use hatf_trace::{Error, Result};
 use remote_call::{GiveUp, NULL, RemoteCalls};
 use stopped_thread::{StoppedThread, in_a_thread};
 use target::Target;

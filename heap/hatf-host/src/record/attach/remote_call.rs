@@ -18,7 +18,7 @@ use super::frame;
 use super::ptrace::{ptrace, wait};
 use super::stopped_thread::{RED_ZONE, StoppedThread};
 use super::target::Target;
-use crate::{Error, Result};
+use hatf_trace::{Error, Result};
 
 /// The time limit of a trial call that may wait for a lock. If the thread holds the lock itself, the process cannot
 /// proceed in the meantime.

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use super::frame;
 use super::ptrace::{ptrace, wait};
 use super::target::Target;
-use crate::{Error, Result};
+use hatf_trace::{Error, Result};
 
 /// The time limit for finding a safe thread.
 const SEARCH: Duration = Duration::from_secs(5);

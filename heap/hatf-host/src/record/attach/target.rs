@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt as _;
 
 use super::maps::{Mapping, mappings, mappings_of};
 use super::unsafe_code::UnsafeCode;
-use crate::{Error, Result};
+use hatf_trace::{Error, Result};
 
 /// A process that can be recorded while it runs.
 #[derive(Debug)]

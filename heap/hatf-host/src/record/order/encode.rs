@@ -11,9 +11,9 @@ use super::memory_samples::{MemorySamples, Outside, PendingSamples};
 use super::merge::Merge;
 use super::timeline::Timeline;
 use super::translate::Translator;
-use crate::event::{Event, EventKind, EventSink, UserMetadata};
 use crate::record::spool::{OwnFolder, StackFile};
-use crate::{Error, Result};
+use hatf_trace::event::{Event, EventKind, EventSink, UserMetadata};
+use hatf_trace::{Error, Result};
 
 /// Maximum number of image files that are remembered.
 const PROGRAMS_MAX: usize = 64;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use hatf_record::{Clock, Conditions, Header};
 
-use crate::event::Resident;
+use hatf_trace::event::Resident;
 
 /// Minimum interval between samples.
 const EVERY: Duration = Duration::from_millis(10);
@@ -163,8 +163,7 @@ impl<'a> MemorySampler<'a> {
 }
 
 /// Takes a sample of a process now. Returns `None` if the process does not exist.
-#[cfg(feature = "watch")]
-pub(crate) fn resident_of(process: u32) -> Option<Resident> {
+pub fn resident_of(process: u32) -> Option<Resident> {
     parse(&std::fs::read_to_string(format!("/proc/{process}/statm")).ok()?)
 }
 

@@ -13,8 +13,7 @@ mod translate;
 pub(crate) use encode::{CountingSink, Encode, clock_name, is_numbered};
 pub use last_part::Keep;
 pub(crate) use last_part::LastPart;
-#[cfg(feature = "watch")]
-pub(crate) use memory_samples::resident_of;
+pub use memory_samples::resident_of;
 pub(crate) use memory_samples::{MemorySampler, MemorySamples, Outside, PendingSamples};
 pub(crate) use merge::{Merge, Resumed, ThreadOf};
 pub(crate) use timeline::{Moment, Timeline, choose_clock};

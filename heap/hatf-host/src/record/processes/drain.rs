@@ -12,10 +12,10 @@ use super::origin::Origin;
 use super::outcome::Recorded;
 use super::process::{End, Process, ProcessEnd};
 use super::python_version::PythonVersion;
-use crate::Result;
-use crate::event::{EventSink, UserMetadata};
 use crate::record::order::{Encode, Keep, LastPart, MemorySamples, Moment, Timeline, clock_name};
 use crate::record::spool::{Returned, SpoolFile};
+use hatf_trace::Result;
+use hatf_trace::event::{EventSink, UserMetadata};
 
 /// Passes the events of a trace that was requested while the program runs to a sink.
 pub type DumpInto<'a> = &'a mut dyn FnMut(&mut dyn EventSink) -> Result<()>;

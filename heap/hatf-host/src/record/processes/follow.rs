@@ -18,10 +18,10 @@ use super::on_drop::OnDrop;
 use super::origin::Origin;
 use super::outcome::Recorded;
 use super::process::{End, OtherProcess, Process, is_alive};
-use crate::event::EventSink;
 use crate::record::order::{Encode, Keep, MemorySampler, MemorySamples, Moment, Timeline};
 use crate::record::spool::{Keeper, Returned, SpoolFile};
-use crate::{Error, Result};
+use hatf_trace::event::EventSink;
+use hatf_trace::{Error, Result};
 
 /// Chunks in the spool of each process: 256 MiB, of which only used chunks have memory.
 pub(crate) const CHUNKS_EACH: u32 = 8192;

@@ -10,11 +10,11 @@ use hatf_record::Clock;
 use serde_json::{Value, json};
 
 use super::followed_process::FollowedProcess;
-use crate::Result;
-use crate::calendar::utc;
-use crate::event::EventSink;
 use crate::record::order::Moment;
 use crate::record::spool::SpoolFile;
+use hatf_trace::Result;
+use hatf_trace::calendar::utc;
+use hatf_trace::event::EventSink;
 
 /// The recorded scope of a program, and the facts about the origin that are kept.
 #[derive(Clone, Debug, Default)]

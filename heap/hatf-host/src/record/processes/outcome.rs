@@ -11,8 +11,8 @@ use std::time::Duration;
 use hatf_record::{NotFollowed, Stop};
 
 use super::python_version::PythonVersion;
-use crate::Error;
 use crate::record::spool::SpoolFile;
+use hatf_trace::Error;
 
 /// The recorded data of a process.
 #[derive(Debug)]

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use hatf_record::{EXITED, Header};
 
-use crate::event::EventKind;
-use crate::{Error, Result};
+use hatf_trace::event::EventKind;
+use hatf_trace::{Error, Result};
 
 /// The interval at which the kernel is queried about a process that is not a child.
 const ASK: Duration = Duration::from_millis(2);

@@ -15,9 +15,9 @@ use serde_json::{Value, json};
 use super::order::{CountingSink, Encode, LastPart, Merge, Moment, PendingSamples, Timeline, Translator, clock_name};
 use super::processes::{End, FollowedProcess, Origin};
 use super::spool::{ORIGIN, SpoolFile, StackFile, left_behind};
-use crate::event::{EventSink, EventSource, UserMetadata};
-use crate::forms::{self, Input, OpenOptions};
-use crate::{Error, Result};
+use hatf_trace::event::{EventSink, EventSource, UserMetadata};
+use hatf_trace::forms::{self, Input, OpenOptions};
+use hatf_trace::{Error, Result};
 use unfinished_trace::UnfinishedTrace;
 
 /// A spool that was left behind.

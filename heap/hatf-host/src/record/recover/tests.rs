@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use hatf_record::{Kind, Producer, Spool, SpoolEvent};
 
 use super::*;
-use crate::event::{Call, Event, EventKind};
 use crate::record::order::is_numbered;
 use crate::record::order::simulated::{Machine, Memory, Random, write};
+use hatf_trace::event::{Call, Event, EventKind};
 
 /// The events of a trace, which have no strings here.
 #[derive(Default)]
@@ -33,7 +33,7 @@ impl EventSink for Trace {
         Ok(())
     }
 
-    fn user_metadata(&mut self, _: &crate::event::UserMetadata) -> Result<()> {
+    fn user_metadata(&mut self, _: &hatf_trace::event::UserMetadata) -> Result<()> {
         Ok(())
     }
 }

@@ -1,8 +1,8 @@
 //! The content of an unfinished trace, which must not be read from the spool again.
 
-use crate::event::{Call, Event, EventKind, EventSink, EventSource, Item};
 use crate::record::order::{Merge, Resumed, ThreadOf, Translator, is_numbered};
-use crate::{Error, Result};
+use hatf_trace::event::{Call, Event, EventKind, EventSink, EventSource, Item};
+use hatf_trace::{Error, Result};
 
 /// The content of an unfinished trace.
 #[derive(Default)]

@@ -18,7 +18,7 @@ use serde_json::Value;
 use super::mapping::Mapping;
 use super::memory_limit;
 use super::own_folder::{self, Access, OwnFolder};
-use crate::{Error, Result};
+use hatf_trace::{Error, Result};
 
 /// The name of the file that describes the origin of the events.
 pub(crate) const ORIGIN: &str = "recording.json";

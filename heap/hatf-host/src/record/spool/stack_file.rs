@@ -11,7 +11,7 @@ use hatf_record::{StackTable, stacks_bytes, stacks_first_bytes, stacks_head};
 
 use super::mapping::Mapping;
 use super::own_folder::{Access, OwnFolder};
-use crate::event::Stack;
+use hatf_trace::event::Stack;
 
 /// Maximum number of frames that are followed in a stack, because the chain of callers may be corrupt.
 const DEPTH_MAX: usize = 1024;

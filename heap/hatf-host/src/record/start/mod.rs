@@ -12,3 +12,4 @@ mod signals;
 pub use new_process::{record, record_with};
 #[cfg(target_arch = "x86_64")]
 pub use running_process::record_process;
+pub use set_up::RECORDER;

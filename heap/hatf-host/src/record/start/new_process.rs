@@ -8,7 +8,6 @@ use hatf_record::{Header, NotFollowed};
 use super::command;
 use super::set_up::SetUp;
 use super::signals::Forwarding;
-use crate::event::EventSink;
 use crate::record::options::RecordOptions;
 use crate::record::order::{MemorySampler, MemorySamples};
 use crate::record::processes::{
@@ -16,7 +15,8 @@ use crate::record::processes::{
     Progress, Shared,
 };
 use crate::record::spool::{Keeper, READY_FIRST, Returned};
-use crate::{Error, Result};
+use hatf_trace::event::EventSink;
+use hatf_trace::{Error, Result};
 
 /// Runs `command` (a program and its arguments) and passes its heap events to `sink` while it runs. Returns when the
 /// program has ended and all events have been passed on.

@@ -10,7 +10,6 @@ use hatf_record::Conditions;
 
 use super::set_up::SetUp;
 use super::signals::Forwarding;
-use crate::event::EventSink;
 use crate::record::attach;
 use crate::record::options::RecordOptions;
 use crate::record::order::{MemorySampler, MemorySamples};
@@ -19,7 +18,8 @@ use crate::record::processes::{
     Process, began, is_alive,
 };
 use crate::record::spool::{Keeper, READY_FIRST, Returned};
-use crate::{Error, Result};
+use hatf_trace::event::EventSink;
+use hatf_trace::{Error, Result};
 
 /// The interval at which interrupts are checked.
 const LOOK: Duration = Duration::from_millis(10);

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::ptr::null_mut;
 
 use crate::record::spool::LIBRARY_FOLDER;
-use crate::{Error, Result};
+use hatf_trace::{Error, Result};
 
 /// A file that other processes can open by its path as long as this value lives, even as another user or in another
 /// namespace.

@@ -3,8 +3,8 @@
 
 use metatf_page::{Intervals, Panel};
 
-use super::student::Interval;
 use super::{INTRINSIC, Program};
+use hatf_lab::student::Interval;
 
 /// The upper end of the scale.
 const MOST: f64 = 3.0;

@@ -3,17 +3,17 @@
 mod chart;
 mod page;
 mod predictions;
-mod student;
 mod tracking;
 mod trials;
 
 pub use chart::chart;
 pub use page::describe;
 pub use predictions::{Errors, Predicted, Predictions, Rank, Summary};
-pub use student::{Interval, interval};
+
 pub use tracking::{Off, Tracking, WINDOWS};
 pub use trials::{Actual, Ended, Experiment, Job, OBJECT_BYTES, Trial, trials};
 
+use hatf_lab::student::{self, Interval, interval};
 use serde::Serialize;
 
 use super::Kind;

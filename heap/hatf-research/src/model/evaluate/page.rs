@@ -3,8 +3,8 @@
 use metatf_page::{Column, Note, Page, Table, Value};
 
 use super::predictions::{Predicted, Predictions, Rank};
-use super::student::{Interval, mean};
 use super::{Ended, INTRINSIC, Off, Program};
+use hatf_lab::student::{Interval, mean};
 
 /// Numbers of the paper's tables: actual values, errors, error summary and predicted values.
 const TABLES: [(&str, [u32; 4]); 2] = [("OPS PER OBJECT", [9, 10, 11, 15]), ("MEMORY EFFICIENCY", [12, 13, 14, 16])];

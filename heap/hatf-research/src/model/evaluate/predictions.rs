@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::student::mean;
+use hatf_lab::student::mean;
 
 /// Actual and predicted values of one metric, as in Tables 15 and 16 of the paper.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -3,9 +3,9 @@
 use serde::Serialize;
 
 use crate::model::law::wide;
-use crate::objects::{Change, ObjectEvent};
-use crate::observer::Observer;
-use crate::{Result, Totals};
+use hatf_lab::objects::{Change, ObjectEvent};
+use hatf_lab::observer::Observer;
+use hatf_lab::{Result, Totals};
 
 /// The number of windows, which have equal numbers of events.
 pub const WINDOWS: usize = 100;
@@ -99,7 +99,7 @@ pub(super) fn off(actual: &[[u64; 2]], trials: &[&[[u64; 2]]]) -> [Off; 2] {
         };
         let errors: Vec<f64> = (0..actual.len()).map(error).collect();
         Off {
-            mean: super::student::mean(&errors),
+            mean: hatf_lab::student::mean(&errors),
             worst: errors.iter().copied().fold(0.0, f64::max),
             within: errors.iter().filter(|error| **error <= 0.05).count(),
         }
@@ -109,7 +109,7 @@ pub(super) fn off(actual: &[[u64; 2]], trials: &[&[[u64; 2]]]) -> [Off; 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::HeapTracker;
+    use hatf_lab::HeapTracker;
     use hatf_trace::{Event, EventSink as _};
 
     /// A heap that grows by one 10-byte object per event and then shrinks.

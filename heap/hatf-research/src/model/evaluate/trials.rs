@@ -7,10 +7,10 @@ use serde::Serialize;
 
 use super::super::{Generator, Limits, Model};
 use super::Tracking;
-use crate::allocator::by_name;
 use crate::model::law::wide;
-use crate::simulate::{Grid, Outcome, Simulation};
-use crate::{Error, ObjectEvent, Observer as _, Result, Totals};
+use hatf_lab::allocator::by_name;
+use hatf_lab::simulate::{Grid, Outcome, Simulation};
+use hatf_lab::{Error, ObjectEvent, Observer as _, Result, Totals};
 
 /// The settings shared by all trials.
 #[derive(Clone, Debug)]

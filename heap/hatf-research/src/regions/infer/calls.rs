@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::Context;
-use crate::Result;
+use hatf_lab::Result;
 
 /// An active call.
 #[derive(Clone, Copy, Debug)]

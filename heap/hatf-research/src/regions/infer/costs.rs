@@ -5,9 +5,9 @@ use std::collections::HashMap;
 
 use super::calls::{Active, Calls, Seen};
 use super::{Context, Enclosed, RegionCandidate, ScopeObserver, index};
-use crate::Result;
-use crate::objects::{Change, Object, ObjectEvent};
-use crate::observer::Observer;
+use hatf_lab::Result;
+use hatf_lab::objects::{Change, Object, ObjectEvent};
+use hatf_lab::observer::Observer;
 
 /// The second pass, which computes the cost of a region in each context, with all suitable sites and with each site
 /// alone.

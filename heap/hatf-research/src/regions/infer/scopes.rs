@@ -6,9 +6,9 @@
 use std::collections::HashMap;
 
 use super::{Context, Contexts};
-use crate::objects::{Change, Object, ObjectEvent};
-use crate::observer::Observer;
-use crate::{Error, Result};
+use hatf_lab::objects::{Change, Object, ObjectEvent};
+use hatf_lab::observer::Observer;
+use hatf_lab::{Error, Result};
 
 /// The maximum depth of scopes. Deeper scopes count as part of the one that contains them.
 pub const MOST_DEPTH: usize = 256;

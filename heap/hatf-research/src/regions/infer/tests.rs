@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
-use crate::objects::{ObjectEvent, Objects};
+use hatf_lab::objects::{ObjectEvent, Objects};
 use hatf_trace::Event;
 
 /// Sites of three functions that call each other. Site 0 has no stack.

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use super::{Active, Calls, Context, Contexts, RegionCandidate, ScopeObserver, Seen};
-use crate::Result;
-use crate::objects::{Change, Object, ObjectEvent};
-use crate::observer::Observer;
+use hatf_lab::Result;
+use hatf_lab::objects::{Change, Object, ObjectEvent};
+use hatf_lab::observer::Observer;
 
 /// A receiver of the operations of a program with regions.
 pub trait Scopes {

@@ -11,7 +11,7 @@ mod write;
 use std::io::Read as _;
 
 use super::ProfileForm;
-use crate::Error;
+use hatf_trace::Error;
 
 pub use read::read_pprof;
 

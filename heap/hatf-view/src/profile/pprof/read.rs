@@ -9,8 +9,8 @@ use super::field::{function, line, location, mapping, profile, sample, value_typ
 use super::wire::{Fields, Value};
 use super::{LONGEST, NANOSECONDS, VALUES};
 use crate::profile::{HeapProfile, ProfileContext};
-use crate::stacks::{Function, Location, Module};
-use crate::{Error, Result};
+use hatf_trace::stacks::{Function, Location, Module};
+use hatf_trace::{Error, Result};
 
 /// Reads a heap profile. Calls `step` for each sample.
 ///

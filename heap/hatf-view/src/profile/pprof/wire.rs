@@ -1,6 +1,6 @@
 //! The part of the protocol buffer encoding that `profile.proto` needs.
 
-use crate::{Error, Result};
+use hatf_trace::{Error, Result};
 
 /// An output message.
 #[derive(Debug, Default)]

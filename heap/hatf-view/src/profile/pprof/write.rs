@@ -10,9 +10,9 @@ use metatf::container::Sink;
 use super::field::{function, line, location, mapping, profile, sample, value_type};
 use super::wire::Message;
 use super::{NANOSECONDS, VALUES};
-use crate::Result;
 use crate::profile::HeapProfile;
-use crate::stacks::{Function, Location};
+use hatf_trace::Result;
+use hatf_trace::stacks::{Function, Location};
 
 /// The string table, with the index of each string.
 struct Strings {

@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 use clap::builder::PossibleValuesParser;
-use hatf::stacks::Stacks;
-use hatf::{Error, Result};
 use hatf_arrow::{Names, Tables, open, origin};
+use hatf_trace::stacks::Stacks;
+use hatf_trace::{Error, Result};
 use metatf::container::Sink;
 use metatf_arrow::Together;
 use metatf_arrow::files::{Database, Form, TableWriter, WriteError, bound_memory};

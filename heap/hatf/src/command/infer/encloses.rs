@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use hatf::scoped::{ScopeCoverage, ScopeKind};
-use hatf::{Error, Result};
+use hatf_research::scoped::{ScopeCoverage, ScopeKind};
+use hatf_trace::{Error, Result};
 use metatf_page::units::percent;
 use serde::Serialize;
 

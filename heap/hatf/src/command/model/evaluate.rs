@@ -2,15 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use hatf::Result;
-use hatf::forms::Form;
-use hatf_lab::model::evaluate::{
+use hatf_lab::observer::Until;
+use hatf_lab::{HeapTracker, ObjectEvent, Observer, Totals};
+use hatf_research::model::evaluate::{
     Errors, Experiment, OfModel, Predicted, Predictions, Program, Rank, Summary, Tracking, Trial, chart, describe,
     predictions, trials,
 };
-use hatf_lab::model::{Choice, Fitter, Kind, Running};
-use hatf_lab::observer::Until;
-use hatf_lab::{HeapTracker, ObjectEvent, Observer, Totals};
+use hatf_research::model::{Choice, Fitter, Kind, Running};
+use hatf_trace::Result;
+use hatf_trace::forms::Form;
 use metatf_cli::{OutputArgs, Progress, number};
 use metatf_page::units::count;
 use metatf_page::{Intervals, Page};

@@ -3,9 +3,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use hatf::{Error, Result};
-use hatf_lab::model::{Fitter, Kind, Model, Row, Running, Words, describe};
 use hatf_lab::{HeapTracker, Totals};
+use hatf_research::model::{Fitter, Kind, Model, Row, Running, Words, describe};
+use hatf_trace::{Error, Result};
 use metatf_cli::{FormatArgs, OutputFile};
 use metatf_page::{Note, Page, Value};
 use serde::Serialize;

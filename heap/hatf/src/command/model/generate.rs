@@ -1,15 +1,15 @@
 //! `hatf model generate`: generates synthetic traces.
 
-use hatf::synthetic::write_synthetic;
+use hatf_research::synthetic::write_synthetic;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use hatf::event::UserMetadata;
-use hatf::heap::HeapOptions;
-use hatf::{Error, Result};
 use hatf_lab::ObjectEvent;
-use hatf_lab::model::{GENERATOR, Generator, Limits, Model};
+use hatf_research::model::{GENERATOR, Generator, Limits, Model};
+use hatf_trace::event::UserMetadata;
+use hatf_trace::heap::HeapOptions;
+use hatf_trace::{Error, Result};
 use metatf::container::FlushEvery;
 use metatf_cli::{OutputFile, number};
 use metatf_page::units::count;

@@ -6,8 +6,8 @@ mod generate;
 
 use std::path::Path;
 
-use hatf::Result;
-use hatf_lab::model::{Clock, Unfreed};
+use hatf_research::model::{Clock, Unfreed};
+use hatf_trace::Result;
 
 /// Fit allocation models to a trace, generate synthetic traces from them, and evaluate how realistic these are.
 ///
@@ -59,8 +59,8 @@ struct Measure {
     unfreed: UnfreedName,
 
     /// Number of time buckets, for time and time-normal.
-    #[arg(long, value_name = "N", default_value_t = hatf_lab::model::BUCKETS, allow_negative_numbers = true,
-        value_parser = metatf_cli::number(1..=hatf_lab::model::MOST_BUCKETS))]
+    #[arg(long, value_name = "N", default_value_t = hatf_research::model::BUCKETS, allow_negative_numbers = true,
+        value_parser = metatf_cli::number(1..=hatf_research::model::MOST_BUCKETS))]
     buckets: u64,
 }
 
@@ -83,7 +83,7 @@ enum UnfreedName {
 }
 
 impl Measure {
-    fn settings(&self, kinds: Vec<hatf_lab::model::Kind>) -> hatf_lab::model::Settings {
+    fn settings(&self, kinds: Vec<hatf_research::model::Kind>) -> hatf_research::model::Settings {
         let clock = match self.clock {
             ClockName::Events => Clock::Events,
             ClockName::Time => Clock::Time,
@@ -93,7 +93,7 @@ impl Measure {
             UnfreedName::End => Unfreed::End,
             UnfreedName::Drop => Unfreed::Drop,
         };
-        hatf_lab::model::Settings { kinds, clock, unfreed, buckets: self.buckets }
+        hatf_research::model::Settings { kinds, clock, unfreed, buckets: self.buckets }
     }
 }
 

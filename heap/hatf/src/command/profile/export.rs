@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::builder::TypedValueParser;
-use hatf::profile::{PROFILES, ProfileForm, ProfileOptions};
-use hatf::{Error, Result};
+use hatf_trace::{Error, Result};
+use hatf_view::profile::{PROFILES, ProfileForm, ProfileOptions};
 use metatf_cli::{OutputFile, shown};
 use metatf_page::units::count;
 

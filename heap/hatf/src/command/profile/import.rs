@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use hatf::Result;
-use hatf::profile::name_frames;
+use hatf_trace::Result;
+use hatf_view::profile::name_frames;
 use metatf_page::units::count;
 
 use super::super::print_message;

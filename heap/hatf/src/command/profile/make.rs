@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use hatf::profile::{Collect, ProfileWriter};
-use hatf::{Error, Result};
 use hatf_lab::profile::{
     Lookups, Profiler, ProfilerSettings, Replacement, SizeOutcome, Sizes, TICK, TableSettings, describe_sizes,
 };
 use hatf_lab::{Heap, HeapTracker, Totals};
+use hatf_trace::{Error, Result};
+use hatf_view::profile::{Collect, ProfileWriter};
 use metatf_cli::{FormatArgs, OutputFile, number};
 use metatf_page::{Note, Page, Value};
 use serde::Serialize;

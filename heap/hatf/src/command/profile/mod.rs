@@ -8,13 +8,13 @@ mod show;
 
 use std::path::Path;
 
-use hatf::forms::Input;
-use hatf::profile::{HeapProfile, ProfileContext, merge, open_profiles, write_profile};
-use hatf::report::{ProfileReport, ProfileTable, Shows};
-use hatf::stacks::Stacks;
-use hatf::{Error, Result};
 use hatf_lab::Heap;
 use hatf_lab::profile::{Column, ContextKey, Merged, Profiled, TICK, Thresholds};
+use hatf_trace::forms::Input;
+use hatf_trace::stacks::Stacks;
+use hatf_trace::{Error, Result};
+use hatf_view::profile::{HeapProfile, ProfileContext, merge, open_profiles, write_profile};
+use hatf_view::report::{ProfileReport, ProfileTable, Shows};
 use metatf_cli::{OutputFile, Progress};
 
 use super::about;

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use hatf::Result;
-use hatf::report::{ProfileReport, ProfileTable, Shows};
 use hatf_lab::profile::{Column, Thresholds};
+use hatf_trace::Result;
+use hatf_view::report::{ProfileReport, ProfileTable, Shows};
 use metatf_cli::OutputArgs;
 
 use super::read;

@@ -11,12 +11,12 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use hatf::analysis::ReportBuilder;
-use hatf::event::Tee;
-use hatf::heap::HeapOptions;
-use hatf::record::{DumpInto, Follower, Outcome, RecordOptions, TakeDump, WhenFull};
-use hatf::{Error, EventSink, Result};
+use hatf_host::record::{DumpInto, Follower, Outcome, RecordOptions, TakeDump, WhenFull};
 use hatf_lab::HeapTracker;
+use hatf_trace::event::Tee;
+use hatf_trace::heap::HeapOptions;
+use hatf_trace::{Error, EventSink, Result};
+use hatf_view::analysis::ReportBuilder;
 use metatf::container::{FlushEvery, Sink, WriteOptions};
 use metatf_cli::{OutputFile, OutputFolder, Style, print_into, stderr};
 
@@ -46,7 +46,7 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
 fn run_program(options: &Options) -> Result<u8> {
     let report = || HeapTracker::new(ReportBuilder::new()).with_sizes_only();
     let mut analysis = options.report.then(report);
-    let of_process = options.pid.map(hatf::record::command_of_process).transpose()?;
+    let of_process = options.pid.map(hatf_host::record::command_of_process).transpose()?;
     let command = of_process.as_deref().unwrap_or(&options.command);
     let named = || options.output.clone().unwrap_or_else(|| free_name(&stem(command)));
     let output = (!options.no_trace).then(named);
@@ -57,20 +57,20 @@ fn run_program(options: &Options) -> Result<u8> {
             "`-o {given}` comes after the program, so it was passed to the program and the trace goes {goes}; put options of hatf record before the program"
         ));
     }
-    let known = options.command.first().and_then(|program| hatf::record::not_recorded(program));
+    let known = options.command.first().and_then(|program| hatf_host::record::not_recorded(program));
     if let Some(known) = &known {
         print_message(&known.to_string());
-        if known.reason == hatf::record::NotRecordedReason::ThreadSanitizer {
+        if known.reason == hatf_host::record::NotRecordedReason::ThreadSanitizer {
             return Ok(FAILED);
         }
     }
     let started = options.command.first().filter(|_| known.is_none());
-    let linked_in = started.and_then(|program| hatf::record::linked_in(program));
+    let linked_in = started.and_then(|program| hatf_host::record::linked_in(program));
     if let Some(linked_in) = linked_in.as_ref().filter(|linked_in| linked_in.is_refused()) {
         print_not_recorded(linked_in);
     }
     if let Some(process) = options.pid
-        && let Some(linked_in) = hatf::record::linked_in(OsStr::new(&format!("/proc/{process}/exe")))
+        && let Some(linked_in) = hatf_host::record::linked_in(OsStr::new(&format!("/proc/{process}/exe")))
     {
         print_message(&format!("{linked_in}; they are recorded only in a program that hatf record starts"));
     }
@@ -300,8 +300,8 @@ fn record<'a>(
 /// Runs the program, or records a running process.
 fn record_what(options: &Options, sink: &mut dyn EventSink, how: RecordOptions<'_>) -> Result<Outcome> {
     match options.pid {
-        Some(process) => hatf::record::record_process(process, sink, how),
-        None => hatf::record::record_with(&options.command, sink, how),
+        Some(process) => hatf_host::record::record_process(process, sink, how),
+        None => hatf_host::record::record_with(&options.command, sink, how),
     }
 }
 

@@ -3,8 +3,8 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use hatf::heap::GROUP_RECORDS;
-use hatf::record::{FOLLOW_MOST, Keep};
+use hatf_host::record::{FOLLOW_MOST, Keep};
+use hatf_trace::heap::GROUP_RECORDS;
 use metatf_cli::number;
 use metatf_tools::recode::Preset;
 

@@ -7,11 +7,11 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use hatf::record::{
+use hatf_host::record::{
     DumpInto, End, FollowedProcess, Follower, Outcome, PythonVersion, RecordInto, Recorded, path_from_json,
     path_to_json,
 };
-use hatf::{Error, Result};
+use hatf_trace::{Error, Result};
 use metatf::container::WriteOptions;
 use metatf_cli::OutputFolder;
 use serde_json::{Value, json};

@@ -4,7 +4,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::time::Duration;
 
-use hatf::record::{Keep, LinkedIn, Outcome};
+use hatf_host::record::{Keep, LinkedIn, Outcome};
 
 use super::options::Record as Options;
 use super::processes::Processes;
@@ -153,7 +153,7 @@ fn warn_of_linked(options: &Options, outcome: &Outcome, processes: Option<&Proce
     let file = |path: &Path| std::fs::canonicalize(path).ok();
     let first = known.linked_in.and_then(|linked_in| file(&linked_in.program));
     for program in programs.iter().filter(|program| first.is_none() || file(program) != first) {
-        if let Some(linked_in) = hatf::record::linked_in(program.as_os_str()) {
+        if let Some(linked_in) = hatf_host::record::linked_in(program.as_os_str()) {
             let can_be = if linked_in.is_refused() {
                 ""
             } else {

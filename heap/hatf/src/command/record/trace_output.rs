@@ -6,10 +6,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum as _;
-use hatf::hatf10::Hatf10Writer;
-use hatf::heap::{HeapOptions, HeapWriter};
-use hatf::record::{DumpInto, path_to_json};
-use hatf::{Error, EventSink, Result};
+use hatf_host::record::{DumpInto, path_to_json};
+use hatf_trace::hatf10::Hatf10Writer;
+use hatf_trace::heap::{HeapOptions, HeapWriter};
+use hatf_trace::{Error, EventSink, Result};
 use metatf::container::{FlushEvery, Sink, WriteOptions};
 use metatf_cli::{OutputFile, OutputFolder};
 use metatf_tools::recode::Preset;
@@ -145,7 +145,7 @@ pub(crate) fn group(options: &Options) -> u64 {
     // SAFETY: a place for the answer.
     let known = unsafe { libc::getrlimit(libc::RLIMIT_DATA, &raw mut limit) } == 0;
     let own = if known { limit.rlim_cur } else { u64::MAX };
-    let fitting = (own.min(hatf::record::memory_left() / 2) / GROUP_RECORD_BYTES).max(GROUP_LEAST);
+    let fitting = (own.min(hatf_host::record::memory_left() / 2) / GROUP_RECORD_BYTES).max(GROUP_LEAST);
     options.group.min(fitting)
 }
 

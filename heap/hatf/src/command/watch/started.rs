@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command as Process, Stdio};
 use std::time::Duration;
 
-use hatf::{Error, Result};
+use hatf_trace::{Error, Result};
 use metatf_cli::{OutputFolder, without_colours};
 
 use crate::command::record::trace_output::free_name;

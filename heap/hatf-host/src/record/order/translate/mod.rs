@@ -9,8 +9,8 @@ use std::collections::HashMap;
 
 use hatf_record::{Flags, Kind, SpoolEvent, accesses_of_word};
 
-use crate::Result;
-use crate::event::{Accesses, Call, Event, EventKind, EventSink, Function, Pages, Stack};
+use hatf_trace::Result;
+use hatf_trace::event::{Accesses, Call, Event, EventKind, EventSink, Function, Pages, Stack};
 
 /// A realloc that began but has not ended.
 struct Pending {

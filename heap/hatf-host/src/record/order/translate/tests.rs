@@ -1,5 +1,5 @@
 use super::*;
-use crate::event::UserMetadata;
+use hatf_trace::event::UserMetadata;
 
 #[derive(Default)]
 struct Lines(Vec<String>);

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use hatf_lab::model::evaluate::{Predicted, Predictions, Rank};
+use hatf_research::model::evaluate::{Predicted, Predictions, Rank};
 
 /// Rows by table, program (empty in Tables 11 and 14) and name.
 type Rows = HashMap<(u32, String, String), Vec<f64>>;

@@ -1,0 +1,3 @@
+//! Integration tests of the models: the numbers in a paper.
+
+mod zorn_grunwald;
