@@ -2,6 +2,7 @@
 //! blocks come from the end of the heap and are never reused.
 //!
 //! `cargo run -p hatf-lab --example two_stacks`
+#![expect(clippy::disallowed_methods, reason = "an example prints without the command's library")]
 
 use hatf_lab::HeapTracker;
 use hatf_lab::allocator::{Act, Acts, Allocator, First, Place, TagSettings};
