@@ -69,12 +69,12 @@ fn a_crate_has_one_binary_of_tests() {
 /// Targets compiled without a test harness, which would cost an additional compilation: their number in the crate's
 /// manifest, and their files.
 const WITHOUT_HARNESS: [(&str, usize, &[&str]); 7] = [
-    ("benches", 6, &["src/main.rs", "src/bin"]),
-    ("hatf", 1, &["src/main.rs", "src/stack_limit.rs", "src/command"]),
-    ("hatf-arrow", 1, &["src"]),
-    ("metatf-duckdb", 1, &["src"]),
-    ("metatf-telemetry", 1, &["examples"]),
-    ("python", 1, &["src"]),
+    ("dev/benches", 6, &["src/main.rs", "src/bin"]),
+    ("heap/hatf", 1, &["src/main.rs", "src/stack_limit.rs", "src/command"]),
+    ("tables/hatf-arrow", 1, &["src"]),
+    ("tables/metatf-duckdb", 1, &["src"]),
+    ("tables/python", 1, &["src"]),
+    ("telemetry/metatf-telemetry", 1, &["examples"]),
     ("tests", 3, &["src"]),
 ];
 

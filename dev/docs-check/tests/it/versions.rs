@@ -68,12 +68,10 @@ fn all_that_is_released_has_one_version() {
     let workspace = text("Cargo.toml");
     let version = quoted(&workspace, "[workspace.package]\nversion = \"");
     let mut checked = 0;
-    for entry in std::fs::read_dir(root()).unwrap() {
-        let name = entry.unwrap().file_name().into_string().unwrap();
-        let manifest = if name == "Cargo.toml" { name } else { format!("{name}/Cargo.toml") };
-        if !root().join(&manifest).is_file() {
-            continue;
-        }
+    let members = workspace.split_once("members = [").unwrap().1.split_once(']').unwrap().0;
+    let members = members.lines().filter_map(|line| line.trim().strip_prefix('"')?.strip_suffix("\","));
+    let manifests = members.map(|member| format!("{member}/Cargo.toml"));
+    for manifest in manifests.chain(["Cargo.toml".to_owned()]) {
         for line in text(&manifest).lines().filter(|line| line.contains("path = \"") && line.contains("version = \"")) {
             assert_eq!(quoted(line, "version = \""), version, "{manifest}: {line}");
             checked += 1;

@@ -66,7 +66,7 @@ console.log(JSON.stringify({ ...all[0], after: all[1], changes }));
 
 /// Returns what Node.js finds in a page; `None` if it is not there.
 fn sums(page: &str) -> Option<Value> {
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/page/assets/data.js");
+    let data = metatf_test::root().join("heap/hatf-view/src/page/assets/data.js");
     let ran = Command::new("node").args(["-e", SUMS]).arg(data).arg(page).output();
     let Ok(ran) = ran else {
         skip("no node on this machine");

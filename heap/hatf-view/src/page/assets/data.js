@@ -4,7 +4,7 @@
 // Blocks that were never freed end after every point in time.
 const NEVER = 65535;
 
-// Reads the data that heap/hatf-view/src/page/payload.rs writes. A heap has one side per trace: one, or two to compare.
+// Reads the data that page/payload.rs writes. A heap has one side per trace: one, or two to compare.
 function readHeap(words, bytes) {
   let at = 0;
   const number = () => {

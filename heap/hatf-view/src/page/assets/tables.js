@@ -109,7 +109,7 @@ function keys(known, text) {
   return all.map(key => ({ key, text: text(key) }));
 }
 
-// As in heap/hatf-lab/src/lifetimes.rs.
+// As in hatf-lab/src/lifetimes.rs.
 const NEVER_FREED = 21;
 const times = (side, power, none) => power === 0 ? none : `< ${timeText(side, 10 ** power)}`;
 // Rows and columns of tables with selectable cells.
