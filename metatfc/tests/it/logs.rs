@@ -131,7 +131,7 @@ fn same_text(log: &Log, script: &[&str], reference: &str) {
     let lines = log.lines(here);
     assert_eq!(lines.out.iter().filter(|byte| **byte == b'\n').count(), log.records);
     let (name, args) = script.split_first().expect("a script");
-    let text = run_with(Command::new(root().join("scripts").join(name)).args(args), &lines.out).exits(0);
+    let text = run_with(Command::new(root().join("dev/scripts").join(name)).args(args), &lines.out).exits(0);
     assert_eq!(text.text(), reference, "{}", log.name);
 }
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import duckdb
 
 CHECKOUT = Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(CHECKOUT / "test-support"))
+sys.path.insert(0, str(CHECKOUT / "dev/test-support"))
 import random_spans
 
 

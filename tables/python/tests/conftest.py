@@ -117,4 +117,4 @@ def in_folder(tmp_path, monkeypatch):
 def pytest_configure(config):
     # The repository contains a folder with the module's name.
     assert pathlib.Path(hatf.__file__).suffix == ".so" or "site-packages" in hatf.__file__, hatf.__file__
-    assert os.path.isdir(ROOT / "python")
+    assert os.path.isdir(ROOT / "tables/python")

@@ -9,7 +9,7 @@ import hatf
 import pytest
 from conftest import ROOT
 
-sys.path.insert(0, str(ROOT / "test-support"))
+sys.path.insert(0, str(ROOT / "dev/test-support"))
 import random_tables  # noqa: E402
 
 
@@ -38,7 +38,7 @@ def test_values_are_those_of_the_dump(folder):
 def test_damaged_traces(folder):
     """Reads damaged traces in a separate process. If one kills it, the last line of output is the trace."""
     program = "import sys; sys.path[:0] = sys.argv[2:]; import hatf, random_tables, test_random; print(random_tables.bear_damage(sys.argv[1], test_random.door, (hatf.Error,)))"
-    command = [sys.executable, "-c", program, folder, str(ROOT / "test-support"), str(ROOT / "tables/python/tests")]
+    command = [sys.executable, "-c", program, folder, str(ROOT / "dev/test-support"), str(ROOT / "tables/python/tests")]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, (done.stdout.splitlines()[-1:], done.stderr)
     assert int(done.stdout.splitlines()[-1]) > 50

@@ -23,7 +23,7 @@ pub struct Object {
 ///
 /// ```
 /// # fn main() -> metatf::Result<()> {
-/// use crate::scoped::ScopedMemory;
+/// use hatf_research::scoped::ScopedMemory;
 /// let mut memory = ScopedMemory::new(Vec::new())?;
 /// memory.enter(1, "main")?;
 /// memory.determine_allocation_site(1, "main.2", &["load.3"])?;
