@@ -179,9 +179,9 @@ fn look(input: &[u8]) {
     let names = fragmentation::Names { site: &|_| String::new(), function: &|_| String::new() };
     let held = Moment::new(live, (heap.totals().events, 0), fragmentation::Settings::default(), names);
     let summed = collected.sum_up(&heap.objects).expect("sites are few");
-    let recorded = summed.recorded("input".to_owned(), &heap, &report, counts.clone());
-    let recorded = &recorded.with_pages("end", &held);
-    let side = Side { recorded, places: &places, groups: &groups };
+    let mut recorded = summed.recorded("input".to_owned(), &heap, &report, counts.clone());
+    recorded.add_pages("end", &held);
+    let side = Side { recorded: &recorded, places: &places, groups: &groups };
     let sides = &[side, side];
     let sides = if bytes % 8 == 1 { &sides[..1] } else { &sides[..] };
     let sentences = sentences(&report, &places, &groups, &counts);

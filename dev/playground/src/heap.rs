@@ -4,14 +4,13 @@ use crate::Result;
 use crate::open::File;
 use hatf_lab::fragmentation::{Held, HeldReport, Moment, Names, PAGES, Peak, Settings};
 use hatf_lab::observer::Until;
-use hatf_lab::sites::Measure;
 use hatf_lab::{Heap, HeapTracker};
 use hatf_trace::event::EventSink;
 use hatf_trace::forms::{self, Input, OpenOptions, TraceReader};
 use hatf_view::analysis::ReportBuilder;
 use hatf_view::calls::{Folding, GroupBy, Groups, Places, title};
 use hatf_view::page::{Collected, HeapPage, Side, sentences};
-use hatf_view::report::{AllSites, Grouped, SiteTables, Sites};
+use hatf_view::report::{Grouped, SiteTables, Sites};
 use metatf_page::Report as _;
 use serde::Serialize;
 use std::io::Cursor;
@@ -79,19 +78,8 @@ fn made(name: &str, bytes: &Arc<[u8]>) -> hatf_trace::Result<Made> {
         return Err(hatf_trace::Error::Trace(error.clone().into()));
     }
     let mut below = report.page();
-    let sites = Sites {
-        title: name.to_owned(),
-        trace: heap.totals(),
-        sampling: heap.sampling,
-        sizes_only: false,
-        at: None,
-        between: None,
-        sites: AllSites { counts: &counts, stacks: &heap.stacks },
-        grouped: Some(Grouped { places: &places, groups: &groups, inclusive: false }),
-        around: None,
-        measures: Measure::ALL.into_iter().filter(|measure| measure.is_known(&heap)).collect(),
-        tables: TABLES,
-    };
+    let grouped = Some(Grouped { places: &places, groups: &groups, inclusive: false });
+    let sites = Sites::all(name.to_owned(), &heap, &counts, grouped, TABLES);
     sites.describe(&mut below);
     for (title, moment) in &moments {
         moment.describe(&title.to_uppercase(), &mut below);
@@ -99,7 +87,7 @@ fn made(name: &str, bytes: &Arc<[u8]>) -> hatf_trace::Result<Made> {
     below.figure(held.curves.chart("Live bytes, and the pages they hold".to_owned(), metatf_page::Unit::Bytes));
     let mut recorded = summed.recorded(name.to_owned(), &heap, &report, counts.clone());
     for (name, moment) in &moments {
-        recorded = recorded.with_pages(name, moment);
+        recorded.add_pages(name, moment);
     }
     let page = HeapPage {
         title: name,

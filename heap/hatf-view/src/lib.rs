@@ -1,29 +1,30 @@
 //! Reports, pages and profiles of heap traces.
 //!
+//! - `analyses` lists the analyses of a heap, with their options and answers.
 //! - [`analysis`] builds an [`analysis::Report`] of a heap; [`report`] prints reports.
 //! - [`calls`] finds the function of the program that holds memory; [`page`] writes an interactive HTML report of a heap.
 //! - `symbolize` looks up functions in the files of programs.
 //! - `profile` reads, writes and merges heap profiles, and reads LLVM's.
 //! - [`compare`] finds the differences between two traces.
 //! - `suppress` reads and writes suppressions for known leaks.
-//! - [`whatif`] finds which allocator would need less memory.
 //! - [`threads`] runs two tasks in parallel.
 //!
-//! `symbolize`, `profile` and `suppress` need the feature `symbols`, which is enabled by default.
+//! `analyses`, `symbolize`, `profile` and `suppress` need the feature `native`, which is enabled by default.
 //!
 //! All modules process one event at a time, in memory bounded by the number of live blocks.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
+#[cfg(feature = "native")]
+pub mod analyses;
 pub mod analysis;
 pub mod calls;
 pub mod compare;
 pub mod page;
-#[cfg(feature = "symbols")]
+#[cfg(feature = "native")]
 pub mod profile;
 pub mod report;
-#[cfg(feature = "symbols")]
+#[cfg(feature = "native")]
 pub mod suppress;
-#[cfg(feature = "symbols")]
+#[cfg(feature = "native")]
 pub mod symbolize;
 pub mod threads;
-pub mod whatif;

@@ -42,7 +42,6 @@ fn run() -> ExitCode {
         command::Command::Profile(options) => command::profile::run(&options),
         command::Command::ReplayWorker(options) => command::replay::work(&options),
         command::Command::Simulate(options) => command::simulate::run(&options),
-        command::Command::Whatif(options) => command::whatif::run(&options),
         command::Command::Symbolize(options) => command::symbolize::run(&options),
         command::Command::SymbolizeHelper(_) => command::symbolize::help(),
         command::Command::Sites(options) => command::sites::run(&options),
@@ -50,7 +49,7 @@ fn run() -> ExitCode {
         command::Command::Flame(options) => command::sites::flame(&options),
         command::Command::Processes(options) => command::processes::run(&options),
         command::Command::Leaks(options) => command::leaks::run(&options),
-        command::Command::Churn(options) => command::churn::run(&options),
+        command::Command::Analyze(options) => command::analyses::run(&options),
         command::Command::Diff(options) => command::diff::run(&options),
         #[cfg(feature = "export")]
         command::Command::Export(options) => command::export::run(&options),

@@ -12,14 +12,15 @@ use hatf_trace::forms::{self, OpenOptions};
 use hatf_trace::pipeline::read_beside;
 use hatf_trace::short_name::short_name;
 use hatf_trace::stacks::Stacks;
+use hatf_view::analyses::{ANALYSES, Analysis, Question};
 use hatf_view::analysis::ReportBuilder;
 use hatf_view::calls::{Folding, GroupBy, Groups, Place, Places};
-use hatf_view::report::{AllSites, Fragmentation, FragmentationOptions, Grouped, SIZES_ONLY, SiteTables, Sites};
-use hatf_view::whatif::{Predicted, Running};
+use hatf_view::report::{Fragmentation, FragmentationOptions, Grouped, SIZES_ONLY, SiteTables, Sites};
 use metatf_page::units::count;
 use metatf_page::{Block, Flame, Unit};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 use crate::error;
 use crate::names::{Named, Texts, folding, name};
@@ -256,20 +257,8 @@ impl Heap {
         let places = Places::new(&heap.stacks, &folding, GroupBy::Function);
         let groups = Groups::new(&places, &counts);
         let tables = SiteTables { rows, depth: 8, by_blocks: false };
-        let measures = Measure::ALL.into_iter().filter(|measure| measure.is_known(&heap)).collect();
-        let sites = Sites {
-            title: path.display().to_string(),
-            trace: heap.totals(),
-            sampling: heap.sampling,
-            sizes_only: heap.has_sizes_only(),
-            at: None,
-            between: None,
-            sites: AllSites { counts: &counts, stacks: &heap.stacks },
-            grouped: Some(Grouped { places: &places, groups: &groups, inclusive: false }),
-            around: None,
-            measures,
-            tables,
-        };
+        let grouped = Some(Grouped { places: &places, groups: &groups, inclusive: false });
+        let sites = Sites::all(path.display().to_string(), &heap, &counts, grouped, tables);
         Page::new(path, &sites)
     }
 
@@ -343,22 +332,29 @@ impl Heap {
         Page::new(path, &report)
     }
 
-    /// Report the allocators and settings that would need less memory, like `hatf whatif`. `now` is the allocator that
-    /// the program uses; by default, it is taken from the trace.
-    #[pyo3(signature = (*, now=None))]
-    fn whatif(&self, py: Python<'_>, now: Option<String>) -> PyResult<Page> {
+    /// Answer a question about the heap: `sites`, `leaks`, `churn`, `fragmentation`, `profile` or `whatif`, like the
+    /// commands of these names. Keywords are the command's options, such as `within="100us"` for `churn`.
+    #[pyo3(signature = (analysis, *, rows=10, **options))]
+    fn ask(&self, py: Python<'_>, analysis: &str, rows: usize, options: Option<&Bound<'_, PyDict>>) -> PyResult<Page> {
         let path = self.one()?;
-        if let Some(other) = now.as_ref().filter(|now| !hatf_lab::whatif::NOW.contains(&now.as_str())) {
-            let known = hatf_lab::whatif::NOW.join(", ");
-            return Err(PyValueError::new_err(format!("unknown allocator {other:?}: expected one of {known}")));
-        }
-        let whatif = detached(py, path, |reading| {
-            let mut tracker = HeapTracker::new(Running::new(threads())?);
-            let read = reading.read(&mut tracker);
-            let (heap, running) = tracker.into_parts();
-            running.finish(heap.totals(), now, read)
+        let analysis = Analysis::named(analysis).ok_or_else(|| {
+            let names = ANALYSES.map(|analysis| analysis.name).join(", ");
+            PyValueError::new_err(format!("unknown analysis {analysis:?}: expected one of {names}"))
         })?;
-        Page::new(path, &Predicted { name: path.display().to_string(), whatif })
+        let mut words = Vec::new();
+        for (name, value) in options.into_iter().flatten() {
+            words.push(format!("--{}={}", name.str()?.to_str()?.replace('_', "-"), value.str()?.to_str()?));
+        }
+        let options = &analysis.options(&words).map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let (title, tables) = (path.display().to_string(), SiteTables { rows, ..SiteTables::default() });
+        detached(py, path, |reading| {
+            let question = Question { analysis, options, threads: threads(), name: &title, tables };
+            let look_up = |heap: &mut Followed, _| {
+                name(&mut heap.stacks);
+                Ok(())
+            };
+            question.ask(&mut |sink| reading.read(sink), look_up, |answer| Ok(Page::new(path, answer)))
+        })?
     }
 
     fn __repr__(&self) -> String {

@@ -30,10 +30,10 @@ def test_real_program(perl):
         heap.fragmentation("never")
     with pytest.raises(ValueError, match="pages of 5"):
         heap.fragmentation(page=5)
-    whatif = heap.whatif(now="glibc").to_dict()
+    whatif = heap.ask("whatif", now="glibc").to_dict()
     assert len(whatif["predictions"]) > 3
     with pytest.raises(ValueError, match="jemalloc"):
-        heap.whatif(now="none")
+        heap.ask("whatif", now="none")
     assert heap.flame("allocated").to_dict()["total"] == report["totals"]["bytes"]
     with pytest.raises(ValueError, match="measure"):
         heap.flame("x")

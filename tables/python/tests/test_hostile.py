@@ -140,7 +140,7 @@ def test_other_threads_run_meanwhile(perl):
     counted, ended = 0, threading.Event()
 
     def work():
-        hatf.heap(perl).whatif(now="glibc")
+        hatf.heap(perl).ask("whatif", now="glibc")
         ended.set()
 
     thread = threading.Thread(target=work)

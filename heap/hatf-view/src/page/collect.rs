@@ -48,10 +48,8 @@ pub struct Recorded {
 
 impl Recorded {
     /// Adds the pages held at a point in time with this name.
-    #[must_use]
-    pub fn with_pages(mut self, name: &str, moment: &Moment) -> Self {
+    pub fn add_pages(&mut self, name: &str, moment: &Moment) {
         self.grids.push(Grid::pages(name, moment));
-        self
     }
 }
 

@@ -4,10 +4,10 @@ mod diff;
 mod events;
 mod fragmentation;
 mod groups;
-#[cfg(feature = "symbols")]
+#[cfg(feature = "native")]
 mod leaks;
 mod page;
-#[cfg(feature = "symbols")]
+#[cfg(feature = "native")]
 mod profile;
 mod site_tables;
 mod sites;
@@ -16,9 +16,9 @@ pub use diff::Difference;
 pub use events::{EventPrinter, concerns};
 pub use fragmentation::{Fragmentation, FragmentationOptions, ReadTrace, When, default_moments};
 pub use groups::Grouped;
-#[cfg(feature = "symbols")]
+#[cfg(feature = "native")]
 pub use leaks::{Leaks, LeaksOf, Startup, Suppressed};
-#[cfg(feature = "symbols")]
+#[cfg(feature = "native")]
 pub use profile::{ProfileReport, ProfileTable, Shows};
 pub use site_tables::SiteTables;
-pub use sites::{AllSites, Between, FrameReport, SIZES_ONLY, Sites, frames, stack};
+pub use sites::{AllSites, Between, FrameReport, SIZES_ONLY, SiteFrames, Sites, stack};

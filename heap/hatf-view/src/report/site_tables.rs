@@ -13,6 +13,12 @@ pub struct SiteTables {
     pub by_blocks: bool,
 }
 
+impl Default for SiteTables {
+    fn default() -> Self {
+        Self { rows: 10, depth: 8, by_blocks: false }
+    }
+}
+
 impl SiteTables {
     /// Returns the number by which an amount is ranked.
     #[must_use]

@@ -1,8 +1,8 @@
 //! Tables of allocations by stack.
 
-use hatf_lab::Totals;
 use hatf_lab::kept::Place;
 use hatf_lab::sites::{Amount, Counts, Measure, ranked};
+use hatf_lab::{Heap, Totals};
 use metatf_page::{Column, Note, Page, Report, Table, Value};
 use serde::{Serialize, Serializer};
 
@@ -105,7 +105,32 @@ fn place(Place { tick, time, .. }: Place) -> [Value; 2] {
     [Value::Count(tick), Value::Time(time)]
 }
 
-impl Sites<'_> {
+impl<'s> Sites<'s> {
+    /// Returns a table for each measure that is known, ranked by bytes: by function, or by stack if no functions are
+    /// given.
+    #[must_use]
+    pub fn all(
+        title: String,
+        heap: &'s Heap,
+        counts: &'s [Counts],
+        grouped: Option<Grouped<'s>>,
+        tables: SiteTables,
+    ) -> Self {
+        Self {
+            title,
+            trace: heap.totals(),
+            sampling: heap.sampling,
+            sizes_only: heap.has_sizes_only(),
+            at: None,
+            between: None,
+            sites: AllSites { counts, stacks: &heap.stacks },
+            grouped,
+            around: None,
+            measures: Measure::ALL.into_iter().filter(|measure| measure.is_known(heap)).collect(),
+            tables,
+        }
+    }
+
     /// Adds the tables.
     pub fn describe(&self, page: &mut Page) {
         if let (Some(pattern), Some(Grouped { places, .. })) = (self.around, self.grouped) {
@@ -199,9 +224,25 @@ struct FunctionReport {
     line: u64,
 }
 
+/// The frames of a site. They are built only when printed, because the frames of all sites take more memory than the
+/// trace's heap.
+#[derive(Clone, Copy, Debug)]
+pub struct SiteFrames<'s> {
+    /// The stacks of the trace.
+    pub stacks: &'s Stacks,
+    /// The number of the site.
+    pub site: u64,
+}
+
+impl Serialize for SiteFrames<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        frames(self.stacks, self.site).serialize(serializer)
+    }
+}
+
 /// Returns the frames of a stack for JSON output.
 #[must_use]
-pub fn frames(stacks: &Stacks, site: u64) -> Vec<FrameReport> {
+pub(super) fn frames(stacks: &Stacks, site: u64) -> Vec<FrameReport> {
     frame_reports(stacks.get(site))
 }
 

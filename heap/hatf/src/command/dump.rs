@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use hatf_trace::event::{EventKind, EventSource as _, UNKNOWN_SIZE};
 use hatf_trace::forms::{self, Form, OpenOptions};
 use hatf_trace::{Item, Result};
+use hatf_view::analyses::size;
 use hatf_view::report::{EventPrinter, concerns};
 use hatf_view::symbolize::Problem;
 use metatf_cli::{Style, number, stdout};
 
 use super::lab::warn_of_losses;
 use super::symbols::{Symbols, print_problems};
-use super::values::size;
 use super::{about, print_message};
 
 /// Print the records of a trace, each with its call stack.

@@ -2,9 +2,9 @@
 //!
 //! This file is long because it contains the help of many options, which is easier to compare side by side.
 
+pub(crate) mod analyses;
 pub(crate) mod anonymize;
 pub(crate) mod cc;
-pub(crate) mod churn;
 pub(crate) mod completions;
 pub(crate) mod convert;
 pub(crate) mod cut;
@@ -36,7 +36,6 @@ mod symbols;
 pub(crate) mod tour;
 #[cfg(feature = "watch")]
 pub(crate) mod watch;
-pub(crate) mod whatif;
 
 mod lab;
 mod output;
@@ -49,6 +48,7 @@ use std::path::{Path, PathBuf};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use hatf_trace::Error;
 use hatf_trace::forms::{FORMS, Form};
+use hatf_view::analyses::{ANALYSES, Analysis};
 use lab::Source;
 use metatf_cli::{OutputArgs, number};
 use metatf_tools::recode::Preset;
@@ -69,13 +69,9 @@ Record:
 
 Analyze:
   report         What does the heap do?
-  sites          Which code allocates the memory?
-  flame          The same, as a flame graph
+  @analyses
+  flame          Which code allocates the memory? As a flame graph
   processes      Which process uses the memory, and which frees cross threads?
-  leaks          What leaks, since when, and is it growing?
-  churn          Which blocks are short-lived, and would a buffer avoid them?
-  fragmentation  What keeps pages from being freed?
-  profile        What are the sizes, lifetimes and overlaps in each calling context?
   dump           What happened, record by record?
   sql            Any other question, in SQL
 
@@ -84,7 +80,6 @@ Compare:
 
 Experiment:
   simulate       How would other allocators handle these requests?
-  whatif         Which allocator and which settings would save memory?
   replay         How much time and memory do real allocators take?
   regions        Could arenas replace individual frees, and in which calls?
   model          Can the workload be shared without the trace?
@@ -110,12 +105,14 @@ Options:
 {options}{after-help}
 ";
 
-/// Returns the help without commands that this build lacks.
+/// Returns the help with the analyses, and without commands that this build lacks.
 fn help() -> String {
+    let analyses = ANALYSES.iter().map(|analysis| format!("  {:<14} {}", analysis.name, analysis.question));
+    let help = HELP.replace("  @analyses", &analyses.collect::<Vec<_>>().join("\n"));
     let lacks = [("export", cfg!(feature = "export")), ("watch", cfg!(feature = "watch"))];
     let is_here =
         |line: &&str| lacks.iter().all(|(name, is_built)| *is_built || line.split_whitespace().next() != Some(name));
-    HELP.lines().filter(is_here).flat_map(|line| [line, "\n"]).collect()
+    help.lines().filter(is_here).flat_map(|line| [line, "\n"]).collect()
 }
 
 /// Record, analyze and convert heap allocation traces.
@@ -185,7 +182,6 @@ pub(crate) enum Command {
     Sample(sample::Sample),
     Anonymize(anonymize::Anonymize),
     Simulate(simulate::Simulate),
-    Whatif(whatif::Whatif),
     Replay(replay::Replay),
     Regions(regions::Regions),
     Profile(profile::Profile),
@@ -199,7 +195,8 @@ pub(crate) enum Command {
     Flame(sites::Flame),
     Processes(processes::Processes),
     Leaks(leaks::Leaks),
-    Churn(churn::Churn),
+    #[command(flatten)]
+    Analyze(analyses::Analyze),
     Diff(diff::Diff),
     Dump(dump::Dump),
     #[cfg(feature = "export")]
@@ -226,8 +223,8 @@ pub(crate) struct Report {
 
     /// Also run these analyses in the same pass over the trace, each with the default settings of its command. JSON
     /// output contains each analysis under its name.
-    #[arg(long, value_enum, value_name = "ANALYSIS", value_delimiter = ',')]
-    pub(crate) with: Vec<report::With>,
+    #[arg(long, value_name = "ANALYSIS", value_delimiter = ',', value_parser = report::with())]
+    pub(crate) with: Vec<&'static Analysis>,
 
     #[command(flatten)]
     pub(crate) symbols: symbols::Symbols,

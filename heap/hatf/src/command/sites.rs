@@ -11,7 +11,7 @@ use hatf_lab::{Heap, HeapTracker};
 use hatf_trace::short_name::short_name;
 use hatf_trace::{Error, Result};
 use hatf_view::calls::{Folding, GroupBy, Groups, Place, Places};
-use hatf_view::report::{AllSites, Between, Grouped, SIZES_ONLY, Sites as SitesReport};
+use hatf_view::report::{Between, Grouped, SIZES_ONLY, Sites as SitesReport};
 use metatf_cli::{OutputArgs, Style, stdout};
 use metatf_page::units::count as count_of;
 use metatf_page::{Flame as Graph, Unit};
@@ -297,31 +297,6 @@ pub(super) fn shown(counts: &[Counts], measures: &[Measure], by_blocks: bool, ta
     Some((measures.iter().flat_map(first).map(|(site, _)| site as u64).collect(), tables.depth))
 }
 
-/// Returns the report of allocations by stack, ranked by bytes, with a table for each measure.
-///
-/// Tables are by `grouped`, or by stack if it is `None`.
-pub(super) fn report<'s>(
-    title: String,
-    heap: &'s Heap,
-    counts: &'s [Counts],
-    grouped: Option<Grouped<'s>>,
-    tables: Tables,
-) -> SitesReport<'s> {
-    SitesReport {
-        title,
-        trace: heap.totals(),
-        sampling: heap.sampling,
-        sizes_only: heap.has_sizes_only(),
-        at: None,
-        between: None,
-        sites: AllSites { counts, stacks: &heap.stacks },
-        grouped,
-        around: None,
-        measures: Measure::ALL.into_iter().filter(|measure| measure.is_known(heap)).collect(),
-        tables: tables.by(false),
-    }
-}
-
 pub(crate) fn run(options: &Sites) -> Result<u8> {
     let Counted { mut heap, counts, at, between } =
         count(&options.source, &options.chosen, options.by.as_deref().unwrap_or_default())?;
@@ -343,7 +318,7 @@ pub(crate) fn run(options: &Sites) -> Result<u8> {
     if let Some((pattern, places)) = around.zip(places.as_ref()) {
         check_pattern(pattern, places.keys()).map_err(|error| about(&options.source.trace, error))?;
     }
-    let all = report(title, &heap, &counts, grouped, options.tables);
+    let all = SitesReport::all(title, &heap, &counts, grouped, tables);
     let at = at.map(|found| found.to);
     let between = between.map(|found| Between { from: found.from, to: found.to });
     show(&SitesReport { measures, tables, around, at, between, ..all }, &options.output)?;

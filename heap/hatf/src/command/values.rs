@@ -57,16 +57,6 @@ pub(super) fn clock(text: &str) -> Result<u64, String> {
     nanoseconds(text).filter(|tick| (1..=1_000_000).contains(tick)).ok_or_else(wrong)
 }
 
-/// Parses a duration in nanoseconds: `100us`, `1 ms`.
-pub(super) fn time(text: &str) -> Result<u64, String> {
-    nanoseconds(text).ok_or_else(|| "expected a duration, such as 100us, 1ms or 2.5s".to_owned())
-}
-
-/// Parses a number of bytes, which may be 0: `64KiB`.
-pub(super) fn size(text: &str) -> Result<u64, String> {
-    metatf_page::units::parse_bytes(text).ok_or_else(|| "expected bytes, such as 4096 or 64KiB".to_owned())
-}
-
 /// Parses a point in a trace: `30s`, `mark:ready`, `peak`, `end`.
 pub(super) fn point(text: &str) -> Result<Point, String> {
     let point = match text {

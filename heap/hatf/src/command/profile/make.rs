@@ -7,6 +7,7 @@ use hatf_lab::profile::{
 };
 use hatf_lab::{Heap, HeapTracker, Totals};
 use hatf_trace::{Error, Result};
+use hatf_view::analyses::context;
 use hatf_view::profile::{Collect, ProfileWriter};
 use metatf_cli::{FormatArgs, OutputFile, number};
 use metatf_page::{Note, Page, Value};
@@ -173,7 +174,7 @@ fn make(
     let writer = profiled.sink;
     modules.iter().try_for_each(|module| writer.module(module))?;
     for (number, key) in (1..).zip(&profiled.contexts) {
-        writer.context(number, &super::context(*key, &stacks), stacks.locations())?;
+        writer.context(number, &context(*key, &stacks), stacks.locations())?;
     }
     writer.about(&about, profiled.lookups.evictions == 0)?;
     let contexts = profiled.contexts.len();

@@ -8,17 +8,13 @@ mod show;
 
 use std::path::Path;
 
-use hatf_lab::Heap;
-use hatf_lab::profile::{Column, ContextKey, Merged, Profiled, TICK, Thresholds};
 use hatf_trace::forms::Input;
-use hatf_trace::stacks::Stacks;
 use hatf_trace::{Error, Result};
-use hatf_view::profile::{HeapProfile, ProfileContext, merge, open_profiles, write_profile};
-use hatf_view::report::{ProfileReport, ProfileTable, Shows};
+use hatf_view::profile::{HeapProfile, merge, open_profiles, write_profile};
 use metatf_cli::{OutputFile, Progress};
 
 use super::about;
-use super::lab::{Source, Tables};
+use super::lab::Source;
 
 /// Make a heap profile of a trace: the number, sizes and lifetimes of the blocks that each call stack allocated.
 ///
@@ -67,36 +63,6 @@ pub(crate) fn run(options: &Profile) -> Result<u8> {
         (None, Some(source)) => make::run(source, &options.make),
         (None, None) => Err(Error::Usage("no trace given; see hatf profile --help".to_owned())),
     }
-}
-
-/// Returns the stack or the size class of a context.
-fn context(key: ContextKey, stacks: &Stacks) -> ProfileContext {
-    match key {
-        ContextKey::Stack(site) => ProfileContext::Stack(stacks.frames(site).to_vec()),
-        ContextKey::Size { class, thread } => ProfileContext::Size { exponent: class.into(), thread },
-    }
-}
-
-/// Returns a profile that is only in memory.
-pub(super) fn in_memory(profiled: Profiled<Merged>, heap: &Heap) -> HeapProfile {
-    let contexts = (1..).zip(&profiled.contexts).map(|(number, key)| (number, context(*key, &heap.stacks))).collect();
-    let sampling = heap.sampling.map(|mean| ("sampling".to_owned(), mean.into()));
-    HeapProfile {
-        modules: Vec::new(),
-        locations: heap.stacks.locations().to_vec(),
-        contexts,
-        infos: profiled.sink.finish(),
-        tick: TICK,
-        about: sampling.into_iter().collect(),
-    }
-}
-
-/// Returns the report of a merged profile: all contexts, sorted by bytes in descending order.
-pub(super) fn whole(title: String, profile: &HeapProfile) -> ProfileReport<'_> {
-    let Tables { rows, depth } = Tables::default();
-    let table = ProfileTable { by: Column::default(), reverse: false, columns: Vec::new(), rows, depth };
-    let thresholds = Thresholds::default();
-    ProfileReport { title, entries: profile.infos.len(), profile, thresholds, shows: Shows::All, table }
 }
 
 /// Reads a profile in any supported format; `-` is standard input. If a file contains several profiles, they are

@@ -5,11 +5,12 @@ use std::path::PathBuf;
 
 use hatf_host::record::{FOLLOW_MOST, Keep};
 use hatf_trace::heap::GROUP_RECORDS;
+use hatf_view::analyses::time;
 use metatf_cli::number;
 use metatf_tools::recode::Preset;
 
 use super::preset::RecordPreset;
-use crate::command::values::{bytes, clock, keep, name, sample, signal, time};
+use crate::command::values::{bytes, clock, keep, name, sample, signal};
 
 /// Default maximum number of frames per stack.
 const DEPTH: usize = 64;

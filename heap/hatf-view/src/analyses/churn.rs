@@ -1,19 +1,21 @@
-//! `hatf churn`: finds short-lived blocks and possible replacements.
+//! Short-lived blocks, and possible replacements.
 
+use hatf_lab::Totals;
 use hatf_lab::churn::{Churn as SiteChurn, Churns, Instead, Settings};
 use hatf_lab::sites::Amount;
-use hatf_lab::{Heap, HeapTracker, Totals};
 use hatf_trace::Result;
-use hatf_trace::stacks::Stacks;
-use hatf_view::report::{frames, stack};
-use metatf_cli::OutputArgs;
 use metatf_page::{Column, Note, Page, Table, Value, units};
 use serde::Serialize;
 
-use super::lab::{Source, Tables};
-use super::output::show;
-use super::symbols::Symbols;
-use super::values::{size, time};
+use super::{Analysis, Answer, Options, Running, Traits, View, size, time};
+use crate::report::{SiteFrames, SiteTables, stack};
+
+pub(super) const ROW: Analysis = Analysis::new::<Churn>(
+    "churn",
+    "Which blocks are short-lived, and would a buffer avoid them?",
+    "Short-lived blocks",
+)
+.with(Traits { stacks: true, ..Traits::NONE });
 
 /// Find short-lived blocks by call stack, and suggest replacements for them.
 ///
@@ -27,10 +29,7 @@ Examples:
   hatf churn perl.mtf
   hatf churn perl.mtf --within 100us --meanwhile 4KiB
   hatf churn perl.mtf --format json | jq '.sites[] | select(.instead == \"buffer\")'")]
-pub(crate) struct Churn {
-    #[command(flatten)]
-    source: Source,
-
+struct Churn {
     /// Maximum time from allocation to free. Ignored for traces without timestamps.
     #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = time)]
     within: u64,
@@ -38,84 +37,57 @@ pub(crate) struct Churn {
     /// Maximum number of bytes allocated between allocation and free.
     #[arg(long, value_name = "BYTES", default_value = "64KiB", value_parser = size)]
     meanwhile: u64,
+}
 
-    #[command(flatten)]
-    tables: Tables,
+impl Options for Churn {
+    fn start(self, _: usize) -> Result<Box<dyn Running>> {
+        Ok(Box::new(Churns::new(Settings { within: self.within, meanwhile: self.meanwhile })))
+    }
+}
 
-    #[command(flatten)]
-    symbols: Symbols,
+impl Running for Churns {
+    fn shown(&self, view: &View<'_>) -> Option<Vec<u64>> {
+        Some(self.report().into_iter().take(view.tables.rows).map(|churn| churn.site).collect())
+    }
 
-    #[command(flatten)]
-    output: OutputArgs,
+    fn answer<'v>(&'v self, view: &View<'v>) -> Result<Box<dyn Answer + 'v>> {
+        Ok(Box::new(ShortLived::new(self, view)))
+    }
 }
 
 /// The short-lived blocks of a trace.
 #[derive(Serialize)]
-pub(super) struct Report<'s> {
-    #[serde(skip)]
-    title: String,
+struct ShortLived<'s> {
     trace: Totals,
     settings: Settings,
     /// Short-lived blocks of all stacks.
     short: Amount,
     sites: Vec<Site<'s>>,
     #[serde(skip)]
-    tables: Tables,
+    tables: SiteTables,
 }
 
 #[derive(Serialize)]
 struct Site<'s> {
     #[serde(flatten)]
     churn: SiteChurn,
-    stack: Frames<'s>,
+    stack: SiteFrames<'s>,
 }
 
-/// The frames of a site. They are built only when printed, because the frames of all sites take more memory than the
-/// trace's heap.
-struct Frames<'s> {
-    stacks: &'s Stacks,
-    site: u64,
-}
-
-impl Serialize for Frames<'_> {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        frames(self.stacks, self.site).serialize(serializer)
-    }
-}
-
-pub(crate) fn run(options: &Churn) -> Result<u8> {
-    let settings = Settings { within: options.within, meanwhile: options.meanwhile };
-    let mut tracker = HeapTracker::new(Churns::new(settings));
-    options.source.observe(&mut tracker)?;
-    let (mut heap, churns) = tracker.into_parts();
-    let first = churns.report().into_iter().take(options.tables.rows).map(|churn| churn.site).collect();
-    options.symbols.name(&options.source.trace, &mut heap.stacks, Some((first, options.tables.depth)))?;
-    let title = options.source.trace.display().to_string();
-    show(&Report::new(title, &heap, &churns, options.tables), &options.output)?;
-    Ok(0)
-}
-
-impl metatf_page::Report for Report<'_> {
-    fn page(&self) -> Page {
-        let mut page = Page::new(self.title.clone());
-        self.trace.note(&mut page);
-        self.describe(&mut page);
-        page
-    }
-}
-
-impl<'s> Report<'s> {
-    pub(super) fn new(title: String, heap: &'s Heap, churns: &Churns, tables: Tables) -> Self {
+impl<'s> ShortLived<'s> {
+    fn new(churns: &Churns, view: &View<'s>) -> Self {
+        let View { heap, tables, .. } = *view;
         let (sites, stacks) = (churns.report(), &heap.stacks);
         let mut short = Amount::default();
         sites.iter().for_each(|site| short.sum(site.short));
-        let site = |churn: SiteChurn| Site { churn, stack: Frames { stacks, site: churn.site } };
+        let site = |churn: SiteChurn| Site { churn, stack: SiteFrames { stacks, site: churn.site } };
         let (trace, settings) = (heap.totals(), churns.settings());
-        Self { title, trace, settings, short, sites: sites.into_iter().map(site).collect(), tables }
+        Self { trace, settings, short, sites: sites.into_iter().map(site).collect(), tables }
     }
+}
 
-    /// Adds the findings, without the totals.
-    pub(super) fn describe(&self, page: &mut Page) {
+impl Answer for ShortLived<'_> {
+    fn describe(&self, page: &mut Page) {
         let Settings { within, meanwhile } = self.settings;
         let (all, short) = (self.trace.objects, self.short.blocks);
         page.heading(Note::new("SHORT-LIVED: {} of {} blocks, {}; {} in total").with([
@@ -128,7 +100,7 @@ impl<'s> Report<'s> {
         page.push(what.with([Value::Time(within), Value::Bytes(meanwhile)]));
         let names = ["blocks", "", "of the stack's", "live at once", "largest", "lived", "instead", ""];
         let mut table = Table::new(names.map(Column::new));
-        for Site { churn, stack: Frames { stacks, .. } } in self.sites.iter().take(self.tables.rows) {
+        for Site { churn, stack: SiteFrames { stacks, .. } } in self.sites.iter().take(self.tables.rows) {
             table.row([
                 Value::Count(churn.short.blocks),
                 Value::Part(churn.short.blocks, short),
