@@ -332,8 +332,8 @@ impl Heap {
         Page::new(path, &report)
     }
 
-    /// Answer a question about the heap: `sites`, `leaks`, `churn`, `fragmentation`, `profile` or `whatif`, like the
-    /// commands of these names. Keywords are the command's options, such as `within="100us"` for `churn`.
+    /// Answer a question about the heap with an analysis, like the command of its name: `churn`, `leaks` and others,
+    /// which the error for an unknown name lists. Keywords are options of the command, such as `within="100us"`.
     #[pyo3(signature = (analysis, *, rows=10, **options))]
     fn ask(&self, py: Python<'_>, analysis: &str, rows: usize, options: Option<&Bound<'_, PyDict>>) -> PyResult<Page> {
         let path = self.one()?;

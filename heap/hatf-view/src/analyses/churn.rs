@@ -14,6 +14,7 @@ pub(super) const ROW: Analysis = Analysis::new::<Churn>(
     "churn",
     "Which blocks are short-lived, and would a buffer avoid them?",
     "Short-lived blocks",
+    "churn.md",
 )
 .with(Traits { stacks: true, ..Traits::NONE });
 

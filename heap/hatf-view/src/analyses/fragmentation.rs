@@ -11,6 +11,7 @@ pub(super) const ROW: Analysis = Analysis::new::<AtEnd>(
     "fragmentation",
     "What keeps pages from being freed?",
     "Pages in use over time, and the blocks that hold them at the end",
+    "fragmentation.md",
 )
 .with(Traits { own_command: true, stacks: true, ..Traits::NONE });
 

@@ -14,6 +14,7 @@ pub(super) const ROW: Analysis = Analysis::new::<AtEnd>(
     "leaks",
     "What leaks, since when, and is it growing?",
     "Blocks live at the end, their age, and whether they grow",
+    "leaks.md",
 )
 .with(Traits { own_command: true, stacks: true, functions: true, ..Traits::NONE });
 

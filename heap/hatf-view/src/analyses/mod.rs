@@ -62,6 +62,8 @@ pub struct Analysis {
     pub question: &'static str,
     /// What it adds to a report.
     pub adds: &'static str,
+    /// Its page of the book.
+    pub page: &'static str,
     /// What its answer needs or shows.
     pub traits: Traits,
     arguments: fn(Command) -> Command,
@@ -92,11 +94,16 @@ pub(crate) trait Options: clap::Args {
 }
 
 impl Analysis {
-    pub(crate) const fn new<O: Options>(name: &'static str, question: &'static str, adds: &'static str) -> Self {
+    pub(crate) const fn new<O: Options>(
+        name: &'static str,
+        question: &'static str,
+        adds: &'static str,
+        page: &'static str,
+    ) -> Self {
         let start = |matches: &ArgMatches, threads: usize| {
             O::from_arg_matches(matches).map_err(|error| Error::Usage(error.to_string()))?.start(threads)
         };
-        Self { name, question, adds, traits: Traits::NONE, arguments: O::augment_args, start }
+        Self { name, question, adds, page, traits: Traits::NONE, arguments: O::augment_args, start }
     }
 
     pub(crate) const fn with(self, traits: Traits) -> Self {

@@ -14,6 +14,7 @@ pub(super) const ROW: Analysis = Analysis::new::<InMemory>(
     "profile",
     "What are the sizes, lifetimes and overlaps in each calling context?",
     "Calling contexts of the heap profile",
+    "profile.md",
 )
 .with(Traits { own_command: true, stacks: true, ..Traits::NONE });
 

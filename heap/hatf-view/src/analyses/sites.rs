@@ -9,12 +9,8 @@ use super::{Analysis, Answer, Options, Running, Traits, View};
 use crate::report::Sites;
 
 pub(super) const ROW: Analysis =
-    Analysis::new::<Counted>("sites", "Which code allocates the memory?", "Allocations by call stack").with(Traits {
-        own_command: true,
-        stacks: true,
-        functions: true,
-        sizes_only: true,
-    });
+    Analysis::new::<Counted>("sites", "Which code allocates the memory?", "Allocations by call stack", "stacks.md")
+        .with(Traits { own_command: true, stacks: true, functions: true, sizes_only: true });
 
 #[derive(clap::Args)]
 struct Counted {}

@@ -16,6 +16,7 @@ pub(super) const ROW: Analysis = Analysis::new::<Whatif>(
     "whatif",
     "Which allocator and which settings would save memory?",
     "Memory needed by other allocators and settings; takes several times as long",
+    "whatif.md",
 );
 
 /// Rank the allocators and settings that would save memory, using a grid of simulations.

@@ -1,6 +1,7 @@
 //! Every test of the recorder and of the laboratory's commands, in one binary.
 
 mod allocator;
+mod analyses;
 mod attach;
 mod cc;
 mod churn;
