@@ -43,6 +43,21 @@ fn the_table_of_steps_is_what_runs() {
     assert_eq!(listed, steps);
 }
 
+/// The recipes name files that exist: each path from the root, unless `NAME` stands for a new one.
+#[test]
+fn the_files_of_recipes_exist() {
+    let page = read("CONTRIBUTING.md");
+    let is_from_root = |path: &&str| path.split('/').next().is_some_and(|first| root().join(first).is_dir());
+    let quoted = page.split('`').skip(1).step_by(2).filter(|quoted| quoted.contains('/'));
+    let paths: Vec<&str> = quoted.filter_map(|quoted| quoted.split_whitespace().next()).filter(is_from_root).collect();
+    assert!(paths.len() > 80, "{}", paths.len());
+    // What a command writes need not exist.
+    let is_made = |path: &str| ["target/", "dev/fuzz/artifacts"].iter().any(|made| path.starts_with(made));
+    let is_missing = |path: &&str| !path.contains(['*', '<']) && !path.contains("NAME") && !root().join(path).exists();
+    let missing: Vec<&str> = paths.into_iter().filter(is_missing).filter(|path| !is_made(path)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
 /// A second test binary in a crate, which Miri runs.
 const MORE: (&str, &str) = ("metatf", "loops");
 
