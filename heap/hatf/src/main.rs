@@ -32,7 +32,6 @@ fn run() -> ExitCode {
         command::Command::Recover(options) => command::recover::run(&options),
         command::Command::Report(options) => command::report::run(&options),
         command::Command::Convert(options) => command::convert::run(&options),
-        command::Command::Import(options) => command::import::run(options),
         command::Command::Cut(options) => command::cut::run(&options),
         command::Command::Merge(options) => command::merge::run(&options),
         command::Command::Sample(options) => command::sample::run(&options),

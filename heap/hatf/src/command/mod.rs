@@ -13,7 +13,6 @@ pub(crate) mod dump;
 #[cfg(feature = "export")]
 pub(crate) mod export;
 pub(crate) mod fragmentation;
-pub(crate) mod import;
 mod infer;
 pub(crate) mod leaks;
 pub(crate) mod man;
@@ -93,7 +92,6 @@ Derive traces:
 Convert:
   convert        Convert a trace to another format
   export         Export tables for SQL and data frames: objects, sites, stacks, a timeline
-  import         Older name for convert --from
 
 Help:
   tour           Record a program on this machine, report on it and suggest next steps
@@ -176,7 +174,6 @@ pub(crate) enum Command {
     Recover(recover::Recover),
     Report(Report),
     Convert(Convert),
-    Import(import::Import),
     Cut(cut::Cut),
     Merge(merge::Merge),
     Sample(sample::Sample),

@@ -35,7 +35,7 @@ const COMMANDS: &[&[&str]] = &[
     &["dump"],
     &["symbolize", "-o", "OUT"],
     &["convert", "--to", "raw32", "IN", "OUT"],
-    &["import", "FORM", "IN", "OUT"],
+    &["convert", "--from", "FORM", "IN", "OUT"],
 ];
 
 /// What is refused by its nature, and why.
@@ -144,7 +144,7 @@ fn run(command: &[&str], form: &str, input: &str, base: &str, folder: &Folder, b
         arguments.push(input);
     }
     // Nothing else may show the form of standard input.
-    if input == "-" && command[0] != "import" {
+    if input == "-" && !command.contains(&"--from") {
         arguments.extend(["--from", form]);
     }
     let mut process = Command::new(env!("CARGO_BIN_EXE_hatf"));

@@ -173,7 +173,7 @@ fn a_log_of_the_memory_pool_system() {
     .concat();
     folder.write("mps.log", &log);
     let (log_path, heap) = (folder.path("mps.log"), folder.path("heap.mtf"));
-    hatf(["import", "mps", &log_path, &heap])
+    hatf(["convert", "--from", "mps", &log_path, &heap])
         .exits(0)
         .says("3 PoolAlloc and 4 PoolFree; 1 objects ended with their pool")
         .says("3 objects have no PoolAlloc: 1 lived before the log, 2 begin where another object ended");
@@ -211,22 +211,22 @@ fn a_log_of_the_memory_pool_system() {
     let object = [event(ALLOC, 1_000, &[pool, 0x1000, 32]), event(FREE, 4_001_000, &[pool, 0x1000, 32])].concat();
     folder.write("fast.log", [&init[..], &pairs, &object].concat());
     let fast = folder.path("fast.log");
-    hatf(["import", "mps", &fast, &heap]).exits(0).says("1 PoolAlloc").says("4000 times per microsecond");
+    hatf(["convert", "--from", "mps", &fast, &heap]).exits(0).says("1 PoolAlloc").says("4000 times per microsecond");
     assert_eq!(times(&heap), [0, 1_000_000]);
     // Where its kind was off, the system's clock is in microseconds, as it is everywhere but on old systems.
     folder.write("fast.log", [&pairs[..], &object].concat());
-    hatf(["import", "mps", &fast, &heap]).exits(0).says("4000 times per microsecond");
+    hatf(["convert", "--from", "mps", &fast, &heap]).exits(0).says("4000 times per microsecond");
     assert_eq!(times(&heap), [0, 1_000_000]);
     // Clocks that claim the impossible do not overflow.
     let wild = [event(INIT, 0, &[2, 0, 64 << 32, u64::MAX]), event(SYNC, 0, &[0]), event(SYNC, u64::MAX, &[u64::MAX])];
     folder.write("fast.log", [&wild.concat()[..], &object].concat());
-    hatf(["import", "mps", &fast, &heap]).exits(0);
+    hatf(["convert", "--from", "mps", &fast, &heap]).exits(0);
     folder.write("fast.log", [&object[..], &event(SYNC, 7, &[7])].concat());
-    hatf(["import", "mps", &fast, &heap]).exits(0).says("times are ticks of the log's clock");
+    hatf(["convert", "--from", "mps", &fast, &heap]).exits(0).says("times are ticks of the log's clock");
     // A log that is cut, one that is not a log, and one that is not there.
     folder.write("cut.log", &log[..log.len() - 3]);
-    hatf(["import", "mps", &folder.path("cut.log"), &folder.path("none.mtf")]).exits(1).says("cut.log: offset ");
+    hatf(["convert", "--from", "mps", &folder.path("cut.log"), &folder.path("none.mtf")]).exits(1).says("cut.log: offset ");
     assert!(!folder.join("none.mtf").exists());
-    hatf(["import", "mps", &heap, &folder.path("none.mtf")]).exits(1).says("not a log of the Memory Pool System");
-    hatf(["import", "mps", &folder.path("no.log"), &folder.path("none.mtf")]).exits(1).says("no.log");
+    hatf(["convert", "--from", "mps", &heap, &folder.path("none.mtf")]).exits(1).says("not a log of the Memory Pool System");
+    hatf(["convert", "--from", "mps", &folder.path("no.log"), &folder.path("none.mtf")]).exits(1).says("no.log");
 }
