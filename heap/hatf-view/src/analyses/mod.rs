@@ -42,7 +42,7 @@ use clap::{ArgMatches, Command};
 use hatf_lab::fragmentation::Moment;
 use hatf_lab::sites::Counts;
 use hatf_lab::{Heap, ObjectEvent, Observer};
-use hatf_trace::event::{Event, UserMetadata};
+use hatf_trace::event::{Event, EventKind, UserMetadata};
 use hatf_trace::{Error, Result};
 use metatf_page::Page;
 use metatf_page::units::{parse_bytes, parse_nanoseconds};
@@ -243,7 +243,8 @@ impl metatf_page::Report for Alone<'_> {
     }
 }
 
-/// Analyses that follow a trace in the same pass.
+/// Analyses that follow a trace in the same pass. They receive allocations and frees as object events only; all other
+/// records are also passed to [`Observer::record`].
 #[derive(Default)]
 pub struct Together(pub Vec<Box<dyn Running>>);
 
@@ -255,6 +256,9 @@ impl Observer for Together {
 
     #[inline]
     fn record(&mut self, record: &Event<'_>, heap: &Heap) -> hatf_lab::Result<()> {
+        if let EventKind::Call(_) | EventKind::ReallocEnd(_) | EventKind::Free { .. } = record.kind {
+            return Ok(());
+        }
         self.0.iter_mut().try_for_each(|running| running.record(record, heap))
     }
 
