@@ -1,5 +1,6 @@
 //! Every row of the table of analyses is a command, a part of `hatf report --with` and its HTML report, and a line of
 //! the README and the book.
+#![allow(clippy::expect_used, reason = "a failing test must panic")]
 
 use hatf_view::analyses::ANALYSES;
 use metatf_test::{Folder, golden, root};
