@@ -338,7 +338,7 @@ impl Heap {
     fn ask(&self, py: Python<'_>, analysis: &str, rows: usize, options: Option<&Bound<'_, PyDict>>) -> PyResult<Page> {
         let path = self.one()?;
         let analysis = Analysis::named(analysis).ok_or_else(|| {
-            let names = ANALYSES.map(|analysis| analysis.name).join(", ");
+            let names = ANALYSES.iter().map(|analysis| analysis.name).collect::<Vec<_>>().join(", ");
             PyValueError::new_err(format!("unknown analysis {analysis:?}: expected one of {names}"))
         })?;
         let mut words = Vec::new();

@@ -51,7 +51,7 @@ use serde::Serialize;
 use crate::report::{Grouped, ReadTrace, SiteTables};
 
 /// All analyses, in the order in which they are listed and printed.
-pub const ANALYSES: [Analysis; 6] = [sites::ROW, leaks::ROW, churn::ROW, fragmentation::ROW, profile::ROW, whatif::ROW];
+pub const ANALYSES: &[Analysis] = &[sites::ROW, leaks::ROW, churn::ROW, fragmentation::ROW, profile::ROW, whatif::ROW];
 
 /// An analysis of a heap trace.
 #[derive(Clone, Copy, Debug)]
@@ -73,13 +73,15 @@ pub struct Analysis {
 /// What an answer needs or shows.
 #[derive(Clone, Copy, Debug)]
 pub struct Traits {
-    /// The command has a file of its own, because it offers more than the analysis, such as several passes.
+    /// The command has its own file, because it offers more than the analysis, such as several passes.
     pub own_command: bool,
-    /// The answer shows stacks, so the command has options for tables and for finding functions.
+    /// The answer shows stacks, so the command has options for the table size and for finding functions. Implement
+    /// [`Running::shown`], so that functions are looked up only for these stacks.
     pub stacks: bool,
-    /// The answer needs the functions of stacks: [`View::functions`].
+    /// The answer needs [`View::counts`] and [`View::functions`].
     pub functions: bool,
-    /// The analysis also works for traces that contain the sizes of blocks but not their ends.
+    /// The analysis also works for traces that contain the sizes of blocks but not their ends. A report accepts such a
+    /// trace if all its analyses do.
     pub sizes_only: bool,
 }
 
@@ -113,8 +115,7 @@ impl Analysis {
     /// Returns the analysis with this name.
     #[must_use]
     pub fn named(name: &str) -> Option<&'static Self> {
-        const ALL: &[Analysis] = &ANALYSES;
-        ALL.iter().find(|analysis| analysis.name == name)
+        ANALYSES.iter().find(|analysis| analysis.name == name)
     }
 
     /// Adds its options and its help to a command.
@@ -193,9 +194,9 @@ pub struct View<'v> {
     pub heap: &'v Heap,
     /// The size of tables of stacks.
     pub tables: SiteTables,
-    /// The allocations of each stack, indexed by its number; empty unless they were counted in the same pass.
+    /// The allocations of each stack, indexed by its number. Only analyses with [`Traits::functions`] may rely on them.
     pub counts: &'v [Counts],
-    /// The functions of stacks, if they were found.
+    /// The functions of stacks. Only analyses with [`Traits::functions`] may rely on them.
     pub functions: Option<Grouped<'v>>,
 }
 

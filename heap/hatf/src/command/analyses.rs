@@ -32,8 +32,7 @@ struct Stacks {
 
 /// Returns the analyses whose commands are defined here.
 fn analyses() -> impl Iterator<Item = &'static Analysis> {
-    const ALL: &[Analysis] = &ANALYSES;
-    ALL.iter().filter(|analysis| !analysis.traits.own_command)
+    ANALYSES.iter().filter(|analysis| !analysis.traits.own_command)
 }
 
 /// Returns the command of an analysis: its own help, and its options among those of all analyses.

@@ -34,7 +34,7 @@ fn readme_and_book_list_them() {
 #[test]
 fn together_they_answer_as_alone() {
     let (trace, folder) = (format!("{DATA}gawk.raw32.zst"), Folder::new());
-    let names = ANALYSES.map(|analysis| analysis.name);
+    let names: Vec<_> = ANALYSES.iter().map(|analysis| analysis.name).collect();
     let page = folder.path("page.html");
     let all = hatf(["report", &trace, "--with", &names.join(","), "--format", "json", "--html", &page]).exits(0);
     let all: Value = serde_json::from_slice(&all.out).unwrap();

@@ -225,8 +225,12 @@ fn a_log_of_the_memory_pool_system() {
     hatf(["convert", "--from", "mps", &fast, &heap]).exits(0).says("times are ticks of the log's clock");
     // A log that is cut, one that is not a log, and one that is not there.
     folder.write("cut.log", &log[..log.len() - 3]);
-    hatf(["convert", "--from", "mps", &folder.path("cut.log"), &folder.path("none.mtf")]).exits(1).says("cut.log: offset ");
+    hatf(["convert", "--from", "mps", &folder.path("cut.log"), &folder.path("none.mtf")])
+        .exits(1)
+        .says("cut.log: offset ");
     assert!(!folder.join("none.mtf").exists());
-    hatf(["convert", "--from", "mps", &heap, &folder.path("none.mtf")]).exits(1).says("not a log of the Memory Pool System");
+    hatf(["convert", "--from", "mps", &heap, &folder.path("none.mtf")])
+        .exits(1)
+        .says("not a log of the Memory Pool System");
     hatf(["convert", "--from", "mps", &folder.path("no.log"), &folder.path("none.mtf")]).exits(1).says("no.log");
 }
